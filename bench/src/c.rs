@@ -43,7 +43,7 @@ fn call(rounds: usize) -> Result<Report> {
             "its names have 4 bytes"
         );
     }
-    let title = format!("c: Processor Information, all counters but 3 and 20, instance *, {len} bytes");
+    let title = format!("c: Processor Information, all counters except 3 and 20, instance *, {len} bytes");
     let comparison = Comparison::new(title, values(snapshot.block())?.count)
         .variant("Query::collect and memcpy of the block (floor)", || {
             let collected = query.collect(black_box(&mut snapshot));

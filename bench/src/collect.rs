@@ -28,7 +28,7 @@ pub const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_I
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let all: Vec<_> = cpu::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
     let without: Vec<_> = all.iter().copied().filter(|id| !OF_INTERRUPTS.contains(id)).collect();
-    out(&report("all counters but 3 and 20", &without, true, rounds)?)?;
+    out(&report("all counters except 3 and 20", &without, true, rounds)?)?;
     out(&report("% Processor Time", &[cpu::PERCENT_PROCESSOR_TIME], false, rounds)?)?;
     out(&report("all counters", &all, false, rounds)?)
 }

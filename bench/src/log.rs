@@ -170,7 +170,7 @@ impl LongLog {
         let path = std::env::temp_dir().join(format!("perfset-bench-{}.blg", std::process::id()));
         let mut log = Self { path, len: 2 * BUFFER, samples: 0, values_a_sample: 10 };
         let mut out = BufWriter::new(File::create(&log.path)?);
-        // What the log says of itself and the counter list, then nothing but samples.
+        // The header of the log and the counter list, then only samples.
         out.write_all(&real[..2 * BUFFER])?;
         while log.len < LEN {
             let samples = &real[2 * BUFFER..];

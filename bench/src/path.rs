@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_the_numbers_are() {
+    fn baseline_parsers_return_the_right_column() {
         let stat = b"cpu  97 97 97 2 3 97\ncpu0 97 97 97 97 97\nintr 97 97\nctxt 5\nbtime 97\n";
         assert_eq!(times_at_rest(stat), 5);
         assert_eq!(context_switches(stat), 5);

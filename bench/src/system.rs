@@ -16,7 +16,7 @@ use crate::{Options, Out};
 
 const COLLECTORS: [&str; 3] = ["--collector.cpu", "--collector.meminfo", "--collector.vmstat"];
 
-/// All counters but those that need `/proc/interrupts` or a listing of `/proc`.
+/// Measures all counters except those that need `/proc/interrupts` or a listing of `/proc`.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let (mut query, mut snapshot) = (warm_query()?, Snapshot::default());

@@ -41,7 +41,7 @@ pub fn check(input: &[u8]) {
 
 type Function = unsafe extern "system" fn(*mut std::ffi::c_void, *mut u8, u32) -> u32;
 
-/// How many have status 0. Nothing but statuses differs from what was passed.
+/// Returns the number of entries with status 0. Only statuses may differ from the passed bytes.
 fn statuses(written: &[u8], passed: &[u8]) -> usize {
     let mut like = passed.to_vec();
     let mut succeeded = 0;

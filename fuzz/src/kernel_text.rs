@@ -366,7 +366,7 @@ fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
     Ok(())
 }
 
-/// An address is printed as it was read, but for the case and the length of its domain.
+/// An address is printed as it was read, except for letter case and the length of its domain.
 fn pci_address(text: &[u8]) {
     if let Some(address) = PciAddress::parse(text) {
         assert!(address.device < 32 && address.function < 8 && address.packed() < 1 << 48);

@@ -30,7 +30,7 @@ pub fn check_definition(input: &[u8]) {
     assert_eq!((counters(&set), set.instance_type), (counters(&again), again.instance_type));
 }
 
-/// What is read of a request is written as it was, but for what is reserved.
+/// A decoded request is encoded to the same bytes, except reserved ones.
 pub fn check_request(packet: &[u8]) {
     let Ok(request) = Request::decode(packet) else { return };
     let again = request.encode();

@@ -290,7 +290,7 @@ fn absent(stand: &Stand) -> Result<String> {
     let folder = stand.folder.join("capture");
     let _ = fs::remove_dir_all(&folder); // of an earlier run
     let captured = perfset(&["doctor", "--capture", &dos(&folder)])?;
-    ensure!(captured.contains("6 of 8 questions"), "doctor --capture says {captured}");
+    ensure!(captured.contains("6 of 8 requests"), "doctor --capture says {captured}");
     let manifest = fs::read_to_string(folder.join("manifest.txt"))?;
     ensure!(manifest.contains("120\tcountersets\n"), "the manifest says {manifest}");
     Ok(String::new())

@@ -138,20 +138,17 @@ impl<'a> Btf<'a> {
     /// If `bytes` are not BTF version 1 in this machine's byte order, are cut, or contain a type of an unknown kind.
     pub fn parse(bytes: &'a [u8], wanted: &[&'static str]) -> Result<Self, BtfError> {
         let field = |at: usize, why| u32_at(bytes, at).ok_or(BtfError { at, why });
-        let magic = bytes.get(..3).ok_or(BtfError { at: 0, why: "it is cut" })?;
+        let magic = bytes.get(..3).ok_or(BtfError { at: 0, why: "unexpected end" })?;
         let (order, version) = magic.split_at_checked(2).unwrap_or_default();
         if order != 0xEB9F_u16.to_ne_bytes() {
-            return Err(BtfError {
-                at: 0,
-                why: "it does not begin as a description of types in this byte order",
-            });
+            return Err(BtfError { at: 0, why: "no type description in this byte order begins here" });
         }
         if version != [1] {
-            return Err(BtfError { at: 2, why: "it is of another version" });
+            return Err(BtfError { at: 2, why: "the version is not supported" });
         }
-        let header = field(4, "it is cut")?;
+        let header = field(4, "unexpected end")?;
         let section = |at: usize| -> Result<Range<usize>, BtfError> {
-            let (start, len) = (field(at, "it is cut")?, field(at.saturating_add(4), "it is cut")?);
+            let (start, len) = (field(at, "unexpected end")?, field(at.saturating_add(4), "unexpected end")?);
             let start = usize::try_from(u64::from(header).saturating_add(start.into())).unwrap_or(usize::MAX);
             let end = start.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
             if end > bytes.len() {
@@ -172,7 +169,7 @@ impl<'a> Btf<'a> {
             let (name, info) = (u32_at(head, 0).unwrap_or(0), u32_at(head, 4).unwrap_or(0));
             let kind = Kind::of(info).ok_or(error("a type of a kind that is not known"))?;
             let parts = usize::try_from(info & 0xFFFF).unwrap_or(0);
-            at.push(u32::try_from(next).map_err(|_| error("it is too long"))?);
+            at.push(u32::try_from(next).map_err(|_| error("the type section is too long"))?);
             let number = u32::try_from(at.len()).unwrap_or(u32::MAX);
             if matches!(kind, Kind::Function | Kind::Compound) {
                 if let Ok(place) = names.binary_search_by_key(&name, |(place, _)| *place) {

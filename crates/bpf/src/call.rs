@@ -84,7 +84,9 @@ pub(crate) enum Map {
 pub(crate) fn new_map(kind: Map, value_size: u32) -> io::Result<OwnedFd> {
     const MAP_CREATE: c_int = 0;
     let (kind, flags) = match kind {
+        // `BPF_MAP_TYPE_ARRAY` with `BPF_F_MMAPABLE`.
         Map::Mapped => (2, 1 << 10),
+        // `BPF_MAP_TYPE_PERCPU_ARRAY`.
         Map::ByCpu => (6, 0),
     };
     let [key_size, entries] = [4, 1];
@@ -152,6 +154,7 @@ pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
     // SAFETY: the argument contains no addresses, and the command creates a file descriptor.
     let mut file = std::fs::File::from(unsafe { argument.open(ITER_CREATE) }?);
     for _ in 0..PAUSES {
+        // The program prints nothing, so a read returns only at the end or at a pause.
         match file.read(&mut [0; 64]) {
             Ok(0) => return Ok(()),
             Ok(_) => {}

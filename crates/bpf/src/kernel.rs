@@ -69,7 +69,7 @@ pub(crate) struct Place {
 #[non_exhaustive]
 pub enum KernelError {
     /// The file of the type description cannot be read.
-    #[error("cannot be read")]
+    #[error("cannot read the kernel's type description (BTF)")]
     File(#[source] std::sync::Arc<std::io::Error>),
     /// The type description makes no sense.
     #[error(transparent)]

@@ -25,6 +25,7 @@ pub(crate) fn from_same_user() -> io::Result<()> {
     if IS_DONE.load(Relaxed) || !can_load()? {
         return Ok(());
     }
+    // The flag is stored only after the call succeeded: a failed attempt is made again.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     IS_DONE.store(true, Relaxed);
     Ok(())

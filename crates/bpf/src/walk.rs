@@ -36,18 +36,18 @@ pub struct Request<'a> {
 #[non_exhaustive]
 pub enum WalkError {
     /// The kernel lacks something that the task iterator needs.
-    #[error("this kernel has not all that it takes")]
+    #[error("this kernel or machine lacks something that the BPF task iterator needs")]
     Lacks,
     /// A system call failed.
     #[error("{what} failed")]
     Call {
-        /// Action that failed, such as "running the task walk".
+        /// Action that failed, such as "running the BPF task iterator".
         what: &'static str,
         /// Error of the system call.
         source: io::Error,
     },
     /// The kernel rejects the program.
-    #[error("the kernel refuses the program{}{said}", if said.is_empty() { "" } else { ": " })]
+    #[error("the kernel rejects the BPF program{}{said}", if said.is_empty() { "" } else { ": " })]
     Refused {
         /// Last message of the kernel on the program.
         said: String,
@@ -55,7 +55,7 @@ pub enum WalkError {
         source: io::Error,
     },
     /// There are more tasks than there is room for.
-    #[error("{met} tasks were met, and there is room for {room}")]
+    #[error("the BPF task iterator found {met} tasks, but its output map has room for {room}")]
     Full {
         /// Number of tasks that were met.
         met: u64,
@@ -63,7 +63,7 @@ pub enum WalkError {
         room: u32,
     },
     /// The task iterator was loaded by the process from which this one was forked, and which may be using it.
-    #[error("it is another process's")]
+    #[error("the BPF program belongs to the parent process; load it again after fork")]
     Forked,
 }
 
@@ -118,6 +118,7 @@ impl Walk {
             columns = columns.without(Column::ThreadsMet.into());
         } else {
             let of_sums = [Column::Threads, Column::ThreadsMet, Column::Sequence, Column::SequenceEnd];
+            // Needed to detect a record that is not of one moment, whatever was requested.
             columns = columns | Columns::of(&of_sums);
             if way == Way::Classic {
                 columns = columns | Columns::of(&[Column::Tgid, Column::Executing]);
@@ -128,11 +129,13 @@ impl Walk {
         }
         let columns = kernel.has(columns);
         let layout = Layout::of(columns).ok_or(WalkError::Lacks)?;
+        // One record more than room: tasks that find no room are written to a spare record.
         let bytes =
             room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
         // Offsets in the map are signed numbers of 32 bits.
         let bytes = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()).ok_or(WalkError::Lacks)?;
-        let map = call::new_map(Map::Mapped, bytes).map_err(failed("making a map for the task walk"))?;
+        let map = call::new_map(Map::Mapped, bytes)
+            .map_err(failed("creating the output map of the BPF task iterator"))?;
         let plan = Plan {
             each,
             way,
@@ -147,10 +150,11 @@ impl Walk {
             Way::OpenCoded => load(&code, Kind::Called)?,
             Way::Classic => {
                 let program = load(&code, Kind::Iterator(kernel.classic.ok_or(WalkError::Lacks)?))?;
-                call::link(&program).map_err(failed("attaching the task walk to its iterator"))?
+                call::link(&program).map_err(failed("attaching the BPF task iterator"))?
             }
         };
-        let view = View::of(&map, HEADER_BYTES).map_err(failed("mapping what the task walk writes"))?;
+        let view =
+            View::of(&map, HEADER_BYTES).map_err(failed("mapping the output of the BPF task iterator"))?;
         Ok(Self { map, runs, view, layout, each, way, room, owner: std::process::id(), leaders: Vec::new() })
     }
 
@@ -159,11 +163,14 @@ impl Walk {
     /// # Errors
     /// If there are more tasks than room, or a system call fails.
     pub fn run(&mut self) -> Result<Records<'_>, WalkError> {
+        // Parent and child share the map: both running the program at once would mix their records.
         if self.owner != std::process::id() {
             return Err(WalkError::Forked);
         }
         match self.way {
-            Way::OpenCoded => call::run(&self.runs).map_err(failed("running the task walk"))?,
+            Way::OpenCoded => call::run(&self.runs).map_err(failed("running the BPF task iterator"))?,
+            // The open-coded program resets the counter itself; the classic one is called once per task, and
+            // cannot.
             Way::Classic => {
                 if let Some(met) = self.view.words().first() {
                     met.store(0, Relaxed);
@@ -190,8 +197,10 @@ impl Walk {
         };
         if self.view.words().len().saturating_mul(WORD) < bytes(count) {
             let most = bytes(self.room);
+            // Only what is used is mapped, because mapped pages count as memory of this process.
             let ample = bytes(count.saturating_add(count / 16)).min(most);
-            self.view = View::of(&self.map, ample).map_err(failed("mapping what the task walk writes"))?;
+            self.view =
+                View::of(&self.map, ample).map_err(failed("mapping the output of the BPF task iterator"))?;
         }
         Ok(())
     }
@@ -241,6 +250,7 @@ impl Walk {
             let Some(leader) = leader else { continue };
             leader.set(met, leader.get(met).wrapping_add(1));
             if record.get(sequence) != leader.get(sequence) {
+                // Any unequal number makes the record torn.
                 leader.set(end, !leader.get(sequence));
             }
             if let Some(executing) = executing.filter(|executing| record.get(*executing) != 0) {
@@ -270,8 +280,9 @@ fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
         Ok(program) => return Ok(program),
         Err(source) => source,
     };
+    // Without permission the verifier did not run, so there is no log to request.
     if source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error() == Some(libc::EPERM) {
-        return Err(failed("loading the task walk")(source));
+        return Err(failed("loading the BPF task iterator")(source));
     }
     /// Size of the log in bytes: enough for the verifier's messages on a rejected program of this size.
     const LOG: usize = 4 << 20;
@@ -431,6 +442,7 @@ impl Offsets {
             program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus).ok_or(WalkError::Lacks)?;
         call::run(&load(&code, Kind::Called)?).map_err(failed(what))?;
         let view = View::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
+        // Kernel addresses must not stay in memory that the map's descriptor gives access to.
         let mut words = view.words().iter().map(|word| word.swap(0, Relaxed));
         let base = words.next().unwrap_or(0);
         let count = usize::try_from(cpus).unwrap_or(0);

@@ -74,7 +74,7 @@ fn a_process_that_loads_is_not_dumpable() {
 #[test]
 fn both_ways_say_what_the_files_say() {
     let Some((kernel, offsets)) = allowed() else { return };
-    // It does nothing but wait, so nothing of it changes.
+    // The child only waits, so its values do not change.
     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(100));
     let pid = child.id();
@@ -219,7 +219,7 @@ fn sums_stay_whole_while_threads_end() {
     }
 }
 
-/// So many rounds of threads that read and end, and so many executions.
+/// Number of rounds of threads that read and end, and number of executions.
 const STORM: u32 = 200;
 
 /// A test runs on a thread of its own: started as a program, with a number of times left, it executes itself from it.

@@ -21,9 +21,9 @@ mod serve;
 pub use processes::ProcessArgs;
 pub use serve::ServeArgs;
 
-/// Performance counters of this machine, with the names that Windows gives them.
+/// Read performance counters of this machine, under the names that Windows uses
 ///
-/// Without a command it shows the processors, live: in place on a terminal, as blocks of lines in a pipe.
+/// Without a command, perfset shows the processors live: in place on a terminal, as blocks of lines in a pipe.
 #[derive(Debug, Parser)]
 #[command(name = "perfset", version, after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
 #[command(after_long_help = format!("{}\n\n{}", examples::LIVE, crate::exit::HELP))]
@@ -56,37 +56,39 @@ pub enum Command {
 
 /// Show values of counter paths
 ///
-/// A path is '\Counterset(instance)\Counter', or the same with forward slashes. In the instance * and ? are
-/// wildcards, {a,b} is one of several, !name all others, name#1 the second of that name. cpu stands for the processors'
-/// % Processor Time. What comes last may be an interval in seconds and a count, as in vmstat.
+/// A path is '\Counterset(instance)\Counter', or the same with forward slashes. In the instance, * and ? are
+/// wildcards, {a,b} is one of several, !name all others, name#1 the second of that name. The short name cpu stands for
+/// the processors' % Processor Time. The last operands may be an interval in seconds and a count, as in vmstat.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::GET)]
 pub struct GetArgs {
-    /// Counter paths, then the seconds between two samples, then how many
+    /// Counter paths, then the interval in seconds, then the number of samples
     #[arg(required = true, value_name = "PATH... [INTERVAL [COUNT]]")]
     pub operands: Vec<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub format: OutputFormat,
-    /// Raw values instead of formatted ones: answers at once
+    /// Show raw values instead of formatted ones, without waiting for a second sample
     #[arg(long)]
     pub raw: bool,
-    /// How long to wait for the second reading that a rate needs [default: 1s, or the interval]
+    /// Time until the second sample that a rate needs [default: the interval, or 1s]
     #[arg(long, value_parser = interval, value_name = "TIME")]
     pub warmup: Option<Duration>,
-    /// Only values for which this holds: '>5', '>=5', '<5', '<=5', '=5', '!=5'
-    #[arg(long = "where", value_name = "TEST", value_parser = Test::parse)]
+    /// Show only values that match a condition: '>5', '>=5', '<5', '<=5', '=5', '!=5'
+    #[arg(long = "where", value_name = "CONDITION", value_parser = Test::parse)]
     pub test: Option<Test>,
-    /// Of each counter only the N greatest values; _Total and Idle are left out where there are others
+    /// Show only the N greatest values of each counter
+    ///
+    /// _Total and Idle are left out if there are other instances.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Where a pattern asks for counters, also those that this machine does not have
+    /// Include counters that Linux does not have, if a pattern selects them
     #[arg(long)]
     pub all: bool,
-    /// In the end, least, greatest and mean of each counter of each instance
+    /// Print minimum, mean and maximum of each counter of each instance at the end
     #[arg(long)]
     pub summary: bool,
-    /// End with code 1 if a value is missing
+    /// Exit with code 1 if a value is missing
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]
@@ -95,20 +97,23 @@ pub struct GetArgs {
     pub window: LogWindow,
 }
 
-/// Logs to be asked instead of this machine.
+/// Logs to read instead of this machine.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogFiles {
-    /// Ask a log instead of this machine: .blg, PDH-CSV or PDH-TSV; given several times, all of them as one
+    /// Read a log instead of this machine: .blg, PDH-CSV or PDH-TSV
+    ///
+    /// If this option is given several times, the logs are read as one.
     #[arg(long, value_name = "FILE")]
     pub log: Vec<PathBuf>,
-    /// Whose counters, of a log with several machines
+    /// Machine to read, if the log contains several
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Also what programs of other users publish, as far as their files may be read; their number stands before names.
-    /// Root, and members of the group of /run/perfset, see them without this option. Of files of other users, all of
-    /// them together, at most 64 MiB and 100,000 instances are read, divided among the users; what is left out is
-    /// reported
+    /// Include counters published by other users, if readable
+    ///
+    /// Their instance names start with the user ID. Root, and members of the group of /run/perfset, see them without
+    /// this option. From all other users together, at most 64 MiB and 100,000 instances are read, divided among the
+    /// users. Omitted instances are reported.
     #[arg(long, conflicts_with = "log", help_heading = "Programs")]
     pub all_users: bool,
     #[command(flatten)]
@@ -116,7 +121,7 @@ pub struct LogFiles {
 }
 
 impl LogFiles {
-    /// This machine, with the programs of those users that were asked for.
+    /// Returns this machine, with the publishers of all users if `--all-users` was given.
     ///
     /// # Errors
     /// If the environment is not valid.
@@ -126,21 +131,23 @@ impl LogFiles {
     }
 }
 
-/// A stretch of a log's time.
+/// Time span of a log.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogWindow {
-    /// Only samples from this time on: '2026-11-22 10:30:00', local where the log was written; with Z, UTC
+    /// Read only samples from this time on: '2026-11-22 10:30:00'
+    ///
+    /// The time is local where the log was written; with Z, it is UTC.
     #[arg(long, value_name = "TIME", requires = "log")]
     pub begin: Option<When>,
-    /// Only samples up to this time
+    /// Read only samples up to this time
     #[arg(long, value_name = "TIME", requires = "log")]
     pub end: Option<When>,
 }
 
 type Comparison = fn(&f64, &f64) -> bool;
 
-/// A test for values.
+/// Condition that `--where` applies to values.
 #[derive(Clone, Copy, Debug)]
 pub struct Test {
     holds: Comparison,
@@ -159,59 +166,59 @@ impl Test {
         ];
         let found =
             tests.into_iter().find_map(|(sign, holds)| Some((text.trim().strip_prefix(sign)?, holds)));
-        let (number, holds) = found.ok_or("a test begins with >, >=, <, <=, = or !=")?;
+        let (number, holds) = found.ok_or("a condition begins with >, >=, <, <=, = or !=")?;
         let number = number.trim().parse().map_err(|_| format!("\"{number}\" is not a number"))?;
         Ok(Self { holds, number })
     }
 
-    /// Whether it holds for a value.
+    /// Returns `true` if the condition holds for a value.
     pub fn holds(&self, value: f64) -> bool {
         (self.holds)(&value, &self.number)
     }
 }
 
-/// How `get` prints.
+/// Output format of `get`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// For people
+    /// Table for users
     #[default]
     Table,
-    /// One line a value, with a header
+    /// One line per value, with a header
     Csv,
-    /// One JSON object a line, one line a value
+    /// One JSON object per value, each on its own line
     Json,
-    /// What perfmon and relog read: a line a sample, a column a path; times in UTC
+    /// Format of perfmon and relog: a line per sample, a column per path, times in UTC
     PdhCsv,
 }
 
-/// Say what works on this machine, what does not, and what would open it
+/// Show what works on this machine, what does not, and how to enable it
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::DOCTOR)]
 pub struct DoctorArgs {
-    /// Write instead what this machine answers into a new folder, to be sent and replayed
+    /// Write this machine's responses into a new directory, to be sent and replayed
     #[arg(long, value_name = "DIR")]
     pub capture: Option<PathBuf>,
-    /// How long to wait between the two collections that it has
+    /// Time between the two collections of the capture
     #[arg(long, value_parser = interval, value_name = "TIME", default_value = "1s")]
     pub warmup: Duration,
-    /// Replace names of instances in it
+    /// Replace instance names in the capture
     #[arg(long, requires = "capture")]
     pub hide_instances: bool,
-    /// Also objects that are costly to collect: it may take minutes
+    /// Include objects that are costly to collect in the capture; this may take minutes
     #[arg(long, requires = "capture")]
     pub costly: bool,
     #[command(flatten)]
     pub processes: ProcessArgs,
 }
 
-/// Find counters by words of their names and helps
+/// Find counters by words in their names and help texts
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::FIND)]
 pub struct FindArgs {
-    /// The words; all must be there
+    /// Words to find; all of them must occur
     #[arg(required = true)]
     pub words: Vec<String>,
-    /// Also those that Linux does not have
+    /// Include counters that Linux does not have
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
@@ -222,11 +229,11 @@ pub struct FindArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::DESCRIBE)]
 pub struct DescribeArgs {
-    /// Its name, a part that only one has, or its GUID
+    /// Name of the counterset, a unique part of it, or its GUID
     pub name: String,
-    /// A counter's name, or # and its id
+    /// Name of a counter, or # and its id
     pub counter: Option<String>,
-    /// Also counters that Linux does not have
+    /// Include counters that Linux does not have
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
@@ -237,22 +244,22 @@ pub struct DescribeArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::INSTANCES)]
 pub struct InstancesArgs {
-    /// Its name, a part that only one has, or its GUID
+    /// Name of the counterset, a unique part of it, or its GUID
     pub name: String,
     #[command(flatten)]
     pub files: LogFiles,
 }
 
-/// The live screen.
+/// Options of the live screen.
 #[derive(Debug, clap::Args)]
 pub struct LiveArgs {
-    /// Seconds between two collections; 500ms works too
+    /// Interval between two collections, in seconds or as 500ms
     #[arg(default_value = "1", value_parser = live_interval)]
     pub interval: Duration,
-    /// How many tables to show [default: until Ctrl+C]
+    /// Number of tables to show [default: until Ctrl+C]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Show the counters' own names instead of short ones
+    /// Show the full names of counters instead of short ones
     #[arg(long)]
     pub full_names: bool,
     #[command(flatten)]
@@ -263,7 +270,7 @@ pub struct LiveArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LIST)]
 pub struct ListArgs {
-    /// Only those whose name contains this; * and ? match as in instance names
+    /// Text that names must contain, or a pattern with * and ? for whole names
     pub filter: Option<String>,
     #[command(flatten)]
     pub files: LogFiles,
@@ -271,24 +278,24 @@ pub struct ListArgs {
 
 /// Show a V1 or V2 block, field by field with offsets
 ///
-/// A block that breaks any rule is refused, and the message names structure, offset and rule.
+/// A block that breaks a rule is refused. The message names the structure, the offset and the rule.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::DUMP)]
 pub struct DumpArgs {
-    /// The file; - is standard input
+    /// File to read; - is standard input
     pub file: PathBuf,
-    /// What the bytes are [default: a V1 block if they begin as one, else V2 data]
+    /// Format of the file [default: a V1 block if it begins as one, else V2 data]
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub format: Option<FormatName>,
-    /// Show also what breaks rules, as far as it can be read; "!" marks where
+    /// Show blocks that break rules, as far as possible; "!" marks each broken rule
     #[arg(long)]
     pub lenient: bool,
-    /// A JSON object a line, one for each structure
+    /// Print one JSON object per structure, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Logs that others recorded: what is in them
+/// Show the contents of recorded logs
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true, after_long_help = examples::LOG)]
 pub struct LogArgs {
@@ -301,85 +308,89 @@ pub enum LogCommand {
     Info(LogInfoArgs),
 }
 
-/// Show machine, span, interval, counters, gaps and damage of logs
+/// Show machine, time span, interval, counters, gaps and damage of logs
 ///
-/// Binary logs of Windows (.blg), PDH-CSV and PDH-TSV are read, whole or damaged.
+/// Reads binary logs of Windows (.blg), PDH-CSV and PDH-TSV, complete or damaged.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_INFO)]
 pub struct LogInfoArgs {
-    /// The logs; - is standard input
+    /// Logs to read; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// A JSON object a line, one for each log
+    /// Print one JSON object per log, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Write logs anew: as another format, in part, several as one
+/// Convert logs to another format, select parts of them, merge them
 ///
-/// Reads .blg, PDH-CSV and PDH-TSV; writes PDH-CSV, PDH-TSV, JSON or SQLite. What was recorded raw is formatted.
+/// Reads .blg, PDH-CSV and PDH-TSV; writes PDH-CSV, PDH-TSV, JSON or SQLite. Raw values are formatted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::RELOG)]
 pub struct RelogArgs {
-    /// The logs; - is standard input
+    /// Logs to read; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The file to write: its ending, .csv, .tsv, .jsonl or .db, says the format; - is standard output
+    /// File to write; the ending .csv, .tsv, .jsonl or .db selects the format
+    ///
+    /// The name - is standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Its format, whatever its ending
+    /// Output format, whatever the ending of the file
     #[arg(long, short, value_enum)]
     pub format: Option<RelogFormat>,
-    /// Only these counters: counter paths, wildcards as in get [default: all]
+    /// Counter path to write, with wildcards as in get [default: all counters]
     #[arg(long = "counter", short = 'c', value_name = "PATH")]
     pub paths: Vec<String>,
-    /// Also the counters of this file, a path a line
+    /// File with more counter paths to write, one per line
     #[arg(long, value_name = "FILE")]
     pub counters_from: Vec<PathBuf>,
-    /// Only samples from this time on: '2026-11-22 10:30:00', local where the log was written; with Z, UTC
+    /// Write only samples from this time on: '2026-11-22 10:30:00'
+    ///
+    /// The time is local where the log was written; with Z, it is UTC.
     #[arg(long, short, value_name = "TIME")]
     pub begin: Option<When>,
-    /// Only samples up to this time
+    /// Write only samples up to this time
     #[arg(long, short, value_name = "TIME")]
     pub end: Option<When>,
-    /// Only every N-th sample; what is counted over time is so over N of them
+    /// Write only every N-th sample; rates then cover N intervals
     #[arg(long, short = 't', value_name = "N")]
     pub every: Option<NonZeroU64>,
-    /// Only counters of this machine, of logs with several
+    /// Machine to write, if the logs contain several [default: all]
     #[arg(long, value_name = "NAME")]
     pub machine: Vec<String>,
-    /// Times local where the log was written instead of UTC
+    /// Write times in the time zone of the log instead of UTC
     #[arg(long)]
     pub local: bool,
-    /// Write over a file that exists
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
-    /// Add another log set to a SQLite file
+    /// Add a log set to a SQLite file
     #[arg(long, conflicts_with = "force")]
     pub append: bool,
-    /// What the log set is called in a SQLite file [default: the name of the first log]
+    /// Name of the log set in a SQLite file [default: the name of the first log]
     #[arg(long, value_name = "NAME")]
     pub set: Option<String>,
-    /// Write nothing: list the paths of all counters of all instances
+    /// List the paths of all counters of all instances, and write nothing
     #[arg(long, conflicts_with = "output")]
     pub list: bool,
 }
 
-/// What `relog` writes.
+/// Output format of `relog`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RelogFormat {
-    /// PDH-CSV: a line a sample, a column a counter
+    /// PDH-CSV: one line per sample, one column per counter
     Csv,
     /// PDH-TSV: the same with tabs
     Tsv,
-    /// A JSON object a line, one for each value, as get --format json
+    /// One JSON object per value, each on its own line, as get --format json
     Json,
-    /// A SQLite file with the tables of perfmon's SQL logs, raw numbers included
+    /// SQLite file with the tables of perfmon's SQL logs, raw values included
     Sqlite,
 }
 
 impl RelogFormat {
-    /// By the ending of a file's name.
+    /// Returns the format that matches the ending of a file name.
     pub fn of_name(file: &Path) -> Option<Self> {
         let ending = file.extension()?.to_str()?.to_lowercase();
         Some(match ending.as_str() {
@@ -392,7 +403,7 @@ impl RelogFormat {
     }
 }
 
-/// Blocks of the V1 performance data format: what HKEY_PERFORMANCE_DATA gives on Windows
+/// Write and read V1 blocks, as HKEY_PERFORMANCE_DATA returns them on Windows
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true, after_long_help = examples::V1)]
 pub struct V1Args {
@@ -411,29 +422,33 @@ pub enum V1Command {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::V1_QUERY)]
 pub struct V1QueryArgs {
-    /// Global, Costly, MetadataGlobal, title indexes, or Counter, Help or Explain with a language id [default: Global]
+    /// Global, Costly, MetadataGlobal, title indexes, or a name table [default: Global]
+    ///
+    /// The name tables are Counter, Help and Explain, each followed by a language id.
     #[arg(value_name = "VALUE NAME")]
     pub value_name: Vec<String>,
-    /// The file to write; - is standard output [default: -]
+    /// File to write; - is standard output [default: -]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Also write the table of names, which a reader elsewhere needs
+    /// File for the name table, which readers on other machines need
     #[arg(long, value_name = "FILE")]
     pub names: Option<PathBuf>,
     #[command(flatten)]
     pub processes: ProcessArgs,
 }
 
-/// List objects, counters and instances of a V1 block with their names, or the texts of a name table
+/// List the structures of a V1 block with their names, or the texts of a name table
+///
+/// The structures are objects, counters and instances.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::V1_NAMES)]
 pub struct V1NamesArgs {
-    /// The block or table; - is standard input
+    /// Block or name table to read; - is standard input
     pub file: PathBuf,
-    /// The block's table of names [default: the names that the catalogue knows]
+    /// Name table of the block [default: the names in the catalogue]
     #[arg(long, value_name = "TABLE")]
     pub names: Option<PathBuf>,
-    /// Read also blocks that break rules, as far as they can be read
+    /// Read blocks that break rules, as far as possible
     #[arg(long)]
     pub lenient: bool,
 }
@@ -442,26 +457,26 @@ pub struct V1NamesArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::V1_VALUES)]
 pub struct V1ValuesArgs {
-    /// The block; of two the older; - is standard input
+    /// Block to read, or the older of two; - is standard input
     pub file: PathBuf,
-    /// The newer of two: what is counted over time needs both
+    /// Newer of two blocks; rates and averages over time need both
     #[arg(value_name = "FILE2")]
     pub newer: Option<PathBuf>,
-    /// The blocks' table of names [default: the names that the catalogue knows]
+    /// Name table of the blocks [default: the names in the catalogue]
     #[arg(long, value_name = "TABLE")]
     pub names: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub format: OutputFormat,
-    /// Raw values instead of formatted ones
+    /// Show raw values instead of formatted ones
     #[arg(long)]
     pub raw: bool,
-    /// Read also blocks that break rules, as far as they can be read
+    /// Read blocks that break rules, as far as possible
     #[arg(long)]
     pub lenient: bool,
 }
 
-/// Check manifests of countersets, make code of them, write them
+/// Check manifests of countersets, generate code from them, export them
 ///
 /// A provider declares its countersets in an instrumentation manifest, an XML file, as on Windows.
 #[derive(Debug, clap::Args)]
@@ -478,44 +493,44 @@ pub enum ManifestCommand {
     Export(ManifestExportArgs),
 }
 
-/// Say all that is wrong with manifests, each with line and column
+/// Report all errors and warnings of manifests, with line and column
 ///
-/// Warnings alone end with code 0.
+/// If there are only warnings, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::MANIFEST_CHECK)]
 pub struct ManifestCheckArgs {
-    /// The manifests; - is standard input
+    /// Manifests to check; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
 
-/// Make code of a manifest, as CTRPP does on Windows
+/// Generate code from a manifest, as CTRPP does on Windows
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::MANIFEST_GENERATE)]
 pub struct ManifestGenerateArgs {
-    /// The manifest; - is standard input
+    /// Manifest to read; - is standard input
     pub file: PathBuf,
     #[command(flatten)]
     pub code: Code,
-    /// What names of functions, variables and types begin with
-    #[arg(long, value_name = "P", default_value = "")]
+    /// Prefix for the names of functions, variables and types
+    #[arg(long, value_name = "PREFIX", default_value = "")]
     pub prefix: String,
-    /// The file to write [default: standard output]
+    /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// What `manifest generate` makes.
+/// Output of `manifest generate`.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct Code {
-    /// A Rust module: a struct a counterset
+    /// Generate a Rust module with one struct per counterset
     #[arg(long)]
     pub rust: bool,
-    /// A C header with the provider's code: ctrpp -o
+    /// Generate a C header with the provider's code, as ctrpp -o does
     #[arg(long)]
     pub c_header: bool,
-    /// A C header with GUIDs and ids for consumers: ctrpp -ch
+    /// Generate a C header with GUIDs and ids for consumers, as ctrpp -ch does
     #[arg(long)]
     pub symbols: bool,
 }
@@ -524,17 +539,17 @@ pub struct Code {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::MANIFEST_EXPORT)]
 pub struct ManifestExportArgs {
-    /// Countersets of one provider: their names, parts that only one has, or GUIDs
+    /// Countersets of one provider: names, unique parts of names, or GUIDs
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// The file to write [default: standard output]
+    /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
 /// Install, remove and list registered providers
 ///
-/// As lodctr and unlodctr do on Windows. A registered provider is a file, its manifest.
+/// On Windows, lodctr and unlodctr do this. A registered provider is a manifest file in a directory.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true, after_long_help = examples::PROVIDER)]
 pub struct ProviderArgs {
@@ -549,52 +564,52 @@ pub enum ProviderCommand {
     List(ProviderListArgs),
 }
 
-/// The folder of registered providers.
+/// Directory of registered providers.
 #[derive(Debug, clap::Args)]
 pub struct ProviderFolder {
-    /// Only this folder instead of those of the system, for packages
+    /// Use this directory instead of those of the system, for packages
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
-/// Register the providers of manifests: root for everyone, others for themselves
+/// Register the providers of manifests, for all users as root, else for one user
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::PROVIDER_INSTALL)]
 pub struct ProviderInstallArgs {
-    /// The manifests; - is standard input
+    /// Manifests to install; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub folder: ProviderFolder,
 }
 
-/// Remove registered providers, or countersets of theirs
+/// Remove registered providers, or single countersets of them
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::PROVIDER_REMOVE)]
 pub struct ProviderRemoveArgs {
-    /// A provider's GUID or name, a counterset's GUID, or the manifest, a name that ends in .man
-    #[arg(required = true, value_name = "WHAT")]
+    /// GUID or name of a provider, GUID of a counterset, or a manifest file (*.man)
+    #[arg(required = true, value_name = "PROVIDER")]
     pub what: Vec<String>,
     #[command(flatten)]
     pub folder: ProviderFolder,
 }
 
-/// List registered providers, and files that register none
+/// List registered providers, and files that are ignored
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::PROVIDER_LIST)]
 pub struct ProviderListArgs {
-    /// A JSON object a line, one for each file
+    /// Print one JSON object per file, each on its own line
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub folder: ProviderFolder,
 }
 
-/// Print what a shell needs to complete perfset's commands and options
+/// Print a script with which a shell completes perfset's commands and options
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::COMPLETIONS)]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Shell that runs the script
     pub shell: clap_complete::Shell,
 }
 
@@ -602,12 +617,12 @@ pub struct CompletionsArgs {
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub struct ManArgs {
-    /// The directory, which must exist
+    /// Directory to write to; it must exist
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
 
-/// The formats by the names of their first structures.
+/// Block formats, named after their first structures.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum FormatName {
     /// PERF_DATA_BLOCK: V1
@@ -616,13 +631,13 @@ pub enum FormatName {
     Data,
     /// PERF_COUNTER_IDENTIFIER list: the entries of a query
     Identifiers,
-    /// PERF_COUNTER_IDENTITY list: what control callbacks are told
+    /// PERF_COUNTER_IDENTITY list: counters passed to a control callback
     Identities,
-    /// PERF_INSTANCE_HEADER list: an enumeration of instances
+    /// PERF_INSTANCE_HEADER list: instances of a counterset
     Instances,
     /// PERF_COUNTERSET_REG_INFO: a registration
     Registration,
-    /// PERF_STRING_BUFFER_HEADER: names or helps of counters
+    /// PERF_STRING_BUFFER_HEADER: names or help texts of counters
     Strings,
 }
 
@@ -640,7 +655,7 @@ impl From<FormatName> for Kind {
     }
 }
 
-/// An interval; what is none is a mistyped command, or belongs behind `get`.
+/// Parses the interval of the live screen. Reports other texts as a mistyped command, or as an operand of `get`.
 fn live_interval(text: &str) -> Result<Duration, String> {
     if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return interval(text);
@@ -651,14 +666,14 @@ fn live_interval(text: &str) -> Result<Duration, String> {
     let command = Args::command();
     let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     if names.iter().any(|name| name == text) {
-        return Err(format!("options of a command come behind its name: perfset {text} [OPTIONS]"));
+        return Err(format!("options of a command come after its name: perfset {text} [OPTIONS]"));
     }
     let near = nearest(text, names.iter().map(String::as_str), 2).join(", ");
     let hint = if near.is_empty() { names.join(", ") } else { near };
-    Err(format!("no command has that name; nearest: {hint}"))
+    Err(format!("unknown command; nearest: {hint}"))
 }
 
-/// Seconds, with or without a unit: `1`, `0.5`, `2s`, `250ms`.
+/// Parses seconds, with or without a unit: `1`, `0.5`, `2s`, `250ms`.
 pub fn interval(text: &str) -> Result<Duration, String> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 0.001),
@@ -668,7 +683,7 @@ pub fn interval(text: &str) -> Result<Duration, String> {
     let seconds =
         number.parse::<f64>().map_err(|_| "a number of seconds is expected, like 1 or 500ms")? * unit;
     if !(0.01..=86_400.0).contains(&seconds) {
-        return Err("it must be between 10ms and 86400 seconds".into());
+        return Err("must be between 10ms and 86400 seconds".into());
     }
     Ok(Duration::from_secs_f64(seconds))
 }

@@ -25,9 +25,10 @@ impl Asked {
     /// Returns the logs if the user named any, else this machine.
     pub fn of(files: &LogFiles) -> Result<Self, Failure> {
         match files.log.as_slice() {
-            [] if files.machine.is_some() => {
-                Err(Failure::new(Exit::Usage, anyhow!("--machine chooses one of a log: it needs --log FILE")))
-            }
+            [] if files.machine.is_some() => Err(Failure::new(
+                Exit::Usage,
+                anyhow!("--machine selects a machine of a log: it needs --log FILE"),
+            )),
             [] => Ok(Self::Machine(files.local()?)),
             named => Ok(Self::Logs {
                 logs: opened(named, files.machine.as_deref(), false)?,
@@ -59,7 +60,7 @@ impl Asked {
         if let Some(other) = named.iter().find(|other| !name.unwrap_or_default().eq_ignore_ascii_case(other))
         {
             let error = anyhow!(
-                "the paths name two machines, {} and {}: ask for one at a time",
+                "the paths name two machines, {} and {}: use paths of one machine",
                 escaped(name.unwrap_or_default()),
                 escaped(other)
             );
@@ -156,7 +157,9 @@ impl Asked {
         left_out.iter().take(SHOWN).for_each(|text| warn(&escaped(text)));
         match left_out.len().saturating_sub(SHOWN) {
             0 => {}
-            more => warn(&format!("and {} more: perfset doctor", grouped_digits(&more.to_string()))),
+            more => {
+                warn(&format!("and {} more; perfset doctor lists them", grouped_digits(&more.to_string())))
+            }
         }
     }
 
@@ -194,7 +197,7 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
     let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, error))?;
     // Without countersets no path can be bound and nothing listed: the damage is the reason.
     if let Some(damage) = first_damage(&logs, files).filter(|_| logs.machine().countersets().is_empty()) {
-        return Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; no counter is left")));
+        return Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; the log has no usable counter")));
     }
     let names = || {
         let names: Vec<_> = logs.machines().iter().map(|name| escaped(name)).collect();

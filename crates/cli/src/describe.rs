@@ -84,7 +84,7 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     }
     let hidden = all().count().saturating_sub(shown.len());
     if hidden > 0 {
-        writeln!(out, "\n{hidden} that Linux does not have are not shown; --all shows them")?;
+        writeln!(out, "\n{hidden} counters that Linux does not have are not shown; --all shows them")?;
     }
     let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !c.is_never_there();
     if let Some(first) = shown.iter().find(gives) {
@@ -123,7 +123,7 @@ fn kind_of(instance_type: InstanceType) -> &'static str {
         InstanceType::Multiple => "multi-instance",
         InstanceType::SingleAggregate => "aggregate of all instances",
         InstanceType::MultiAggregate => "multi-instance with _Total",
-        InstanceType::SingleAggregateHistory => "aggregate of all instances, also of those that have ended",
+        InstanceType::SingleAggregateHistory => "aggregate of all instances, including those that have ended",
         InstanceType::InstanceAggregate => "multi-instance, one of each name",
     }
 }

@@ -64,7 +64,7 @@ pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
         Target::Stdout | Target::Standard(_) => false,
     };
     if is_there {
-        let error = anyhow!("{} exists; --force writes over it", name_of(file));
+        let error = anyhow!("{} exists; --force overwrites it", name_of(file));
         return Err(Failure::new(Exit::Usage, error));
     }
     Ok(())
@@ -131,7 +131,7 @@ impl Destination {
             }
             Target::File(entry, part) => {
                 entry.make(part).map_err(|error| unwritable(&self.name, error))?;
-                entry.remove(part); // it is made anew
+                entry.remove(part); // created again by `open`
             }
         }
         Ok(())

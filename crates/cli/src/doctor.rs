@@ -18,7 +18,7 @@ use crate::resolve::countersets;
 use crate::text::{escaped, grouped_digits, name_of};
 
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
-    args.processes.apply_options(); // what is wrong in the environment is said below
+    args.processes.apply_options(); // invalid environment variables are reported below
     match &args.capture {
         None => look(),
         Some(folder) => capture(folder, args),
@@ -38,9 +38,9 @@ fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     let (asked, answered) = (count(captured.asked), count(captured.answered));
     let bytes = grouped_digits(&captured.bytes.to_string());
     let mut out = io::stdout().lock();
-    writeln!(out, "{name}: {answered} of {asked} questions were answered, {bytes} bytes")?;
+    writeln!(out, "{name}: {answered} of {asked} requests succeeded, {bytes} bytes")?;
     if !args.hide_instances {
-        writeln!(out, "it has names of instances: processes, disks, networks; --hide-instances hides them")?;
+        writeln!(out, "it contains names of processes, disks and networks; --hide-instances replaces them")?;
     }
     out.flush()?;
     Ok(Exit::Ok)
@@ -59,7 +59,7 @@ fn look() -> Result<Exit, Failure> {
         let entry = if set.instance_type.is_multiple() { all.instance("*") } else { all };
         let status = query.add(&entry);
         if !status.is_success() {
-            writeln!(out, "warn  {}: the query refuses it: {status}", escaped(&set.name))?;
+            writeln!(out, "warn  {}: cannot be added to a query: {status}", escaped(&set.name))?;
         }
     }
     let failed = |error| Failure::new(Exit::SourceFailed, error);
@@ -87,27 +87,31 @@ fn look() -> Result<Exit, Failure> {
         }
     }
     let with = lacking.len();
-    writeln!(out, "ok    {} countersets, {with} of them with counters that this machine lacks", sets.len())?;
+    writeln!(out, "ok    {} countersets; {with} have counters this machine does not support", sets.len())?;
     for (topic, what) in machine.about() {
         writeln!(out, "ok    {}: {}", escaped(&topic), escaped(&what))?;
     }
     #[cfg(target_os = "linux")]
     if let Err(word) = perfset::ProcessSource::from_env() {
         let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");
-        writeln!(out, "warn  PERFSET_PROCESS_SOURCE is {:?}, none of {words}: it is taken for auto", word)?;
+        writeln!(out, "warn  PERFSET_PROCESS_SOURCE is {:?}, which is none of {words}; auto is used", word)?;
     }
     for line in machine.not_shown(None) {
         writeln!(out, "warn  {}", escaped(&line))?;
     }
     #[cfg(target_os = "linux")]
     if let Err((value, why)) = perfset::deadline_from_env() {
-        writeln!(out, "warn  PERFSET_DEADLINE is {value:?}, {why}: others are waited for as usual")?;
+        writeln!(out, "warn  PERFSET_DEADLINE is {value:?}: {why}; it is ignored")?;
     }
-    writeln!(out, "ok    waiting: a collection waits at most {:?} for others", machine.deadline())?;
+    writeln!(
+        out,
+        "ok    deadline: a collection waits at most {:?} for publishers, devices and file systems",
+        machine.deadline()
+    )?;
     let (threads, of_a_kind) = (perfset::MOST_WAITING, perfset::MOST_WAITING_OF_A_KIND);
     writeln!(
         out,
-        "ok    limits: at most {threads} threads wait for file systems and devices, {of_a_kind} for either kind"
+        "ok    limits: at most {threads} threads wait for file systems and devices, {of_a_kind} of them for one kind"
     )?;
     for late in machine.late() {
         writeln!(out, "warn  late: {}", escaped(&late))?;
@@ -118,7 +122,7 @@ fn look() -> Result<Exit, Failure> {
     let mut registered = Store::new(system_folders(true));
     registered.refresh();
     for ignored in registered.ignored() {
-        writeln!(out, "warn  registration {}", escaped(&provider::reason(ignored)))?;
+        writeln!(out, "warn  ignored registration {}", escaped(&provider::reason(ignored)))?;
     }
     for line in trouble.lines() {
         writeln!(out, "{line}")?;
@@ -132,7 +136,7 @@ fn look() -> Result<Exit, Failure> {
     let providers = if late == 1 { "provider" } else { "providers" };
     writeln!(
         out,
-        "ok    collecting all takes {ms:.2} ms; {late} {providers} late, {missing} values missing"
+        "ok    a collection of all takes {ms:.2} ms; {late} {providers} late, {missing} values missing"
     )?;
     out.flush()?;
     Ok(Exit::Ok)
@@ -185,7 +189,11 @@ struct Cost {
 impl Trouble {
     /// Counts a missing value.
     fn add(&mut self, value: &Value<'_>, reason: &NoValue) {
-        let causes = self.0.entry(escaped(&without_process(&reason.to_string()))).or_default();
+        let text = match reason {
+            NoValue::Denied(text) => format!("permission denied: {text}"),
+            reason => reason.to_string(),
+        };
+        let causes = self.0.entry(escaped(&without_process(&text))).or_default();
         let cost = causes.entry(escaped(&value.counterset.name)).or_default();
         // If a whole counterset is unavailable, the value has no instance, and the counters would be all of the
         // counterset.
@@ -316,11 +324,11 @@ mod tests {
         let want = [
             "warn  /proc/stat:3: cut",
             "        Processor Information, 1 instance: % Processor Time",
-            "warn  denied: /proc/PID/io: run as root",
+            "warn  permission denied: /proc/PID/io: run as root",
             "        Memory: Page Faults/sec, Available Bytes",
             "        Processor Information, 1,234 instances: % Processor Time, % User Time, % Privileged Time \
              and 2 more",
-            "warn  the provider did not answer in time",
+            "warn  the provider did not respond in time",
             "        Processor Information",
         ];
         assert_eq!(trouble.lines().collect::<Vec<_>>(), want);

@@ -103,7 +103,7 @@ impl Kind {
             }
             Self::V2(_) => return None,
         };
-        Some(format!("{readable} of {all} {what} are whole; --lenient shows what can be read"))
+        Some(format!("{readable} of {all} {what} are intact; --lenient shows as much as possible"))
     }
 }
 

@@ -28,12 +28,12 @@ pub enum Exit {
 /// Text about exit codes for `--help`.
 pub const HELP: &str = "\
 Exit codes:
-  0  all that was asked
+  0  success
   1  a value is missing (only with --strict)
   2  wrong usage
   3  nothing matched
   4  the source failed
-  5  the data are invalid, or a log is damaged (its sound part is used)";
+  5  the data are invalid, or a log is damaged (its intact part is used)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -22,13 +22,13 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let operands = Operands::parse(&args.operands)?;
     let usage = |text: &str| Err(Failure::new(Exit::Usage, anyhow::anyhow!(text.to_owned())));
     if args.summary && (args.raw || args.format != OutputFormat::Table) {
-        return usage("--summary goes with tables of formatted values only");
+        return usage("--summary works only with tables of formatted values");
     }
     if args.warmup.is_some() && !args.files.log.is_empty() {
-        return usage("--warmup is for live values: a log has its own second readings");
+        return usage("--warmup applies only to live values");
     }
     if args.format == OutputFormat::PdhCsv && (args.test.is_some() || args.top.is_some()) {
-        return usage("--where and --top do not go with pdh-csv, whose columns stay");
+        return usage("--where and --top cannot be used with pdh-csv, because its columns are fixed");
     }
     // Without an interval, one sample is taken.
     let live_count = operands.interval.is_none().then_some(1);
@@ -70,7 +70,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
         let _ = writeln!(
             io::stderr(),
             "warning: {count} values have no column: the columns are the paths of the first sample, and these \
-             instances came later or had another number (#1) then; --format csv or json has all"
+             instances appeared later or had another number (#1); --format csv or json prints all"
         );
         missing = true;
     }

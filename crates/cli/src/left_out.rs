@@ -255,7 +255,7 @@ fn told(reason: &NoValue, count: usize) -> String {
     match reason {
         NoValue::NegativeValue { .. } if count > 1 => "the raw values fell".into(),
         NoValue::Wrapped { .. } if count > 1 => {
-            "the raw values fell: they passed the end of their 4 bytes or were reset".into()
+            "the raw values fell: the 4-byte counters overflowed or were reset".into()
         }
         reason => reason.to_string(),
     }

@@ -16,7 +16,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
     let mut sets = countersets(asked.machine());
     if sets.is_empty() {
-        return Err(asked.failed(nothing_found(&asked, "there is no counterset")));
+        return Err(asked.failed(nothing_found(&asked, "no counterset is available")));
     }
     let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));

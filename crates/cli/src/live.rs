@@ -41,7 +41,7 @@ pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     for column in &COLUMNS {
         let status = query.add(&Entry::one(cpu::GUID, column.counter).instance("*"));
         if !status.is_success() {
-            let error = anyhow::anyhow!("Processor Information: {} cannot be asked: {status}", column.head);
+            let error = anyhow::anyhow!("Processor Information: {} cannot be queried: {status}", column.head);
             return Err(Failure::new(Exit::SourceFailed, error));
         }
     }
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_the_busiest_are_shown() {
+    fn limited_table_shows_busiest_instances() {
         let many: Vec<_> =
             ["0,0", "0,1", "0,2", "_Total", "0,3"].into_iter().zip([10, 30, 20, 25, 40]).collect();
         let lines = table(&many, Ok(1)).lines(&Heads::new(false), "", Some(6));

@@ -86,7 +86,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
             writeln!(out, "span      {first} to {last}")?;
             writeln!(out, "zone      {}", zone(info.bias_minutes))?;
         }
-        None => writeln!(out, "span      none: there is no sample")?,
+        None => writeln!(out, "span      none: the log has no sample")?,
     }
     let every = info.interval.map(|interval| format!(", every {} s", seconds(interval))).unwrap_or_default();
     writeln!(out, "samples   {}{every}", whole(info.samples))?;
@@ -154,7 +154,7 @@ fn seconds(time: i64) -> String {
 
 fn zone(bias_minutes: Option<i32>) -> String {
     match bias_minutes {
-        None => "not said; times are local".to_owned(),
+        None => "unknown; times are local".to_owned(),
         Some(0) => "UTC".to_owned(),
         Some(bias) => {
             let sign = if bias > 0 { '-' } else { '+' };

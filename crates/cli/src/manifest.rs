@@ -38,7 +38,7 @@ pub fn tell(out: &mut impl Write, file: &Path, problems: &Problems) -> io::Resul
     }
     match problems.more() {
         0 => Ok(()),
-        more => writeln!(out, "{file}: and {more} more at least"),
+        more => writeln!(out, "{file}: and at least {more} more"),
     }
 }
 

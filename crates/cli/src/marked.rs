@@ -97,10 +97,10 @@ impl MarkedCounter {
             MarkKind::Partial if self.missing == 1 => "partial: 1 instance could not be read".to_owned(),
             MarkKind::Partial => format!("partial: up to {} instances could not be read", self.missing),
             MarkKind::Stale => {
-                format!("stale: the source did not answer for up to {:.1} s", self.age.as_secs_f64())
+                format!("stale: the source did not respond for up to {:.1} s", self.age.as_secs_f64())
             }
             MarkKind::Held => {
-                "held: the kernel stepped back, so the highest value so far is shown".to_owned()
+                "held: the kernel's value decreased, so the highest value so far is shown".to_owned()
             }
             MarkKind::Capped => "capped: the measurement came out above 100 %".to_owned(),
         };

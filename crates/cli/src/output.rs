@@ -401,10 +401,10 @@ impl Output {
                 Some(format!("partial: {missing} instances could not be read"))
             }
             (_, Some(Mark::Stale(age))) => {
-                Some(format!("stale: its source did not answer for {:.1} s", age.as_secs_f64()))
+                Some(format!("stale: its source did not respond for {:.1} s", age.as_secs_f64()))
             }
             (_, Some(Mark::Held)) => {
-                Some("held: the kernel stepped back, so this is the highest value so far".into())
+                Some("held: the kernel's value decreased, so this is the highest value so far".into())
             }
             (_, Some(Mark::Capped)) => Some("capped: the measurement came out above 100 %".into()),
             _ => None,
@@ -445,6 +445,7 @@ impl Output {
             let of = count.entry(reason).or_default();
             *of = of.saturating_add(1);
         }
+        // A reason that several values share is printed once, below, with its number at each of them.
         let mut below: Vec<String> = Vec::new();
         let mut last = None;
         for (i, v) in values.iter().enumerate() {
@@ -456,6 +457,7 @@ impl Output {
             let nothing = matches_nothing(v);
             let before = i.checked_sub(1).and_then(|i| values.get(i));
             let same = |b: &PathValue<'_>| b.path == v.path && instance_name(b) == instance;
+            // A path for several counters has one such value for each counter; one line is enough.
             if nothing && before.is_some_and(same) {
                 continue;
             }
@@ -464,6 +466,7 @@ impl Output {
                 (false, false) => instance,
                 (_, true) => counter,
             };
+            // 18 columns hold 14 digits with their separators, so nearly all numbers end at the same column.
             let mut line = format!("{:>18}", self.cell(v));
             if units > 0 {
                 let shown = if self.number(v).is_none() { String::new() } else { unit(v) };
@@ -598,7 +601,7 @@ impl Output {
         }
         if self.test.is_some() && !self.has_hit {
             // Standard error is the last place to report to, so a failure of it is ignored.
-            let _ = writeln!(io::stderr(), "note: no value passes the --where test");
+            let _ = writeln!(io::stderr(), "note: no value matches the --where condition");
         }
         self.file.as_mut().map_or_else(|| io::stdout().flush(), |file| file.flush())
     }

@@ -23,41 +23,46 @@ use crate::text::{escaped, name_of};
 
 /// Draw counter paths over time, as a picture for a report
 ///
-/// Takes samples, 60 of them one second apart unless told otherwise, and draws them; Ctrl+C draws what there is. Of a
-/// log it draws all samples. Each unit has a panel of its own; a value that is missing is a gap.
+/// Takes samples, by default 60 of them one second apart, and draws them. Ctrl+C draws those taken so far. Of a log,
+/// all samples are drawn. Each unit has its own panel; a missing value is a gap.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::PLOT)]
 pub struct PlotArgs {
-    /// Counter paths, as in get; then the seconds between two samples, then how many
+    /// Counter paths, then the interval in seconds, then the number of samples
     #[arg(required = true, value_name = "PATH... [INTERVAL [COUNT]]")]
     pub operands: Vec<String>,
-    /// The file to write; its ending, .svg or .png, says the format; - is standard output, as SVG
+    /// File to write; the ending .svg or .png selects the format
+    ///
+    /// The name - is standard output, as SVG.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
-    /// Its format, whatever its ending
+    /// Output format, whatever the ending of the file
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// What stands above the picture
+    /// Title above the picture
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// How wide it is, in pixels
+    /// Width in pixels
     #[arg(long, value_name = "PIXELS", default_value = "1000")]
     #[arg(value_parser = clap::value_parser!(u32).range(480..=4_096))]
     pub width: u32,
-    /// How high it is, in pixels; it grows if its texts take more [default: what it takes]
+    /// Minimum height in pixels; texts can increase it [default: as needed]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=4_096))]
     pub height: Option<u32>,
-    /// Its colours
+    /// Colours of the picture
     #[arg(long, value_enum, default_value = "light")]
     pub theme: ThemeName,
-    /// Each line on top of those before it, as an area; _Total and Idle are left out where there are others
+    /// Draw lines as areas, each on top of those before it
+    ///
+    /// _Total and Idle are left out if there are other instances.
     #[arg(long)]
     pub stack: bool,
-    /// Of each counter the N instances that had the most over the whole time; _Total and Idle are left out where there
-    /// are others
+    /// Draw only the N instances of each counter with the most over the whole time
+    ///
+    /// _Total and Idle are left out if there are other instances.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Write over a file that exists
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -66,12 +71,12 @@ pub struct PlotArgs {
     pub window: LogWindow,
 }
 
-/// The colours of a picture.
+/// Colours of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ThemeName {
-    /// On white, for paper
+    /// White background, for paper
     Light,
-    /// On black, for screens
+    /// Black background, for screens
     Dark,
 }
 
@@ -84,12 +89,12 @@ impl From<ThemeName> for Theme {
     }
 }
 
-/// What a picture is written as.
+/// File format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Lines that stay sharp at any size
+    /// Vector graphics, sharp at any size
     Svg,
-    /// Pixels
+    /// Pixel graphics
     Png,
 }
 
@@ -114,7 +119,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         let name = name_of(&args.output);
         Failure::new(
             Exit::Usage,
-            anyhow!("\"{name}\" does not say which format: it must end in .svg or .png, or --format says it"),
+            anyhow!("\"{name}\" has no known ending: use .svg or .png, or give --format"),
         )
     })?;
     if !args.force {
@@ -126,7 +131,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     if !samples.is_log() && io::stderr().is_terminal() {
         let count = samples.operands().count.unwrap_or(LIVE_COUNT);
         // Standard error is the last place to report to, so a failure of it is ignored.
-        let _ = writeln!(io::stderr(), "taking {count} samples; Ctrl+C draws what there is");
+        let _ = writeln!(io::stderr(), "taking {count} samples; Ctrl+C draws those taken so far");
     }
     let asked = samples.asked();
     let look = Look {
@@ -157,7 +162,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(
             io::stderr(),
-            "warning: {} lines are left out, there are too many; --top N draws fewer",
+            "warning: {} lines are left out, because there are too many; --top N draws fewer",
             picture.left_out()
         );
     }

@@ -28,7 +28,7 @@ pub fn run(args: &ProviderArgs) -> Result<Exit, Failure> {
     if cfg!(windows) && folder.dir.is_none() {
         let error = anyhow!(
             "Windows registers providers itself: lodctr /m:FILE and unlodctr /m:FILE\n  perfset list shows what is \
-             registered; --dir DIR keeps manifests in a folder"
+             registered; --dir DIR keeps manifests in a directory"
         );
         return Err(Failure::new(Exit::Usage, error));
     }
@@ -47,7 +47,7 @@ fn install(args: &ProviderInstallArgs) -> Result<Exit, Failure> {
     let folder = args.folder.dir.clone().or_else(install_folder).ok_or_else(|| {
         Failure::new(
             Exit::Usage,
-            anyhow!("there is no home directory to install it in: --dir DIR says where"),
+            anyhow!("no home directory to install the manifest in: choose a directory with --dir DIR"),
         )
     })?;
     refuse_foreign_links(&folder)?;
@@ -57,7 +57,7 @@ fn install(args: &ProviderInstallArgs) -> Result<Exit, Failure> {
         let installed = store.install(&read(file)?, &folder).map_err(|error| failed(file, error))?;
         match installed {
             Installed::New(place) => writeln!(out, "installed {}", shown(&place))?,
-            Installed::Before(place) => writeln!(out, "installed before: {}", shown(&place))?,
+            Installed::Before(place) => writeln!(out, "already installed: {}", shown(&place))?,
         }
     }
     out.flush()?;

@@ -45,7 +45,8 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     }
     let Some(output) = &args.output else {
         return Err(usage(
-            "where to? -o FILE; the name's ending says the format; -o - is standard output".into(),
+            "no output file is given: -o FILE; its ending selects the format, and - is standard output"
+                .into(),
         ));
     };
     let format = match args.format.or_else(|| RelogFormat::of_name(output)) {
@@ -54,12 +55,12 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
         None => {
             let name = name_of(output);
             return Err(usage(format!(
-                "\"{name}\" does not say which format: add --format csv, tsv or json"
+                "\"{name}\" has no known ending: add --format csv, tsv, json or sqlite"
             )));
         }
     };
     if format != RelogFormat::Sqlite && (args.append || args.set.is_some()) {
-        return Err(usage("--append and --set are for SQLite files".into()));
+        return Err(usage("--append and --set apply only to SQLite files".into()));
     }
     let existing = match (args.force, args.append) {
         (true, _) => Existing::Replace,
@@ -249,7 +250,7 @@ pub fn write(
             Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer()?)))
         }
         RelogFormat::Sqlite if is_dash(target.file) => {
-            let error = anyhow!("a SQLite file cannot be standard output: -o FILE.db");
+            let error = anyhow!("a SQLite file cannot be standard output: use -o FILE.db");
             return Err(Failure::new(Exit::Usage, error));
         }
         RelogFormat::Sqlite => {
@@ -268,7 +269,10 @@ pub fn write(
     progress.finish();
     drop(machines);
     if done.samples == 0 {
-        return Err(Failure::new(Exit::NothingMatched, anyhow!("there is no sample, or none in that time")));
+        return Err(Failure::new(
+            Exit::NothingMatched,
+            anyhow!("no sample in the log, or none in that time"),
+        ));
     }
     let is_new = !matches!(&sink, Sink::Sql(sql) if !sql.is_new());
     sink.finish()?;

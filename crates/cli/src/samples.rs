@@ -54,14 +54,17 @@ impl Operands {
             [] => (None, None),
             [interval] => (Some(interval), None),
             [interval, count] => (Some(interval), Some(count)),
-            _ => return Err(usage("an interval and a count are all that may follow the paths".to_owned())),
+            _ => return Err(usage("only an interval and a count may follow the paths".to_owned())),
         };
         let interval = interval_text.map(|text| {
             interval(text).map_err(|why| usage(format!("\"{}\" is not an interval: {why}", escaped(text))))
         });
         let count = count_text.map(|text| match text.parse::<u64>() {
             Ok(count @ 1..) => Ok(count),
-            _ => Err(usage(format!("\"{}\" is not a count: a number from 1 on is expected", escaped(text)))),
+            _ => Err(usage(format!(
+                "\"{}\" is not a count: a number of at least 1 is expected",
+                escaped(text)
+            ))),
         });
         let mut parsed = Vec::new();
         for text in paths {
@@ -209,7 +212,7 @@ impl Samples {
         match passed {
             0 if taker.left != Some(0) => Err(Failure::new(
                 Exit::NothingMatched,
-                anyhow::anyhow!("there is no sample, or none in that time"),
+                anyhow::anyhow!("no sample in the log, or none in that time"),
             )),
             _ => Ok(()),
         }
@@ -260,10 +263,14 @@ fn series(
 ) -> Result<HasPast, Failure> {
     let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
     let Value { counterset, counter, instance, instance_id, raw, .. } = first.value;
+    // If the first value is missing, the instance id is unknown, and with it the identity of the series.
     let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(HasPast::No) };
+    // A pattern that selects one instance now may select more of them in a later sample.
     if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
         return Ok(HasPast::No);
     }
+    // Without a birth, the series continues when the instance restarts; `format` compares the births of two
+    // samples.
     let identity = Identity { counterset: counterset.guid, instance, instance_id, birth: None };
     let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
         (None, Vec::with_capacity(1), None);
@@ -291,6 +298,7 @@ fn series(
             };
             values.clear();
             values.push(first.with(value));
+            // A missing sample leaves no base, as in a query: a rate never covers two intervals.
             before = now.ok();
             let system_time = SystemTime::from_100ns(past.time);
             let clocks = ClockReading { time_100ns: past.time, system_time, ..*clocks };
@@ -336,7 +344,7 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
         }
         None => {
             let short = ALIASES.map(|(alias, _)| alias).join(", ");
-            format!("\"{word}\" is not a counter path: one begins with \\ or /, or is one of {short}")
+            format!("\"{word}\" is not a counter path: it must begin with \\ or /, or be one of {short}")
         }
     };
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
@@ -424,7 +432,8 @@ mod tests {
             )
         };
         let bytes = quotes("Bytes", r"\Memory\Available Bytes");
-        let none = "is not a counter path: one begins with \\ or /, or is one of cpu, mem, disk, net, proc";
+        let none =
+            "is not a counter path: it must begin with \\ or /, or be one of cpu, mem, disk, net, proc";
         for (texts, want) in [
             (&[r"\Memory\Available", "Bytes"][..], bytes.as_str()),
             (&[r"\Memory\Available", "Bytes", "1"], &bytes),
@@ -434,11 +443,11 @@ mod tests {
             ),
             (&["Bytes"], &format!("\"Bytes\" {none}")),
             (&["1", "2"], &format!("\"1\" {none}")),
-            (&["/A/B", "1", "2", "3"], "an interval and a count are all that may follow the paths"),
-            (&["/A/B", "0"], "\"0\" is not an interval: it must be between 10ms and 86400 seconds"),
-            (&["/A/B", "1", "0"], "\"0\" is not a count: a number from 1 on is expected"),
-            (&["/A/B", "1", "2s"], "\"2s\" is not a count: a number from 1 on is expected"),
-            (&[r"\A"], "\"\\A\" names a counterset and no counter"),
+            (&["/A/B", "1", "2", "3"], "only an interval and a count may follow the paths"),
+            (&["/A/B", "0"], "\"0\" is not an interval: must be between 10ms and 86400 seconds"),
+            (&["/A/B", "1", "0"], "\"0\" is not a count: a number of at least 1 is expected"),
+            (&["/A/B", "1", "2s"], "\"2s\" is not a count: a number of at least 1 is expected"),
+            (&[r"\A"], "\"\\A\" names a counterset but no counter"),
         ] {
             assert_eq!(parsed(texts).unwrap_err(), want, "{texts:?}");
         }

@@ -71,17 +71,17 @@ fn failed(error: ServeError) -> Failure {
 fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     if let Some(file) = &args.token_file {
         let token = Token::from_file(file);
-        let token = token.with_context(|| format!("cannot take the token of {}", name_of(file)));
+        let token = token.with_context(|| format!("cannot use the token in {}", name_of(file)));
         return token.map(Some).map_err(|error| Failure::new(Exit::SourceFailed, error));
     }
     let why = match (is_exposed, is_privileged()) {
-        (true, _) => "others than this machine can reach it",
-        (false, true) => "it may read what its readers may not",
+        (true, _) => "other machines can connect",
+        (false, true) => "the server can read data that its clients may not",
         (false, false) => return Ok(None),
     };
     if args.insecure {
         // Standard error is the last place to report to, so a failure of it is ignored.
-        let _ = writeln!(io::stderr(), "warning: no token is asked, and {why}");
+        let _ = writeln!(io::stderr(), "warning: no token is required, and {why}");
         return Ok(None);
     }
     Token::random().map(Some).map_err(|error| Failure::new(Exit::SourceFailed, anyhow!(error)))
@@ -92,13 +92,13 @@ fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
     let address = addresses.iter().find(|address| !address.ip().is_loopback())?;
     let port = address.port();
     let what = if is_insecure {
-        "all values go in clear text to anyone who can reach it"
+        "all values are sent in clear text to anyone who can connect"
     } else {
         "the token and all values cross the network in clear text"
     };
     Some(format!(
         "warning: {address} is plain HTTP: {what}\n\
-         hint: listen on loopback and use ssh -L {port}:localhost:{port} HOST, or put a proxy with TLS before it"
+         hint: listen on loopback and use ssh -L {port}:localhost:{port} HOST, or use a proxy with TLS"
     ))
 }
 
@@ -109,7 +109,7 @@ fn tell(server: &Server, token_file: Option<&Path>) {
         text.push_str(&format!("page     {page}\nmetrics  {metrics}\n"));
     }
     if let Some(file) = token_file {
-        text.push_str(&format!("token    that of {}\n", name_of(file))); // not itself: this may be a log
+        text.push_str(&format!("token    from {}\n", name_of(file))); // not itself: this may be a log
     }
     for path in server.waiting() {
         text.push_str(&format!("waiting  {}: no such counterset yet\n", escaped(&path.to_string())));
@@ -137,7 +137,7 @@ mod tests {
             (
                 &["0.0.0.0:9182"],
                 true,
-                Some("0.0.0.0:9182 is plain HTTP: all values go in clear text to anyone who"),
+                Some("0.0.0.0:9182 is plain HTTP: all values are sent in clear text to anyone"),
             ),
         ] {
             let parsed: Vec<SocketAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();

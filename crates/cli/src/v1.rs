@@ -38,10 +38,10 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     let to_stdout = args.output.as_deref().is_none_or(is_dash);
     let names_to_stdout = args.names.as_deref().is_some_and(is_dash);
     if (to_stdout || names_to_stdout) && io::stdout().is_terminal() {
-        return usage("the answer is not text; -o FILE writes it to a file");
+        return usage("the block is not text; -o FILE writes it to a file");
     }
     if to_stdout && names_to_stdout {
-        return usage("the answer and its names cannot both go to standard output");
+        return usage("the block and the name table cannot both go to standard output");
     }
     args.processes.apply()?;
     let machine = perfset::local();
@@ -160,7 +160,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     while query.collect().map_err(failed)? == Next::Sample {}
     match (paths.is_empty(), is_promised) {
         (true, true) => Err(Failure::new(Exit::InvalidData, anyhow!("no object of the block can be read"))),
-        (true, false) => Err(Failure::new(Exit::NothingMatched, anyhow!("there is no object in the block"))),
+        (true, false) => Err(Failure::new(Exit::NothingMatched, anyhow!("the block has no object"))),
         (false, _) => {
             output.sample(query.snapshot().clocks(), &mut query.values())?;
             output.finish()?;
@@ -193,7 +193,7 @@ fn has_header(bytes: &[u8]) -> bool {
 }
 
 fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
-    let hint = if has_header { "\n  --lenient reads what can be read" } else { "" };
+    let hint = if has_header { "\n  --lenient reads as much as possible" } else { "" };
     let error = anyhow!("{}: not a valid V1 block: {why}{hint}", name_of(file));
     Failure::new(Exit::InvalidData, error)
 }

@@ -43,7 +43,7 @@ impl FromStr for When {
             .or_else(|| AS_RELOG.iter().find_map(|form| strtime::parse(form, text).ok()?.to_datetime().ok()))
             .or_else(|| strtime::parse("%m/%d/%Y", text).ok()?.to_date().ok().map(DateTime::from));
         let civil = civil.ok_or(
-            "a time is like 2026-11-22 10:30:00, with Z or +01:00 if it is not the log's own, or 11/22/2026 10:30:00",
+            "a time is like 11/22/2026 10:30:00 or 2026-11-22 10:30:00, the latter also with Z or +01:00 at the end",
         )?;
         let time = tz::Offset::UTC.to_timestamp(civil).map_err(|_| "there is no such time")?;
         Ok(Self::Local(in_100ns(time)))

@@ -59,7 +59,7 @@ fn usage(text: impl std::fmt::Display) -> Failure {
 }
 
 fn no_binary() -> Failure {
-    usage("binary logs can be read and not written: choose -f csv or -f tsv")
+    usage("binary logs can be read but not written: choose -f csv or -f tsv")
 }
 
 fn completed() -> io::Result<()> {
@@ -73,14 +73,14 @@ fn may_write(file: &Path, says_yes: bool) -> Result<(), Failure> {
     }
     let name = name_of(file);
     if !io::stdin().is_terminal() {
-        return Err(usage(format!("{name} exists: -y writes over it")));
+        return Err(usage(format!("{name} exists; -y overwrites it")));
     }
-    write!(io::stderr(), "{name} exists. Write over it? [y/n] ")?;
+    write!(io::stderr(), "{name} exists. Overwrite it? [y/n] ")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     match answer.trim_start().starts_with(['y', 'Y']) {
         true => Ok(()),
-        false => Err(usage(format!("{name} is left as it is"))),
+        false => Err(usage(format!("{name} is unchanged"))),
     }
 }
 

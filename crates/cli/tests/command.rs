@@ -32,7 +32,7 @@ fn live_in_a_pipe_is_blocks_of_lines() {
 }
 
 #[test]
-fn what_is_missing_is_a_dash_with_a_reason() {
+fn missing_value_is_a_dash_with_a_reason() {
     let (code, out, _) = run("old-kernel", &["10ms", "1"]);
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(code, 0);
@@ -102,7 +102,7 @@ fn dump_of_damaged_blocks() {
                PERF_COUNTER_HEADER.dwSize at byte 88: size field is 15, must be at least 16\n";
     let (code, out, err) = dump(&lying, &[]);
     assert_eq!((code, out.as_str()), (5, ""));
-    assert_eq!(err, format!("{why}  1 of 2 results are whole; --lenient shows what can be read\n"));
+    assert_eq!(err, format!("{why}  1 of 2 results are intact; --lenient shows as much as possible\n"));
     let (code, out, err) = dump(&lying, &["--lenient"]);
     assert_eq!((code, err.as_str()), (5, why));
     assert!(out.contains("value = 3256992943318"), "what comes before is shown: {out}");
@@ -237,7 +237,7 @@ fn summaries_and_tests() {
     let (code, out, err) = run("two-nodes", &["get", "--raw", "/Memory/Available Bytes", "--where", "> 1"]);
     assert!(code == 0 && out.lines().count() == 2 && err.is_empty(), "{out}");
     let none = ["get", "--raw", "/Memory/Available Bytes", "10ms", "3", "--where", "<0"];
-    let note = "note: no value passes the --where test\n";
+    let note = "note: no value matches the --where condition\n";
     assert_eq!(run("two-nodes", &none), (0, String::new(), note.to_owned()));
 }
 
@@ -254,27 +254,31 @@ fn doctor_says_what_works() {
         outcome(doctor.env("PERFSET_PROCESS_SOURCE", word).output().unwrap()).1
     };
     let warning =
-        "warn  PERFSET_PROCESS_SOURCE is \"bfp\", none of auto, bpf, gate, proc: it is taken for auto\n";
+        "warn  PERFSET_PROCESS_SOURCE is \"bfp\", which is none of auto, bpf, gate, proc; auto is used\n";
     assert!(said("bfp").contains(warning), "{}", said("bfp"));
     assert!(!said("gate").contains("PERFSET_PROCESS_SOURCE"));
     let said = |value, options: &[&str]| {
         let mut doctor = perfset("old-kernel", &[&["doctor"], options].concat());
         outcome(doctor.env("PERFSET_DEADLINE", value).output().unwrap()).1
     };
-    let waits = |time| format!("ok    waiting: a collection waits at most {time} for others\n");
+    let waits = |time| {
+        format!(
+            "ok    deadline: a collection waits at most {time} for publishers, devices and file systems\n"
+        )
+    };
     for (value, options, want) in [
         ("", &[][..], waits("100ms")),
         ("7s", &[], waits("7s")),
         ("7s", &["--deadline", "3s"], waits("3s")),
-        ("soon", &[], "warn  PERFSET_DEADLINE is \"soon\", a time is expected, like 100ms".to_owned()),
+        ("soon", &[], "warn  PERFSET_DEADLINE is \"soon\": a time is expected, like 100ms".to_owned()),
     ] {
         assert!(said(value, options).contains(&want), "{value:?}: {}", said(value, options));
     }
     let limits = [
-        "ok    limits: at most 4 threads wait for file systems and devices, 3 for either kind\n",
+        "ok    limits: at most 4 threads wait for file systems and devices, 3 of them for one kind\n",
         "64 MiB and 100,000 instances",
-        "ok    limits: of each other user 256 programs in a directory, ",
-        " 256 counters added to a counterset, ",
+        "ok    limits: 256 programs of each other user in a directory, ",
+        " 256 counters added to a counterset by all other users, ",
         " 2,097,152 values by reference",
     ];
     assert!(limits.iter().all(|limit| out.contains(limit)), "{out}");
@@ -297,7 +301,7 @@ fn a_deadline_that_is_none() {
         assert_eq!(of(&["doctor"]).0, 0, "it warns");
     }
     let (code, _, err) = run("small-vm", &["--deadline", "20ms", "get", memory]);
-    let text = "options of a command come behind its name: perfset get [OPTIONS]";
+    let text = "options of a command come after its name: perfset get [OPTIONS]";
     assert!(code == 2 && err.contains(text), "{err}");
     assert_eq!(run("small-vm", &["get", "--deadline", "5h", memory]).0, 0);
 }
@@ -311,7 +315,7 @@ fn a_captured_machine_is_replayed() {
     let capture = ["doctor", "--capture", place, "--warmup", "10ms", "--hide-instances"];
     let (code, out, err) = run("two-nodes", &capture);
     assert_eq!((code, err.as_str()), (0, ""));
-    assert!(out.contains(" questions were answered, "), "{out}");
+    assert!(out.contains(" requests succeeded, "), "{out}");
     let replayed = |args: &[&str]| {
         outcome(perfset("no-such-fixture", args).env("PERFSET_CAPTURE", place).output().unwrap())
     };
@@ -340,7 +344,7 @@ fn a_captured_machine_is_replayed() {
     let (code, _, err) = run("two-nodes", &capture);
     assert!(code == 4 && err.contains("cannot write"), "{err}");
     for (args, what) in [
-        (&["list"][..], "there is no counterset"),
+        (&["list"][..], "no counterset is available"),
         (&["find", "bytes"], "no counter has all of: bytes"),
         (&["describe", "Memory"], "no counterset is named \"Memory\""),
         (&["instances", "Memory"], "no counterset is named \"Memory\""),
@@ -358,7 +362,7 @@ fn a_captured_machine_is_replayed() {
 }
 
 #[test]
-fn what_matches_nothing_says_so() {
+fn strict_get_fails_if_no_instance_matches() {
     for path in
         [r"\Processor({77,78})\% User Time", r"\Processor(0#3)\% User Time", r"\Processor(77)\% User Time"]
     {

@@ -486,7 +486,7 @@ fn a_device_is_no_log() {
         let (code, out, err) = run(command);
         assert_eq!((code, out.as_str()), (5, ""), "{err}");
         assert!(
-            err.starts_with("error: /dev/null: not a regular file: a log is read more than once"),
+            err.starts_with("error: /dev/null: the log is not a regular file: it is read more than once"),
             "{err}"
         );
     }

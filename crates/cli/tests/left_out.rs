@@ -119,7 +119,7 @@ fn tests_and_summaries_count_what_has_no_value() {
     let want = wanted(false);
     let (code, out, err) = get(&["--where", "<0"]);
     assert_eq!((code, told(&out)), (0, want.clone()), "{out}");
-    assert_eq!(err, "note: no value passes the --where test\n");
+    assert_eq!(err, "note: no value matches the --where condition\n");
     let (code, out, err) = get(&["--summary", "10ms", "3"]);
     let summary = out.split_once("greatest  samples").unwrap().1;
     assert_eq!((code, err.as_str(), told(summary)), (0, "", want.clone()), "{out}");
@@ -162,7 +162,7 @@ fn sentences_are_not_repeated() {
 }
 
 #[test]
-fn what_has_no_instances_has_no_number_of_them() {
+fn path_without_instances_reports_none_omitted() {
     let path = r"\Process V2(nothing*)\Working Set";
     for args in [&["--top", "1"][..], &["--where", ">0"]] {
         let (_, out, _) = run("processes", &[&["get", path], args].concat());

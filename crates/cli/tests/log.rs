@@ -39,7 +39,7 @@ damage    none
 ";
 
 #[test]
-fn what_is_in_a_log() {
+fn log_info_prints_each_file() {
     let (code, out, err) = run(&["log", "info", "-"], File::open(basic()).unwrap().into());
     assert_eq!((code, out.as_str(), err.as_str()), (0, INFO, ""));
     let file = basic().display().to_string();
@@ -81,14 +81,14 @@ fn text_logs_too() {
 }
 
 #[test]
-fn what_is_no_log() {
+fn log_info_rejects_files_that_are_not_logs() {
     let readme = repository("README.md").display().to_string();
     for (args, exit, want) in [
         (
             &["log", "info", &readme][..],
             5,
             format!(
-                "error: {readme}: not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV\n"
+                "error: {readme}: the file is not a log: expected a binary log of Windows, PDH-CSV or PDH-TSV\n"
             ),
         ),
         (&["log", "info", "-"], 5, "error: -: the file is empty\n".to_owned()),

@@ -103,7 +103,7 @@ fn generating() {
     let (code, _, err) = run(&folder, &["manifest", "generate", "driver.man", "--c-header"]);
     assert_eq!(
         (code, err.as_str()),
-        (5, "error: the provider runs in kernel mode, for which there is no code here\n")
+        (5, "error: cannot generate code for a provider that runs in kernel mode\n")
     );
     assert_eq!(run(&folder, &["manifest", "generate", "waves.man", "--rust", "--prefix", "1"]).0, 2);
     assert_eq!(run(&folder, &["manifest", "generate", "waves.man"]).0, 2);
@@ -125,7 +125,8 @@ fn exporting() {
     assert_eq!(run(&folder, &["manifest", "export", "nothing of that name"]).0, 3);
     let (code, _, err) = run(&folder, &["manifest", "export", "memory", "perfset engine"]);
     assert_eq!(code, 2);
-    let want = "error: \"Memory\" and \"Perfset Engine\" have different providers, and a manifest has one\n";
+    let want =
+        "error: \"Memory\" and \"Perfset Engine\" have different providers, but a manifest has only one\n";
     assert_eq!(err, want);
 }
 
@@ -139,13 +140,13 @@ fn registering() {
     assert_eq!(provider(&["install", "waves.man"]), (0, format!("installed {file}\n"), String::new()));
     assert_eq!(
         provider(&["install", "waves.man"]),
-        (0, format!("installed before: {file}\n"), String::new())
+        (0, format!("already installed: {file}\n"), String::new())
     );
     changed(&folder, "other.man", "Wave Height", "Height of Waves");
     let (code, _, err) = provider(&["install", "other.man"]);
     let owner = format!("the provider \"Harbour\" {{5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02}} of {file}");
     let want = "the provider {5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02} belongs to";
-    let want = format!("error: other.man: {want} {owner}; what is registered is removed first\n");
+    let want = format!("error: other.man: {want} {owner}; remove that registration first\n");
     assert_eq!((code, err), (4, want));
 
     changed(&folder, "store/broken.man", "detailLevel", "level");
@@ -173,7 +174,7 @@ ignored  store/broken.man:27:11: error: counter has no detailLevel; it is requir
     let (code, _, err) = provider(&["remove", "Harbour"]);
     assert_eq!(
         (code, err.as_str()),
-        (3, "error: Harbour: nothing that is registered has that GUID or name\n")
+        (3, "error: Harbour: no registered provider or counterset has this GUID or name\n")
     );
     let (code, _, err) = provider(&["install", "store/broken.man"]);
     assert_eq!(code, 5);

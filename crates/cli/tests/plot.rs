@@ -98,13 +98,13 @@ fn a_part_of_a_log() {
         run("small-vm", &[&["plot", "-o", "-", "--log", &basic(), TOTAL], &none[..]].concat());
     assert_eq!(
         (code, out.as_str(), err.as_str()),
-        (3, "", "error: there is no sample, or none in that time\n")
+        (3, "", "error: no sample in the log, or none in that time\n")
     );
 }
 
 /// Gaps stay gaps, and a stranger's name stays a text.
 #[test]
-fn what_is_missing_in_a_log_is_not_drawn() {
+fn missing_log_values_leave_gaps() {
     let file = log("plot-gaps", &[(0, "1", "5"), (1, "2", "5"), (2, " ", "5"), (3, "4", "5"), (4, "5", "5")]);
     let svg = svg(&["--log", &file, r"\Disk(*)\Bytes", "--title", "a\u{1b}[31m<i>"]);
     assert_eq!(runs(&svg), [5, 2, 2], "the first line is drawn last, and in two");
@@ -174,11 +174,11 @@ fn the_ending_says_the_format_and_nothing_is_written_over() {
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
     assert_eq!(u32::from_be_bytes(png[16..20].try_into().unwrap()), 480);
     let (code, _, err) = plot(&path("a.PNG"), &[]);
-    assert!(code == 2 && err.ends_with("a.PNG exists; --force writes over it\n"), "{err}");
+    assert!(code == 2 && err.ends_with("a.PNG exists; --force overwrites it\n"), "{err}");
     assert_eq!(plot(&path("a.PNG"), &["--force"]).0, 0);
     for (file, code, want) in [
-        ("a.gif", 2, "\"a.gif\" does not say which format: it must end in .svg or .png, or --format says it"),
-        ("chart", 2, "does not say which format"),
+        ("a.gif", 2, "\"a.gif\" has no known ending: use .svg or .png, or give --format"),
+        ("chart", 2, "has no known ending"),
         ("/no/such/a.svg", 4, "cannot write /no/such/a.svg: No such file"),
     ] {
         let (found, out, err) = plot(file, &[]);

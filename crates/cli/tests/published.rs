@@ -44,7 +44,7 @@ fn listed_described_and_read() {
 }
 
 #[test]
-fn what_is_gone_is_gone() {
+fn exited_publisher_disappears_from_list() {
     let published = Published::new("gone");
     let folder = published.folder().to_owned();
     let list = || {

@@ -101,8 +101,8 @@ fn formatted_values_have_no_raw_ones() {
 fn mistakes_about_logs() {
     let log = basic();
     for (args, code, says) in [
-        (&["get", "--log", "/nowhere.blg", TOTAL][..], 4, "/nowhere.blg: cannot be read: No such file"),
-        (&["get", "--log", "Cargo.toml", TOTAL], 5, "Cargo.toml: not a log"),
+        (&["get", "--log", "/nowhere.blg", TOTAL][..], 4, "/nowhere.blg: cannot read the log: No such file"),
+        (&["get", "--log", "Cargo.toml", TOTAL], 5, "Cargo.toml: the file is not a log"),
         (&["get", "--log", &log, r"\Nope\X"], 3, "perfset list --log '"),
         (
             &["get", "--log", &log, r"\\OTHER\Processor(0)\*"],
@@ -111,15 +111,19 @@ fn mistakes_about_logs() {
         ),
         (&["get", "--log", &log, TOTAL, "--begin", "noon"], 2, "a time is like"),
         (&["get", TOTAL, "--begin", "2026-01-01"], 2, "--log"),
-        (&["get", "--log", &log, TOTAL, "--warmup", "1"], 2, "--warmup is for live values"),
-        (&["relog", &log], 2, "where to? -o FILE"),
-        (&["relog", &log, "-o", "x.xyz"], 2, "does not say which format"),
+        (&["get", "--log", &log, TOTAL, "--warmup", "1"], 2, "--warmup applies only to live values"),
+        (&["relog", &log], 2, "no output file is given: -o FILE"),
+        (&["relog", &log, "-o", "x.xyz"], 2, "has no known ending"),
         (&["relog", &log, "-o", "-", "-c", "x"], 2, "does not begin with"),
-        (&["relog", &log, "-o", "-", "--begin", "2030-01-01"], 3, "there is no sample, or none in that time"),
+        (
+            &["relog", &log, "-o", "-", "--begin", "2030-01-01"],
+            3,
+            "no sample in the log, or none in that time",
+        ),
         (
             &["get", "--log", &log, TOTAL, "--begin", "2030-01-01"],
             3,
-            "there is no sample, or none in that time",
+            "no sample in the log, or none in that time",
         ),
         (&["get", "cpu", "--machine", "X"], 2, "it needs --log FILE"),
         (&["relog", &log, "-o", "-", "--machine", "X"], 3, "it has: GEORGIS3"),
@@ -150,7 +154,7 @@ fn written_and_read_back() {
     assert_eq!((of_log.len(), of_log.iter().flatten().count()), (6_010, 6_000));
     assert_eq!(of_log, of_csv);
     let (code, _, err) = run(&["relog", &basic(), "-o", &path("a.csv")]);
-    assert!(code == 2 && err.contains("--force writes over it"), "{err}");
+    assert!(code == 2 && err.contains("--force overwrites it"), "{err}");
     good(&["relog", &basic(), "-o", &path("a.csv"), "--force"]);
     let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 4, "nothing else is left: {left:?}");
@@ -164,8 +168,8 @@ fn written_as_sqlite() {
     assert!(fs::read(&db).unwrap().starts_with(b"SQLite format 3\0"));
     let len = fs::metadata(&db).unwrap().len();
     for (more, code, says) in [
-        (&[][..], 2, "exists; --force writes over it"),
-        (&["--append"], 2, "has a log set \"BasicPerfCounters\" already"),
+        (&[][..], 2, "exists; --force overwrites it"),
+        (&["--append"], 2, "already has a log set \"BasicPerfCounters\""),
         (&["--append", "--set", "again"], 0, ""),
         (&["--force", "--every", "600"], 0, ""),
     ] {
@@ -181,7 +185,7 @@ fn written_as_sqlite() {
 
 /// What is in the way of writing a file, and what stays of the one before.
 #[test]
-fn what_a_file_replaces() {
+fn forced_output_replaces_file_and_keeps_mode_and_link() {
     use std::os::unix::fs::PermissionsExt;
     let folder = scratch("relog-replaces");
     let path = |name: &str| folder.join(name).display().to_string();
@@ -292,11 +296,11 @@ fn started_as_relog() {
     let (code, out, _) = run_as(&relog, &["-q", &log]);
     assert_eq!((code, out.lines().count()), (0, 11));
     for (args, code, says) in [
-        (&[&*log, "-o", &file][..], 2, "-y writes over it"),
-        (&[&log, "-o", "x.blg"], 2, "binary logs can be read and not written"),
+        (&[&*log, "-o", &file][..], 2, "-y overwrites it"),
+        (&[&log, "-o", "x.blg"], 2, "binary logs can be read but not written"),
         (&[&log, "-f"], 2, "-f needs a value"),
-        (&["-nope"], 2, "there is no option"),
-        (&[], 2, "which log?"),
+        (&["-nope"], 2, "unknown option"),
+        (&[], 2, "no log is given"),
         (&["/nowhere"], 4, "cannot read /nowhere"),
     ] {
         let (got, _, err) = run_as(&relog, args);
@@ -332,7 +336,7 @@ fn started_as_typeperf() {
     for (args, code, says) in [
         (&[][..], 2, "which counters?"),
         (&[r"\Nope\X", "-sc", "1"], 3, "no counterset is named"),
-        (&[r"\Memory\Available Bytes", "-sc", "0"], 2, "a number from 1 on"),
+        (&[r"\Memory\Available Bytes", "-sc", "0"], 2, "a number of at least 1"),
         (&[r"\Memory\Available Bytes", "-f", "bin"], 2, "binary logs"),
         (&["-s", "elsewhere", r"\Memory\Available Bytes"], 4, "another machine"),
     ] {

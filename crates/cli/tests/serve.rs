@@ -65,7 +65,7 @@ fn it_prints_where_it_is_and_ends_when_asked() {
         fs::write(&file, SECRET).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let served = Served::start(&["--token-file", file.to_str().unwrap()], 3);
-        assert!(served.lines[0].ends_with('/') && served.lines[2].starts_with("token    that of "));
+        assert!(served.lines[0].ends_with('/') && served.lines[2].starts_with("token    from "));
         assert!(!served.lines.concat().contains(SECRET), "{:?}", served.lines);
         assert!(
             served.lines[1].starts_with("metrics  http://127.0.0.1:")
@@ -113,7 +113,7 @@ fn metrics_that_are_not_there_yet() {
 }
 
 #[test]
-fn what_goes_wrong_is_said() {
+fn invalid_serve_options_are_reported() {
     let folder = scratch("serve-wrong");
     let file = |name: &str, text: &str| {
         let path = folder.join(name);
@@ -138,12 +138,12 @@ fn what_goes_wrong_is_said() {
         (
             &["--token-file", &open],
             4,
-            "its mode is 644: others than its owner may open it (chmod 600)".to_owned(),
+            "the file has mode 644, so other users may open it: run chmod 600".to_owned(),
         ),
         (
             &["--token-file", "/no/such/file"],
             4,
-            "cannot take the token of /no/such/file: it cannot be read".to_owned(),
+            "cannot use the token in /no/such/file: the token file cannot be read".to_owned(),
         ),
         (&["--token-file", &open, "--insecure"], 2, "cannot be used with".to_owned()),
         (&["--query", "/no/such/file"], 4, "cannot read /no/such/file".to_owned()),
@@ -155,7 +155,7 @@ fn what_goes_wrong_is_said() {
         (
             &["--history", "24h"],
             2,
-            "a history of 86400 s takes 86400 samples, one each 1s, and 3600 are kept: the longest is 3600 s"
+            "a history of 86400 s needs 86400 samples, one per 1s; 3600 fit: the longest is 3600 s"
                 .to_owned(),
         ),
         (&["--history", "2d"], 2, "invalid value '2d'".to_owned()),

@@ -77,7 +77,7 @@ fn questions_that_have_no_answer() {
     assert_eq!((code, err.as_str()), (3, "error: language 0x0407 is not installed\n"));
     good(&folder, &["v1", "query", "Costly", "-o", "costly.bin"]);
     let (code, _, err) = run_in(&folder, &["v1", "values", "costly.bin"]);
-    assert_eq!((code, err.as_str()), (3, "error: there is no object in the block\n"));
+    assert_eq!((code, err.as_str()), (3, "error: the block has no object\n"));
     fs::write(folder.join("text"), "no table").unwrap();
     let (code, _, err) = run_in(&folder, &["v1", "names", "text"]);
     assert_eq!((code, err.as_str()), (5, "error: text: neither a V1 block nor a name table\n"));
@@ -96,7 +96,7 @@ fn samba_is_read_when_asked_to_be_lenient() {
     assert_eq!(
         err,
         format!(
-            "error: samba417_global.bin: not a valid V1 block: {why}\n  --lenient reads what can be read\n"
+            "error: samba417_global.bin: not a valid V1 block: {why}\n  --lenient reads as much as possible\n"
         )
     );
     let args = ["v1", "values", "--lenient", "samba417_global.bin", "--names", "samba417_counter009.bin"];
@@ -106,7 +106,7 @@ fn samba_is_read_when_asked_to_be_lenient() {
 }
 
 #[test]
-fn what_was_lost_is_said() {
+fn unreadable_v1_block_is_reported() {
     let folder = testdata("v1");
     let (code, out, err) = run_in(&folder, &["v1", "values", "--lenient", "wine8_global_as_returned.bin"]);
     assert_eq!((code, out.as_str()), (5, ""));

@@ -233,7 +233,7 @@ fn a_new_version_under_the_manifest_of_the_old_one_and_beside_it() {
 }
 
 #[test]
-fn what_contradicts_is_left_out_alone_and_everybody_says_so() {
+fn conflicting_counter_alone_is_omitted_and_reported() {
     let place = Place::new("contradiction");
     let [one, two] = [place.publisher(), place.publisher()];
     let first = one.instance::<v1::Orders>("first");

@@ -165,6 +165,7 @@ impl Anchor {
         for _ in 0..16 {
             let before = monotonic();
             let wall_100ns = wall();
+            // The narrower the pair, the less its middle can be wrong: a pair that was interrupted is wide.
             let width = monotonic().saturating_sub(before);
             if best.is_none_or(|(narrowest, _)| width < narrowest) {
                 let middle = before.saturating_add(width.wrapping_div(2));
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_no_time() {
+    fn invalid_system_time_is_rejected() {
         let date = |year, month, day| SystemTime { year, month, day, ..SystemTime::default() };
         let time = |hour, minute, second, millisecond| SystemTime {
             hour,

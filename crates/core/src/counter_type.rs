@@ -376,7 +376,7 @@ mod tests {
             assert_eq!(CounterType::from_name(name), Some(CounterType(value)), "{name}");
             seen.insert(value);
         }
-        assert_eq!(seen.len(), CounterType::ALL.len() - 1, "every name but PERF_DOUBLE_RAW has vectors");
+        assert_eq!(seen.len(), CounterType::ALL.len() - 1, "every name except PERF_DOUBLE_RAW has vectors");
     }
 
     #[test]

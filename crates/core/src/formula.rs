@@ -203,6 +203,7 @@ pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
         if counter_type.decode().size == Size::Zero {
             return None; // a label
         }
+        // Width and clock are options of a formula, so an unnamed combination of bits can still be computed.
         let alike = |known: &CounterType| known.meaning() == counter_type.meaning();
         FORMULAS.iter().find(|formula| formula.types.iter().any(alike))
     })
@@ -221,6 +222,7 @@ pub fn format(old: Option<&Sample<'_>>, new: &Sample<'_>) -> Result<FormattedVal
     let Some(old) = old.filter(|_| computation.needs_two_samples()) else {
         return computation.value(None, &new.numbers());
     };
+    // Only formulas with two samples compare them; others ignore what the earlier one was.
     pair(old, new)?;
     computation.value(Some(&old.numbers()), &new.numbers())
 }
@@ -306,12 +308,14 @@ impl Computation {
     ) -> Result<f64, NoValue> {
         let old = old.ok_or(NoValue::NeedsTwoSamples)?;
         let mended;
+        // Before the checks, because a wrapped value is smaller than the one before.
         let new = if self.wraps || self.base_wraps {
             mended = self.mended(old, new);
             &mended
         } else {
             new
         };
+        // Before the formula: after a restart every count has begun again, even one that seems to have risen.
         if restarted(old.clocks, new.clocks) {
             return Err(NoValue::Restarted { value_fell: new.raw.get() < old.raw.get() });
         }

@@ -70,7 +70,7 @@ impl fmt::Debug for Guid {
 
 /// Error: a text is not a GUID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a GUID: 8-4-4-4-12 hexadecimal digits, with or without braces, are expected")]
+#[error("\"{0}\" is not a GUID: expected 8-4-4-4-12 hexadecimal digits, with or without braces")]
 pub struct NotAGuid(String);
 
 impl FromStr for Guid {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_guid() {
+    fn invalid_guid_texts_are_rejected() {
         for bad in [
             "",
             "{}",

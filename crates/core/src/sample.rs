@@ -240,12 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn what_fell_says_why() {
+    fn decreased_value_has_a_reason() {
         use crate::formula::format;
         const SECOND: i64 = 10_000_000;
         type Change = fn(&mut Sample<'static>);
         let fell = NoValue::NegativeValue { from: 1 << 30, to: 5 };
         let cases: [(&str, Change, NoValue); 8] = [
+            // The value fell and the clocks rose: a reset of the counter.
             ("reset", |s| s.raw = RawValue::U32(5), fell),
             (
                 "reset or wrapped",
@@ -255,8 +256,11 @@ mod tests {
                 },
                 NoValue::NegativeValue { from: 1 << 30, to: 5 }, // 2^32 - 2^30 are more than half of all
             ),
+            // The clock did not advance, or was set back: no rate can be computed, even if the value rose.
             ("same sample", |s| s.clocks.perf_time = 1_000, NoValue::NegativeDenominator),
             ("clock set back", |s| s.clocks.perf_time = 999, NoValue::TimeWentBack { value_fell: false }),
+            // The clock fell, and has counted no longer than the time between both samples: the machine
+            // restarted.
             (
                 "restarted",
                 |s| {
@@ -284,6 +288,7 @@ mod tests {
                 NoValue::TimeWentBack { value_fell: false },
             ),
         ];
+        // 2^30 is less than half of the 32-bit range, so a fall from there to 5 cannot be a wrap.
         let mut old = sample(RawValue::U32(1 << 30));
         old.clocks = Clocks { perf_time: 1_000, perf_freq: 100, time_100ns: SECOND, ..old.clocks };
         for (name, change, want) in cases {
@@ -294,6 +299,8 @@ mod tests {
             change(&mut new);
             assert_eq!(format(Some(&old), &new), Err(want), "{name}");
         }
+        // From the end of the range the same fall can be a wrap; without the attribute `wraps` it is only
+        // reported.
         let high = Sample { raw: RawValue::U32(u32::MAX), wraps: false, ..old };
         let mut low = Sample { raw: RawValue::U32(5), ..high };
         low.clocks.perf_time += 100;

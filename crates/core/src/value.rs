@@ -63,13 +63,13 @@ impl FormattedValue {
 #[non_exhaustive]
 pub enum NoValue {
     /// The formula needs two samples, and there is only one.
-    #[error("needs a second sample")]
+    #[error("a second sample is needed")]
     NeedsTwoSamples,
     /// The counter is a base, a text or a label, or its type has no formula.
-    #[error("not a value for people")]
+    #[error("the counter has no displayable value")]
     NotDisplayable,
     /// The base of the counter was not requested or not delivered.
-    #[error("its base is missing")]
+    #[error("the counter's base is missing")]
     MissingBase,
     /// The raw value decreased without a known cause: the count was reset.
     #[error("the raw value fell from {from} to {to}")]
@@ -80,7 +80,7 @@ pub enum NoValue {
         to: u64,
     },
     /// The raw value of 4 bytes decreased and possibly wrapped, although the counter is not known to wrap.
-    #[error("the raw value fell from {from} to {to}: it passed the end of its 4 bytes or was reset")]
+    #[error("the raw value fell from {from} to {to}: the 4-byte counter overflowed or was reset")]
     Wrapped {
         /// Raw value in the older sample.
         from: u32,
@@ -94,13 +94,13 @@ pub enum NoValue {
         value_fell: bool,
     },
     /// A clock is earlier in the newer sample: the clock was set back, or the samples are in the wrong order.
-    #[error("the clock went back between the samples")]
+    #[error("the clock was set back between the samples")]
     TimeWentBack {
         /// `true` if the raw value decreased too: PDH tests it before the clock.
         value_fell: bool,
     },
     /// The start time is later than the time of the sample.
-    #[error("it begins later than the sample was taken")]
+    #[error("the instance's start time is later than the sample")]
     BeginsLater,
     /// No time passed, or the base decreased.
     #[error("no time passed between the samples, or the base fell")]
@@ -117,10 +117,12 @@ pub enum NoValue {
         to: CounterType,
     },
     /// The instance was missing in the older sample.
-    #[error("new: needs a second sample")]
+    #[error("the instance is new: a second sample is needed")]
     NewInstance,
     /// The instance was replaced by another with the same name and id, or the aggregate now covers other instances.
-    #[error("replaced by another instance of that name, or by an aggregate of other instances")]
+    #[error(
+        "the instance was replaced by another with the same name, or the aggregate now covers other instances"
+    )]
     Replaced,
     /// The value is unavailable on this system, kernel or machine.
     #[error("unavailable: {0}")]
@@ -132,7 +134,7 @@ pub enum NoValue {
     #[error("{0}")]
     Failed(Arc<str>),
     /// The provider did not respond in time.
-    #[error("the provider did not answer in time")]
+    #[error("the provider did not respond in time")]
     Late,
     /// No active instance matches the entry.
     #[error("no active instance matches")]

@@ -85,7 +85,7 @@ fn damaged_name_tables() {
 
 /// Blocks and tables with as many faults as fit into them.
 #[test]
-fn as_many_faults_as_fit() {
+fn blocks_full_of_faults_allocate_within_bounds() {
     use perfset_core::CounterType;
     use perfset_core::clock::ClockReading;
     use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};

@@ -15,6 +15,7 @@ const NAME_UNITS: usize = 1023;
 
 pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     let words = SetWords::of(&input.attrs)?;
+    // The keyword `crate` is for programs that use the library under another name.
     let root = words.root.clone().unwrap_or_else(|| parse_quote!(::perfset));
     let publish = quote!(#root::publish);
     let at_struct = input.ident.span();
@@ -28,6 +29,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     };
     let provider = required(&words.provider, "provider")?;
     let name = required(&words.name, "name")?;
+    // GUIDs are computed from names, so that two builds of a program publish the same counterset.
     let provider_guid = guid(words.provider_guid.as_ref(), NAMESPACE, &provider)?;
     let set_guid = guid(words.guid.as_ref(), provider_guid, &name)?;
     let (instance_type, is_aggregate) = instance_type(words.instances.as_ref())?;
@@ -39,6 +41,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         },
     };
     let fields = named_fields(input)?;
+    // A generic struct would give several types one GUID.
     if !input.generics.params.is_empty() {
         return Err(Error::new(at_struct, "a counterset is one type: it has no parameters"));
     }
@@ -53,6 +56,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         let (ident, kind) = (&field.ident, &field.ty);
         quote!(#ident: <#kind as #publish::Field>::attach(cells))
     });
+    // The unnamed constant has a scope of its own, so that no generated item clashes with one of the caller.
     Ok(quote! {
         const _: () = {
             #(#checks)*
@@ -141,13 +145,18 @@ fn counters<'a>(fields: Vec<&'a Field>, is_aggregate: bool) -> Result<Vec<Counte
     for field in fields {
         let words = CounterWords::of(&field.attrs)?;
         let at = field.ident.as_ref().map_or_else(Span::call_site, syn::Ident::span);
+        // As in a C enum, a field without an id gets the one after the field before it.
         let id = words.id.as_ref().map_or(Ok(next), LitInt::base10_parse)?;
+        // A macro sees the name of a type and not the type. The generated checks compare both when the
+        // program is compiled.
         let brings_base = last_segment(field).is_some_and(|kind| WITH_BASE.contains(&kind.as_str()));
         let base = match &words.base {
             Some(base) => Some(base.base10_parse()?),
             None if brings_base => id.checked_add(1),
             None => None,
         };
+        // The added base takes the next id, so that id must be free as well. `u32::MAX` is PerfLib's wildcard
+        // for all counters.
         let own = [Some(id), base.filter(|_| brings_base)].into_iter().flatten();
         for id in own.clone() {
             if id == u32::MAX || taken.contains(&id) {
@@ -158,6 +167,8 @@ fn counters<'a>(fields: Vec<&'a Field>, is_aggregate: bool) -> Result<Vec<Counte
         next = own.max().and_then(|last| last.checked_add(1)).unwrap_or(u32::MAX);
         let attributes = attributes(words.attributes.as_ref())?;
         let is_hidden = attributes.contains(Attributes::NO_DISPLAYABLE);
+        // Counter paths ignore case, so names must differ in more than case. Only a hidden counter needs no
+        // name, because no tool lists it.
         match &words.name {
             None if !is_hidden => return Err(Error::new(at, "#[counter(name = \"…\")] is missing")),
             Some(name) if name.value().is_empty() || name.value().encode_utf16().count() > NAME_UNITS => {

@@ -74,6 +74,8 @@ impl Plan {
         let mut filters: Vec<Vec<InstanceFilter>> = Vec::new(); // by group
         let mut known: HashMap<(usize, InstanceFilter), usize> = HashMap::new(); // by group; places there
         for entry in entries {
+            // An entry that cannot be resolved stays in the plan, so that results keep the order of the
+            // entries.
             let found = shared
                 .find(&entry.counterset)
                 .and_then(|(set, slot)| Ok((set, slot, positions(set, &entry.counters)?)));
@@ -86,6 +88,7 @@ impl Plan {
                     continue;
                 }
             };
+            // One group per counterset: its provider is requested once for all entries.
             let at = match groups.iter().position(|group| group.set.guid == set.guid) {
                 Some(at) => at,
                 None => {
@@ -99,6 +102,7 @@ impl Plan {
                 Some(name) => (Pattern::new(name), Pattern::new(name).has_wildcard()),
                 None => (Pattern::any(), false),
             };
+            // Equal filters of a group are stored once, so that their rows are found once.
             let filter = InstanceFilter { pattern, id: entry.instance_id };
             let mut place = 0;
             if let (Some(filters), Some(wanted)) = (filters.get_mut(at), wanted.get_mut(at)) {
@@ -109,6 +113,8 @@ impl Plan {
                 });
             }
             let one_counter = entry.counters.ids().is_some_and(|ids| ids.len() == 1);
+            // The four kinds of results that PerfLib V2 has: one or several counters, of one or several
+            // instances.
             let kind = match (one_counter, wild) {
                 (true, false) => Kind::SingleCounter,
                 (false, false) => Kind::MultipleCounters,
@@ -121,6 +127,8 @@ impl Plan {
         for ((group, wanted), filters) in groups.iter_mut().zip(&wanted).zip(filters) {
             group.prepare(filters, wanted);
         }
+        // A column is the position among the wanted counters. It is known only now, when all entries have
+        // marked theirs.
         let planned = |target: Result<(usize, Vec<usize>, usize, Kind), SourceError>| Planned {
             target: target.map(|(group, counters, filter, kind)| {
                 let wanted = wanted.get(group).map(Vec::as_slice).unwrap_or_default();
@@ -141,6 +149,8 @@ impl Plan {
         for (entry, planned) in entries.iter_mut().enumerate() {
             let Ok(target) = &mut planned.target else { continue };
             let Some(group) = groups.get_mut(target.group) else { continue };
+            // A sole entry that selects every row is written straight into the block. Any other entry needs
+            // the rows in the group, and rows of aggregates are added there.
             target.is_whole = entry_counts.get(target.group) == Some(&1)
                 && target.is_of_several()
                 && target.all_columns
@@ -148,6 +158,8 @@ impl Plan {
                 && group.filters.first().is_some_and(InstanceFilter::is_any);
             group.in_block = target.is_whole;
             group.wanted_by.resize(group.counters.len(), Vec::new());
+            // Only tables need the way from a column to its entries: the notes of a single row are found by
+            // its index.
             if !target.is_of_several() {
                 continue;
             }

@@ -65,6 +65,8 @@ impl Deadline {
     pub fn wait(&self) -> Wait {
         let began = Instant::now();
         let left = self.refill(began).left;
+        // Half of what is left, so that several sources that hang cannot use up the budget at the first of
+        // them.
         let most = part(left, 2).max(self.free());
         let until = began.checked_add(most).unwrap_or(began);
         Wait { deadline: self.clone(), began, until }
@@ -108,6 +110,7 @@ impl Drop for Wait {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.began);
         let mut budget = self.deadline.refill(now);
+        // Sources that respond promptly must not use up the budget, however often they are requested.
         if took > self.deadline.free() {
             budget.left = budget.left.saturating_sub(took);
         }

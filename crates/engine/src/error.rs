@@ -29,13 +29,13 @@ pub enum SourceError {
     #[error("counterset {0} has no active instance")]
     NoInstances(Guid),
     /// Live data contradict the registration.
-    #[error("counterset {0} has several instances, its registration allows one")]
+    #[error("counterset {0} has several instances, but its registration allows only one")]
     InvalidRegistration(Guid),
     /// The request is for another machine.
-    #[error("\"{0}\" is another machine, and remote machines are not built in")]
+    #[error("\"{0}\" is another machine: remote machines are not supported")]
     Remote(String),
     /// The provider did not respond in time.
-    #[error("the provider did not answer in time")]
+    #[error("the provider did not respond in time")]
     Late,
     /// Access to the source is denied; the text names the source and a way to open it.
     #[error("{0}")]
@@ -44,7 +44,7 @@ pub enum SourceError {
     #[error("{0}")]
     Failed(Arc<str>),
     /// The publisher of the counterset refused the request, with this code.
-    #[error("the program that publishes it answered {0}")]
+    #[error("the publisher refused the request: {0}")]
     Refused(Status),
     /// A system function failed.
     #[error("{function}: {status}")]

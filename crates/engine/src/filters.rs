@@ -94,6 +94,7 @@ impl InstanceFilters {
         let other = name.clone();
         let by_name =
             || (!self.by_name.is_empty()).then(|| self.by_name.get(&hash(other.map(upper)))).flatten();
+        // Hashed only when needed: without exact names the table is empty.
         let found = std::iter::once_with(by_name).flatten().flatten();
         let asks =
             move |at: &&usize| self.all.get(**at).is_some_and(|filter| filter.matches(name.clone(), id));

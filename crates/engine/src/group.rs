@@ -174,6 +174,8 @@ impl Group {
             }
             _ => {}
         }
+        // Finding the rows of all filters costs more than comparing them with the last collection, which is
+        // done anyway.
         if before != Some(count) || rows.changed() {
             find(filters, selections, rows, 0..count);
             *has_total = aggregates.is_some() && (0..count).any(|row| is_total(rows.name(row)));
@@ -195,6 +197,7 @@ impl Group {
 
     /// Returns the metadata of these rows, in reused memory if no snapshot shares it.
     pub fn about(&self, kept: Option<Arc<AboutRows>>, selected: &[usize]) -> Arc<AboutRows> {
+        // A snapshot that another thread still holds must not change.
         let mut about = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
         if let Some(about) = Arc::get_mut(&mut about) {
             about.select(self.rows.about(), selected);
@@ -215,6 +218,7 @@ fn find(filters: &InstanceFilters, selections: &mut [Vec<usize>], rows: &Rows, a
         let Some(id) = rows.id(row) else { continue };
         for at in filters.matching(rows.name(row).units(), id) {
             let (Some(selection), Some(filter)) = (selections.get_mut(at), filters.get(at)) else { continue };
+            // A name without wildcards selects one instance; of several with that name, the first.
             if selection.is_empty() || filter.pattern.has_wildcard() {
                 selection.push(row);
             }

@@ -80,6 +80,8 @@ impl Pattern {
                     }
                 }
             }
+            // Only the last `*` is tried again: earlier ones can match no more than it does. This bounds the
+            // cost.
             let Some((after_star, from)) = &mut retry else { return false };
             if from.next().is_none() {
                 return false;

@@ -58,7 +58,7 @@ pub trait Provider: Send {
         None
     }
 
-    /// Returns texts for users on how this provider collects its values: a topic, such as `process source`, and a
+    /// Returns texts for users on how this provider collects its values: a topic, such as `process collection`, and a
     /// sentence.
     fn about(&mut self) -> Vec<(Text, Text)> {
         Vec::new()

@@ -89,6 +89,7 @@ impl Query {
             Ok((set, slot)) => (Arc::clone(set), slot),
             Err(error) => return error.status(),
         };
+        // The order of the checks is part of the interface: callers see the first status.
         let ids = entry.counters.ids();
         if ids.is_some_and(|ids| ids.iter().any(|id| set.counter(*id).is_none())) {
             return Status::ERROR_WMI_ITEMID_NOT_FOUND;
@@ -100,6 +101,7 @@ impl Query {
             return Status::ERROR_ALREADY_EXISTS;
         }
         let mut entry = entry.clone();
+        // All names of a single instance are the same, so the entry is stored without one.
         if !set.instance_type.is_multiple() {
             entry.instance = None;
         }
@@ -111,6 +113,7 @@ impl Query {
                 self.numbers.insert(Key::of_total(&entry), self.added);
             }
             self.entries.insert(self.added, entry);
+            // Numbers are never reused: deleting an entry must not change the order of the others.
             self.added = self.added.wrapping_add(1);
             self.plan.iter_mut().for_each(Plan::outdate);
         }
@@ -171,6 +174,7 @@ fn current_plan<'a>(
 ) -> &'a mut Plan {
     if let Some(before) = plan.take_if(|plan| !plan.is_for(shared)) {
         let mut now = Plan::new(shared, entries.values());
+        // A new registry must not cost an interval: what is the same keeps its identity.
         now.follow(before);
         *plan = Some(now);
     }

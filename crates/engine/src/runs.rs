@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_one_value_a_row(rows in prop::collection::vec(prop::collection::vec(0_u8..3, 1..3), 0..20)) {
+        fn runs_match_one_value_per_row(rows in prop::collection::vec(prop::collection::vec(0_u8..3, 1..3), 0..20)) {
             let mut runs = Runs::default();
             for _ in 0..2 {
                 runs.clear();

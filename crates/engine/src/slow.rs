@@ -96,10 +96,13 @@ impl Work {
         let Inner { provider, inbox, outbox } = &mut *inner;
         while let Ok(request) = inbox.try_recv() {
             let began = Instant::now();
+            // The catalogue is sent with every response: a provider may learn of new countersets by working.
             let reply = guarded(&mut **provider, |provider| request.answer(provider));
             let catalogue = guarded(&mut **provider, |provider| provider.catalogue());
             // The receiver might be dropped; requests that were sent before are processed all the same.
             let _ = outbox.send(Answer { catalogue, reply, took: began.elapsed() });
+            // The counter decides, not the inbox: the sender of a request that is not counted yet starts the
+            // next run itself.
             if self.waiting.fetch_sub(1, AcqRel) == 1 {
                 return; // whoever sends another one has it worked on
             }
@@ -276,6 +279,8 @@ impl Slow {
 
     /// Waits until the request of that number has a response. Returns its outcome, `None` if it is not known in time.
     fn wait_for(&mut self, number: u64, until: Instant) -> Option<Result<Status, SourceError>> {
+        // A provider may still be busy with an earlier request, so its time is measured from there. One and a
+        // half deadlines let two requests in a row succeed.
         let most = self.deadline.saturating_add(self.deadline.checked_div(2).unwrap_or_default());
         loop {
             let until = self.busy_since.checked_add(most).map_or(until, |most| until.min(most));
@@ -301,6 +306,7 @@ impl Slow {
     fn keep(&mut self, Answer { catalogue, reply, took }: Answer) -> Result<Status, SourceError> {
         self.out.pop_front();
         self.answered = self.answered.saturating_add(1);
+        // The provider works on the next request from now on.
         self.busy_since = Instant::now();
         self.catalogue = catalogue;
         let came = reply.map(|reply| self.take_over(reply, took > self.deadline));
@@ -321,6 +327,7 @@ impl Slow {
             Reply::Values(mut new) => {
                 new.was_late = was_late;
                 let kept = self.values.entry(new.asked.set.guid).or_default();
+                // One response per shape; the newest last, so that the oldest shape is dropped first.
                 kept.retain(|old| !old.asked.is_like(&new.asked));
                 kept.push_back(new);
                 if kept.len() > SHAPES {
@@ -337,6 +344,8 @@ impl Slow {
         let asked = Arc::new(Asked::new(want));
         let was_late =
             |kept: &VecDeque<Kept>| kept.iter().any(|kept| kept.was_late && kept.asked.is_like(&asked));
+        // A request that was late the last time would probably be late again, and its earlier values are
+        // available.
         let is_patient = !self.values.get(&want.counterset.guid).is_some_and(was_late);
         let until = if is_patient { until } else { Instant::now() };
         let question = Question::Collect(Arc::clone(&asked));
@@ -515,6 +524,7 @@ impl Provider for Slow {
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        // Compared completely: a request that differs from the announced one must not get its response.
         let is_this = |begun: &Begun| {
             begun.collection == want.collection
                 && begun.asked.set.guid == want.counterset.guid
@@ -523,11 +533,14 @@ impl Provider for Slow {
         };
         let begun = match self.begun.iter().position(is_this) {
             Some(at) => self.begun.swap_remove(at),
+            // A caller that announced nothing has a whole deadline for this request alone.
             None => self.begin_until(want, self.until()),
         };
         let asked = Arc::clone(&begun.asked);
         let late = self.end(begun).transpose()?.is_none();
         let kept = self.values.get_mut(&want.counterset.guid).ok_or(SourceError::Late)?;
+        // In time, only the response to this very request is delivered. Late, any earlier values that cover
+        // the request are better than none.
         let kept = match late {
             true => best(kept, want),
             false => kept.iter_mut().rev().find(|kept| kept.asked.is_like(&asked)),
@@ -536,6 +549,7 @@ impl Provider for Slow {
         if late {
             rows.set_late();
         }
+        // The bytes count once, for the collection that delivers the values first.
         let bytes = std::mem::take(&mut kept.uncounted);
         rows.count_bytes_read(usize::try_from(bytes).unwrap_or(usize::MAX));
         let (from, age) = (&kept.rows, kept.at.elapsed());
@@ -556,6 +570,7 @@ impl Provider for Slow {
             let Some(id) = from.id(row) else { continue };
             rows.set_owner(from.owner(row));
             let mut to = rows.push_units(from.name(row).units(), id, from.birth(row));
+            // Late values have their age as the only mark: other marks were true when the values were read.
             let mark = if late { Some(Mark::Stale(age)) } else { from.row_mark(row) };
             if let Some(mark) = mark {
                 to.mark(mark);
@@ -568,6 +583,7 @@ impl Provider for Slow {
                     (Some(value), Some(Note::Marked(mark))) if !late => {
                         to.set_marked(column, value.get(), mark)
                     }
+                    // The start time stays also when the total is late: it is still the same count.
                     (Some(value), Some(Note::Counted(since, mark))) => {
                         let mark = if late { Some(Mark::Stale(age)) } else { mark };
                         to.set_counted(column, value.get(), mark, since);
@@ -592,7 +608,7 @@ impl Provider for Slow {
         let sets =
             self.catalogue.as_ref().map(|catalogue| catalogue.countersets.as_slice()).unwrap_or_default();
         let names: Vec<&str> = sets.iter().map(|set| &*set.name).collect();
-        vec![format!("{}: no answer for {} s", names.join(", "), waited.as_secs()).into()]
+        vec![format!("{}: no response for {} s", names.join(", "), waited.as_secs()).into()]
     }
 
     /// Returns the provider's problems; if it is late, the last ones.

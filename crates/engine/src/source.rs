@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_two_windows() {
+    fn windows_intersect() {
         let window = |begin, end| Window { begin, end };
         for (a, b, want) in [
             (window(None, None), window(None, None), window(None, None)),

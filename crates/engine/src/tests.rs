@@ -504,7 +504,8 @@ fn counters_that_come_and_go() {
     assert_eq!(lines(&collected(&mut query), None).len(), 4);
 }
 
-/// Somebody else's registration lays the block out anew, but what was collected before still pairs.
+/// A registration by another provider changes the layout of the block. Earlier snapshots still pair with later
+/// ones.
 #[test]
 fn a_new_registration_costs_no_interval() {
     let (machine, provider) = machine();
@@ -526,7 +527,7 @@ fn a_new_registration_costs_no_interval() {
     );
 }
 
-/// Said once for a column: whoever has no value there and says nothing has that reason.
+/// A reason given once for a column applies to every cell without a value and without its own reason.
 #[test]
 fn a_column_has_a_reason() {
     let (machine, provider) = machine();
@@ -593,7 +594,7 @@ impl Provider for Mute {
 
 /// A share of one thing above 100 is cut and says so; a mark that people see already stays.
 #[test]
-fn what_a_counter_cannot_have_is_cut_and_marked() {
+fn value_over_maximum_is_capped_and_marked() {
     let share = CounterType::PERF_LARGE_RAW_FRACTION;
     let set = Counterset {
         counters: vec![
@@ -977,7 +978,7 @@ fn a_late_provider_is_stale_or_late() {
         let value = snapshot.values(None).next().unwrap();
         (value.value.map(|v| v.raw), value.mark)
     };
-    // Its first answer is taken, and then asked anew; both are quick now, but this machine may not be.
+    // The first response is used, then the next one is requested. Both are quick here, but the machine may be slow.
     while value(&collected(&mut query)) != (Ok(1.0), None) {}
     provider.with(|s| s.rows[0].2[0] = Ok(2));
     let closed = gate.lock().unwrap();
@@ -1018,7 +1019,7 @@ fn providers_that_hang_cost_one_deadline_together() {
     assert!(late.annex().iter().all(|annex| annex.failure() == Some(&NoValue::Late)));
     assert!(took < 5 * deadline.length(), "one after the other they would take ten deadlines: {took:?}");
     let says = machine.late();
-    assert!(!says.is_empty() && says.iter().all(|late| late.contains(": no answer for ")), "{says:?}");
+    assert!(!says.is_empty() && says.iter().all(|late| late.contains(": no response for ")), "{says:?}");
     drop(closed);
     let is_good = |snapshot: &Snapshot| snapshot.values(None).all(|value| value.raw.is_some());
     while !is_good(&collected(&mut query)) {}
@@ -1139,7 +1140,7 @@ fn machine_names() {
     let error = local_machine(Some(r"\\bob"), "Ada").unwrap_err();
     assert_eq!(error.status(), Status::RPC_S_SERVER_UNAVAILABLE);
     assert_eq!(error.status().0, 1722);
-    assert_eq!(error.to_string(), r#""\\bob" is another machine, and remote machines are not built in"#);
+    assert_eq!(error.to_string(), r#""\\bob" is another machine: remote machines are not supported"#);
 }
 
 #[test]
@@ -1243,7 +1244,7 @@ fn samples_are_pumped_until_told() {
 }
 
 proptest! {
-    /// A snapshot that is written over equals one that is laid out anew, whatever came before.
+    /// A snapshot that is written over equals one that is laid out from scratch, for any earlier content.
     #[test]
     fn writing_over_is_laying_out(
         steps in prop::collection::vec(

@@ -247,6 +247,7 @@ impl<K: PartialEq> Totals<K> {
         let count = match width {
             None => None,
             Some(width) => {
+                // There are few columns, so they are searched one after the other.
                 let known = self.kept.iter().position(|column| column.key == key);
                 let at = known.unwrap_or(self.kept.len());
                 if known.is_none() {
@@ -268,6 +269,7 @@ impl<K: PartialEq> Totals<K> {
     fn finder(&mut self, column: usize) -> usize {
         let Self { kept, finders, found_in, .. } = self;
         let roster = kept.get(column).map(|column| Arc::clone(&column.roster)).unwrap_or_default();
+        // Columns that were collected together last time share a roster, and so a single search per row.
         let mut used = finders.iter().take(*found_in);
         if let Some(known) = used.position(|finder| Arc::ptr_eq(&finder.roster, &roster)) {
             return known;
@@ -321,6 +323,7 @@ impl<K: PartialEq> Totals<K> {
                 wanted.missing = wanted.missing.saturating_add(lacks.into());
             }
         }
+        // A level has no history: it is summed up as it is.
         let (Some((_, _, width, is_first)), Some(column)) = (wanted.count, column) else {
             if let Reading::Value(value, _) = reading {
                 wanted.sum = wanted.sum.wrapping_add(value);
@@ -328,6 +331,7 @@ impl<K: PartialEq> Totals<K> {
             return;
         };
         let mut rise = matches!(reading, Reading::Value(..)).then_some(0);
+        // A missing reading keeps the last value, from which the next reading continues.
         let next = match (last, reading) {
             (last, Reading::None(_)) => last,
             (Some(last), Reading::Value(value, _)) => {
@@ -337,6 +341,8 @@ impl<K: PartialEq> Totals<K> {
                         column.add(counted);
                         rise = Some(counted);
                     }
+                    // A wrapping count passed its end, and its increase is known. Any other fall is a reset:
+                    // the total lacks the amount before it.
                     None if width == Width::Wrapping => column.add(value.wrapping_sub(last) & width.mask()),
                     None => wanted.missing = wanted.missing.saturating_add(1),
                 }
@@ -345,6 +351,8 @@ impl<K: PartialEq> Totals<K> {
             (None, Reading::Value(value, _)) => {
                 let value = value & width.mask();
                 let collected = column.collected_100ns;
+                // A member without a last value adds all that it has only if it began since the last
+                // collection. An older one was not listed then, and what it counted before is unknown.
                 let is_new =
                     || began_100ns.is_none_or(|began| began.saturating_add(Self::NEAR_100NS) >= collected);
                 if is_first || found.is_none() && is_new() {
@@ -355,6 +363,7 @@ impl<K: PartialEq> Totals<K> {
                 Some(value)
             }
         };
+        // Members without a reading leave gaps, so that an index is the same in all columns.
         let before = now.len().saturating_sub(1);
         column.next.resize(before, None);
         column.next.push(next);
@@ -380,6 +389,7 @@ impl<K: PartialEq> Totals<K> {
             let (Some(column), Some(finder)) = (kept.get_mut(*column), finders.get_mut(*finder)) else {
                 continue;
             };
+            // The last rows may have had no reading in this column.
             column.next.resize(now.len(), None);
             if column.is_handed_on {
                 column.take_back(finder, now);
@@ -547,6 +557,7 @@ impl Places {
 impl Roster {
     fn new(members: Vec<Member>) -> Self {
         let mut order = Vec::new();
+        // Providers list processes in this order already, and then no second list is needed.
         if !members.is_sorted() {
             order.extend(0..members.len());
             order.sort_unstable_by_key(|at| members.get(*at));
@@ -590,6 +601,8 @@ impl Finder {
         let Self { roster, next, claimed, found } = self;
         let members = &roster.members;
         let is_free = |at: &usize| claimed.get(*at) == Some(&false);
+        // Rows usually come in the order of the last collection, so the next few places are compared before a
+        // search.
         let near = members.get(*next..).unwrap_or_default().iter().take(NEAR).zip(*next..);
         *found = near.map(|(known, at)| (known == member, at)).find(|near| near.0).map(|(_, at)| at);
         *found = found.filter(is_free).or_else(|| {

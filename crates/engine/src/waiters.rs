@@ -51,6 +51,7 @@ struct State {
 /// The job must be one that no other job needs: if all threads hang, it does not begin.
 pub fn run(kind: Kind, job: impl FnOnce() + Send + 'static) {
     static FIRST: OnceLock<Arc<Pool>> = OnceLock::new();
+    // The pid shows a fork, without a fork handler.
     let process = std::process::id();
     let mut pool = FIRST.get_or_init(|| Pool::new(process));
     while pool.process != process {
@@ -67,6 +68,7 @@ impl Pool {
     fn run(self: &Arc<Self>, kind: Kind, job: Job) {
         let mut state = self.lock();
         state.jobs.push_back((kind, job));
+        // Notified under the lock, so a thread that is about to wait cannot miss it.
         if state.idle > 0 {
             self.is_wanted.notify_one();
         }
@@ -95,6 +97,7 @@ impl Pool {
             let waited = self.is_wanted.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             state.idle = state.idle.saturating_sub(1);
+            // A job may have arrived at the moment of the timeout.
             if waited.1.timed_out() && !state.has_next() {
                 state.threads = state.threads.saturating_sub(1);
                 return;

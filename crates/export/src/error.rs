@@ -33,7 +33,7 @@ pub enum ExportError {
         second: String,
     },
     /// The prefix, which this variant contains, cannot begin the name of a metric.
-    #[error("\"{0}\" cannot begin the name of a metric: letters, digits and _, no digit first")]
+    #[error("\"{0}\" cannot begin the name of a metric: use letters, digits and _, with no digit first")]
     Prefix(String),
     /// The source of the counters failed.
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub enum QueryFileError {
         error: std::io::Error,
     },
     /// A line of the file is not UTF-8.
-    #[error("{file}:{line}: not UTF-8")]
+    #[error("{file}:{line}: the line is not UTF-8")]
     Text {
         /// Name of the file, as the caller gave it.
         file: String,
@@ -72,13 +72,13 @@ pub enum QueryFileError {
         error: PathError,
     },
     /// The file contains no path.
-    #[error("{file}: no counter path is in it")]
+    #[error("{file}: the file contains no counter path")]
     Empty {
         /// Name of the file, as the caller gave it.
         file: String,
     },
     /// The file is larger than a file of counter paths can sensibly be.
-    #[error("{file}: more than {most} bytes")]
+    #[error("{file}: the file has more than {most} bytes")]
     TooLarge {
         /// Name of the file, as the caller gave it.
         file: String,

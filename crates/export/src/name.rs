@@ -73,7 +73,7 @@ fn words(name: &str) -> Vec<String> {
     let without_rate = lower.strip_suffix("/sec").unwrap_or(&lower);
     let spelled = without_rate.replace("i/o", "io").replace('#', " number ").replace('&', " and ");
     let mut words: Vec<String> = Vec::new();
-    // "sec/Read" and "Bytes/Read" are a unit and a word, "Sectors/Read" is so many per so many.
+    // "sec/Read" and "Bytes/Read" are a unit and a word, "Sectors/Read" is a ratio.
     let pairs = spelled.split('/').collect::<Vec<_>>();
     for (at, part) in pairs.iter().enumerate() {
         let of_part = part.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -168,6 +168,7 @@ mod tests {
     fn names_of_the_catalogue() {
         use catalogue::*;
         for (set, counter, want) in [
+            // Percentages of time are seconds in Prometheus; percentages of other things are ratios.
             (&processor_information::COUNTERSET, "% User Time", "p_processor_information_user_seconds_total"),
             (
                 &processor_information::COUNTERSET,
@@ -196,6 +197,8 @@ mod tests {
                 "% of Maximum Frequency",
                 "p_processor_information_of_maximum_frequency_ratio",
             ),
+            // Counters in bytes, kilobytes and megabytes are one family, in the base unit. Signs are spelled
+            // out.
             (&memory::COUNTERSET, "Available Bytes", "p_memory_available_bytes"),
             (&memory::COUNTERSET, "Available KBytes", "p_memory_available_bytes"),
             (&memory::COUNTERSET, "Cache Bytes Peak", "p_memory_cache_peak_bytes"),
@@ -220,6 +223,7 @@ mod tests {
             ),
             (
                 &physical_disk::COUNTERSET,
+                // An average is two counters, so that a server can divide the rates of both.
                 "Avg. Disk sec/Read",
                 "p_physicaldisk_avg_disk_read_seconds_total p_physicaldisk_avg_disk_read_seconds_base_total",
             ),
@@ -238,10 +242,13 @@ mod tests {
                 "Avg. Sectors/Read",
                 "p_block_io_avg_sectors_per_read_total p_block_io_avg_sectors_per_read_base_total",
             ),
+            // OpenMetrics reserves the ends `_count` and `_total`. Elapsed time is its start time, which does
+            // not change between scrapes.
             (&process_v2::COUNTERSET, "Thread Count", "p_process_v2_threads"),
             (&process_v2::COUNTERSET, "Elapsed Time", "p_process_v2_start_time_seconds"),
             (&process_v2::COUNTERSET, "Working Set", "p_process_v2_working_set_bytes"),
             (&system::COUNTERSET, "System Up Time", "p_system_system_start_time_seconds"),
+            // A duration that is part of the name is one word, because only base units may stand in names.
             (&linux_system::COUNTERSET, "Load Average 5 Minutes", "p_linux_system_load_avg_5m"),
             (
                 &pressure_stall::COUNTERSET,
@@ -322,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Within a counterset names tell counters apart, but for those that say the same in another unit.
+    /// Names are unique within a counterset, except for counters that contain the same value in another unit.
     #[test]
     fn no_two_counters_of_the_catalogue_share_a_name() {
         for set in catalogue::ALL {

@@ -11,7 +11,7 @@ pub enum Profile {
     WindowsExporter,
 }
 
-/// Settings of an exporter besides its paths.
+/// Settings of an exporter, except its paths.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Naming scheme of metrics.

@@ -68,11 +68,11 @@ mod tests {
                 b"\xEF\xBB\xBF# a\r\n\r\n  /A(b c)/D/sec \r\n\\A\\# of B\n",
                 Ok(&["\\A(b c)\\D/sec", "\\A\\# of B"]),
             ),
-            (b"", Err("q: no counter path is in it")),
-            (b"# a\n\n", Err("q: no counter path is in it")),
+            (b"", Err("q: the file contains no counter path")),
+            (b"# a\n\n", Err("q: the file contains no counter path")),
             (b"\\A\\B\nA\\B\n", Err("q:2: \"A\\B\" does not begin with \\ or /")),
-            (b"\\A\n", Err("q:1: \"\\A\" names a counterset and no counter")),
-            (b"\\A\\B\n\xFF\n", Err("q:2: not UTF-8")),
+            (b"\\A\n", Err("q:1: \"\\A\" names a counterset but no counter")),
+            (b"\\A\\B\n\xFF\n", Err("q:2: the line is not UTF-8")),
             (b"\\A\0\\B", Ok(&["\\A\0\\B"])),
             (b"#\n#\n\\A(\\B", Err("q:3: \"\\A(\\B\" has a bracket that is not closed before the counter")),
         ];
@@ -91,6 +91,6 @@ mod tests {
         assert_eq!(error.to_string(), "cannot read /nonexistent/q");
         assert!(std::error::Error::source(&error).is_some());
         let endless = query_file(Path::new("/dev/zero")).unwrap_err();
-        assert_eq!(endless.to_string(), "/dev/zero: more than 1048576 bytes");
+        assert_eq!(endless.to_string(), "/dev/zero: the file has more than 1048576 bytes");
     }
 }

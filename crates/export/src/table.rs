@@ -311,6 +311,8 @@ impl Table {
             Owner::Process { pid, .. } => pid,
             Owner::System => 0,
         };
+        // Owners are part of the identity only after two rows could not be distinguished otherwise: a
+        // restarted publisher then continues its series.
         let tells_owners = self.rows.more == More::Owner;
         let owner = |row| if tells_owners { owners(row) } else { 0 };
         let id = annex.and_then(EntryAnnex::instance_id).unwrap_or(InstanceId(0));
@@ -333,6 +335,8 @@ impl Table {
             }
             Some(Body::Error) | None => false,
         };
+        // No instance, or a counter that this system lacks, is a valid result without rows. Any other failure
+        // is reported.
         let failure = annex.and_then(EntryAnnex::failure);
         let is_absent = matches!(failure, Some(NoValue::NoInstance | NoValue::Unavailable(_)));
         self.outcome = if has_rows || is_absent { Outcome::Good } else { Outcome::Failed };
@@ -340,6 +344,7 @@ impl Table {
             self.fail();
             return;
         }
+        // Usually the rows are those of the last scrape: then labels, selection and ranks stay.
         if self.now.bytes != self.rows.bytes || self.ends.len() != self.rows.len {
             self.widened.follow(&self.rows, &self.now);
             self.now.more = self.rows.more;
@@ -347,6 +352,7 @@ impl Table {
             self.label(owners);
         }
         let Self { narrow, widened, numbers, columns, rows, .. } = self;
+        // A 32-bit overflow would look like a restart to the server.
         if !narrow.is_empty() {
             for (at, row) in numbers.chunks_mut(columns.len().max(1)).enumerate().take(rows.len) {
                 let birth = annex.and_then(|annex| annex.birth(at));

@@ -226,7 +226,7 @@ fn values() {
         ("lap_seconds_total", Some("7.5")),
         ("lap_start_time_seconds", Some("-25")), // 100 ticks of a quarter of a second ago
         ("real", Some("2.5")),
-        ("flags", None), // but for its full name
+        ("flags", None), // except for its full name
     ] {
         assert_eq!(say(&first, name).as_deref(), want, "{name}");
     }
@@ -250,7 +250,7 @@ fn values() {
 }
 
 #[test]
-fn what_has_no_value_has_no_line() {
+fn missing_value_has_no_line() {
     let counters = || {
         vec![counter(2, "A/sec", T::PERF_COUNTER_BULK_COUNT), counter(3, "B", T::PERF_COUNTER_LARGE_RAWCOUNT)]
     };
@@ -648,7 +648,7 @@ fn the_limit_is_of_lines() {
 }
 
 #[test]
-fn what_cannot_be_exported() {
+fn unexportable_paths_are_rejected() {
     let number = T::PERF_COUNTER_LARGE_RAWCOUNT;
     let by = |id, name, unit: &'static str| Counter { unit: unit.into(), ..counter(id, name, number) };
     let counters = vec![
@@ -680,7 +680,7 @@ fn what_cannot_be_exported() {
         (
             &[r"\Set\A B"],
             Options::default(),
-            Err("\\Set\\A B: \"Set\" has instances, and the path says not which"),
+            Err("\\Set\\A B: \"Set\" has instances, but the path names none: try '\\Set(*)\\…'"),
         ),
         (
             &[r"\Exporter(*)\Series Dropped"],
@@ -693,12 +693,12 @@ fn what_cannot_be_exported() {
         (
             &[r"\Set(*)\A B"],
             with("1"),
-            Err("\"1\" cannot begin the name of a metric: letters, digits and _, no digit first"),
+            Err("\"1\" cannot begin the name of a metric: use letters, digits and _, with no digit first"),
         ),
         (
             &[r"\Set(*)\A B"],
             with("a:b"),
-            Err("\"a:b\" cannot begin the name of a metric: letters, digits and _, no digit first"),
+            Err("\"a:b\" cannot begin the name of a metric: use letters, digits and _, with no digit first"),
         ),
         (&[r"\Set(*)\A B"], with("my_"), Ok(())),
     ] {

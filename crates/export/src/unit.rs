@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(base_unit("", true), None);
     }
 
-    /// What the catalogue says in units that nobody turned into base units would be exported as plain numbers.
+    /// Counters whose unit has no base unit here would be exported as plain numbers.
     #[test]
     fn every_unit_of_the_catalogue_has_a_base_unit() {
         for set in perfset_core::catalogue::ALL {

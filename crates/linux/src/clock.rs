@@ -13,6 +13,8 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn read(&mut self) -> ClockReading {
         let anchor = anchor();
+        // The wall clock is read between two readings of the monotonic clock, which bound the time of the
+        // pair.
         let before = monotonic_ns();
         let wall = wall_100ns();
         anchor.reading(before, wall, monotonic_ns())
@@ -64,6 +66,8 @@ pub(crate) fn start_in_ticks_100ns() -> u64 {
 /// slept.
 fn slept_ns() -> i64 {
     let least = |_| {
+        // The boot-time clock lies between both readings, so the true difference lies between these two
+        // bounds. Anything that interrupts only widens them.
         let before = monotonic_ns();
         let boot = clock_ns(ClockId::Boottime);
         let after = monotonic_ns();
@@ -108,6 +112,7 @@ fn monotonic_ns() -> i64 {
 }
 
 fn wall_100ns() -> i64 {
+    // FILETIME begins in 1601, the wall clock of the kernel in 1970.
     (clock_ns(ClockId::Realtime) / 100).saturating_add(UNIX_EPOCH_100NS)
 }
 

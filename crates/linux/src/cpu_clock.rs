@@ -54,7 +54,7 @@ mod tests {
         while shown.windows(2).any(|pair| pair[0] != pair[1]) {
             for time in &mut shown {
                 std::thread::sleep(std::time::Duration::from_millis(10));
-                *time = cpu_clock_ns(child.id()).unwrap(); // until it has nothing to do but wait
+                *time = cpu_clock_ns(child.id()).unwrap(); // until the child only waits
             }
         }
         drop(child.stdin.take());

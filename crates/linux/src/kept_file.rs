@@ -44,7 +44,7 @@ impl From<ReadError> for NoValue {
     fn from(error: ReadError) -> Self {
         match &error {
             ReadError::Io { path, source } if source.kind() == ErrorKind::PermissionDenied => {
-                let permission = "needs the right to read that file, or CAP_DAC_READ_SEARCH";
+                let permission = "needs read permission, or CAP_DAC_READ_SEARCH";
                 Self::Denied(format!("{}: {permission}", path.display()).into())
             }
             ReadError::Io { source, .. } => Self::Failed(format!("{error}: {source}").into()),
@@ -141,9 +141,12 @@ impl KeptFile {
             return Ok(None);
         }
         self.absent_at_ns = None;
+        // A poll costs far less than printing a long mount table.
         if self.tells && self.file.as_ref().is_some_and(is_as_it_was) {
             return Ok(self.buffer.get(..self.len));
         }
+        // `pread` at offset 0 makes the kernel print the file again, so the descriptor need not be opened
+        // again.
         let kept = self.file.take().map(|file| (self.fill(&file), file));
         let (filled, file) = match kept.filter(|(filled, _)| self.is_answer(filled)) {
             Some(kept) => kept,
@@ -185,6 +188,7 @@ impl KeptFile {
             }
             let offered = self.buffer.get_mut(self.len..).unwrap_or_default();
             let offered_len = offered.len();
+            // Explicit offsets, because a descriptor that stays open remembers its position.
             let at = u64::try_from(self.len).unwrap_or(u64::MAX);
             let piece = match read_at(file, offered, at) {
                 Ok(piece) => piece,
@@ -192,6 +196,8 @@ impl KeptFile {
                 Err(source) => return Err(self.io(source)),
             };
             self.len = self.len.saturating_add(piece);
+            // The kernel may print at most a page at a time, so only space within a page shows the end of the
+            // file.
             let room = offered_len.min(Self::PAGE).saturating_sub(piece);
             let is_last = match self.printed {
                 Printed::AtOnce => room > 0,
@@ -209,6 +215,7 @@ impl KeptFile {
             Printed::AtOnce | Printed::InRecords => 64, // most attributes of /sys
             Printed::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
         };
+        // The memory is released: the next file may be short again.
         if self.buffer.len() >= Self::LIMIT {
             self.buffer = Vec::new();
             self.len = 0;
@@ -312,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_looked_for_now_and_then() {
+    fn absent_file_is_retried_periodically() {
         let folder = Folder::new("absent");
         for path in [folder.0.join("file"), folder.0.join("no/file")] {
             let mut file = KeptFile::new(&path, Printed::AtOnce);
@@ -358,7 +365,7 @@ mod tests {
         let mut file = KeptFile::new(mounts, Printed::InRecords).tells_changes();
         let text = file.read(0).unwrap().unwrap().to_vec();
         assert_eq!(file.read(0).unwrap().unwrap(), text);
-        // Nobody watches an ordinary file: it may have changed.
+        // An ordinary file has no change notification, so it may have changed.
         let folder = Folder::new("tells");
         let path = folder.0.join("mountinfo");
         let mut file = KeptFile::new(&path, Printed::InRecords).tells_changes();
@@ -369,15 +376,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_what_opens_it() {
+    fn denied_file_names_required_capability() {
         let source = io::Error::from(ErrorKind::PermissionDenied);
         let reason = NoValue::from(ReadError::Io { path: "/proc/interrupts".into(), source });
-        let why = "denied: /proc/interrupts: needs the right to read that file, or CAP_DAC_READ_SEARCH";
+        let why = "denied: /proc/interrupts: needs read permission, or CAP_DAC_READ_SEARCH";
         assert_eq!(reason.to_string(), why);
     }
 
     #[test]
-    fn what_is_no_file() {
+    fn non_regular_files_are_rejected() {
         let folder = Folder::new("no-file");
         let read = |path: &Path| KeptFile::new(path, Printed::AtOnce).read(0).map(|_| ()).unwrap_err();
         let pipe = folder.0.join("pipe");

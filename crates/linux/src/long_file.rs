@@ -69,8 +69,11 @@ impl LongFile {
             if read == 0 {
                 return Ok(all);
             }
+            // The beginning of a line stays, and the next chunk completes it.
             self.buffer.copy_within(whole..len, 0);
             len = len.saturating_sub(whole);
+            // Sockets can be created faster than they are read; without a limit the collection would never
+            // end.
             if all >> 20 >= Self::LIMIT_MIB {
                 return Err(ReadError::TooLong { path: self.path.clone(), mib: Self::LIMIT_MIB });
             }
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file() {
+    fn non_regular_files_are_rejected() {
         let folder = std::env::temp_dir();
         let error = LongFile::new(&folder).read(|_| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), format!("{}: cannot be read", folder.display()));

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log() {
+    fn non_log_bytes_are_rejected() {
         assert!(matches!(Log::open(&b""[..]), Err(LogError::Empty)));
         for bytes in [&b"PK\x03\x04"[..], &[0xFF; 70_000]] {
             assert!(matches!(Log::open(bytes), Err(LogError::Unknown)));

@@ -28,10 +28,12 @@ pub enum LogError {
     #[error("the file is empty")]
     Empty,
     /// The path leads to a pipe or a device, which cannot be read more than once.
-    #[error("not a regular file: a log is read more than once, so write what a pipe carries to a file first")]
+    #[error(
+        "the log is not a regular file: it is read more than once, so write the data of a pipe to a file first"
+    )]
     NotAFile,
     /// The file has an unknown format.
-    #[error("not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV")]
+    #[error("the file is not a log: expected a binary log of Windows, PDH-CSV or PDH-TSV")]
     Unknown,
     /// The file is a binary log without a valid header.
     #[error(transparent)]
@@ -40,7 +42,7 @@ pub enum LogError {
     #[error(transparent)]
     Text(#[from] text::TextLogError),
     /// The file cannot be read.
-    #[error("cannot be read")]
+    #[error("cannot read the log")]
     Io(#[from] io::Error),
 }
 

@@ -6,9 +6,9 @@
 //! use perfset_log::sql::{Detail, Existing, LogSet, Writer};
 //! use perfset_log::text::Zone;
 //!
-//! # let folder = std::env::temp_dir().join(format!("perfset-sql-example-{}", std::process::id()));
-//! # std::fs::create_dir_all(&folder)?;
-//! # let path = folder.join("log.db");
+//! # let directory = std::env::temp_dir().join(format!("perfset-sql-example-{}", std::process::id()));
+//! # std::fs::create_dir_all(&directory)?;
+//! # let path = directory.join("log.db");
 //! let mut log = Writer::create(&path, LogSet::new("Monday", Zone::utc()), Existing::Refuse)?;
 //! let id = log.counter(&Detail {
 //!     machine: r"\\HOST",
@@ -30,7 +30,7 @@
 //! let row: (String, String, f64) = file.query_row(sql, (), |row| row.try_into())?;
 //! assert_eq!(row, ("Available MBytes".into(), "2017-10-29 01:59:44.562".into(), 2048.0));
 //! # drop(file);
-//! # std::fs::remove_dir_all(&folder)?;
+//! # std::fs::remove_dir_all(&directory)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -205,13 +205,13 @@ pub struct CounterId(i64);
 #[non_exhaustive]
 pub enum SqlError {
     /// The file already exists, and [`Existing::Refuse`] was requested.
-    #[error("{}: is there already", path.display())]
+    #[error("{}: the file already exists", path.display())]
     Exists {
         /// Path of the file.
         path: PathBuf,
     },
     /// The database already contains a log set with the same name or GUID.
-    #[error("{}: has a log set {name:?} already", path.display())]
+    #[error("{}: the database already has a log set {name:?}", path.display())]
     Taken {
         /// Path of the file.
         path: PathBuf,
@@ -230,7 +230,7 @@ pub enum SqlError {
         error: Box<dyn Error + Send + Sync>,
     },
     /// An earlier error occurred, and the log was discarded.
-    #[error("{}: was given up after an error", path.display())]
+    #[error("{}: the log was given up after an earlier error", path.display())]
     GivenUp {
         /// Path of the file.
         path: PathBuf,

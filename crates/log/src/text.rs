@@ -170,7 +170,7 @@ pub enum TextLogError {
         limit: usize,
     },
     /// Reading the input failed.
-    #[error("cannot read on from byte {at}")]
+    #[error("cannot read the log from byte {at} on")]
     Io {
         /// Offset of the first byte that could not be read.
         at: u64,

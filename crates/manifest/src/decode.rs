@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text() {
+    fn undecodable_bytes_are_rejected() {
         for (bytes, before, what) in [
             (&b"ab\xFFc"[..], "ab", "this is not UTF-8"),
             (b"\xFF\xFEa\0\0\xD8", "a", "this is not UTF-16LE"),

@@ -20,16 +20,16 @@ use crate::xml::is_xml_char;
 #[non_exhaustive]
 pub enum ExportError {
     /// The list of countersets is empty.
-    #[error("there is no counterset")]
+    #[error("no counterset to export")]
     Empty,
     /// The countersets have different providers; a manifest has one.
-    #[error("\"{0}\" and \"{1}\" have different providers, and a manifest has one")]
+    #[error("\"{0}\" and \"{1}\" have different providers, but a manifest has only one")]
     Providers(String, String),
     /// No manifest keyword exists for the counterset's number of instances.
-    #[error("\"{0}\" merges instances of one name, which no manifest can say")]
+    #[error("\"{0}\" merges instances of one name, which a manifest cannot express")]
     Instances(String),
     /// No manifest keyword exists for the type of a counter.
-    #[error("\"{set}\", counter {}: no manifest has the type {counter_type}", .id.0)]
+    #[error("\"{set}\", counter {}: a manifest cannot express the type {counter_type}", .id.0)]
     Type {
         /// Name of the counterset.
         set: String,
@@ -39,7 +39,7 @@ pub enum ExportError {
         counter_type: CounterType,
     },
     /// The countersets break other rules of manifests.
-    #[error("the manifest would not be good: {0}")]
+    #[error("the manifest would be invalid: {0}")]
     Broken(#[source] Problems),
 }
 
@@ -84,6 +84,7 @@ fn counterset(
     provider: &str,
     taken: &mut BTreeSet<String>,
 ) -> Result<ManifestSet, ExportError> {
+    // Checked before anything is built: a manifest without these instances would describe another counterset.
     if word_of(&INSTANCES, &set.instance_type).is_none() {
         return Err(ExportError::Instances(set.name.to_string()));
     }
@@ -97,6 +98,7 @@ fn counterset(
         counters.push(Counter {
             name: counter.name.as_deref().map(|name| printable(name).into()),
             help: printable(&counter.help).into(),
+            // Manifests have two levels, `standard` and `advanced`; PerfLib V1 has four.
             detail: if counter.detail <= DetailLevel::NOVICE {
                 DetailLevel::NOVICE
             } else {
@@ -109,11 +111,14 @@ fn counterset(
             perf_freq: counter.perf_freq,
             multi: counter.multi,
             aggregate: counter.aggregate,
+            // Units, sources and title indexes have no attribute in a manifest.
             ..Counter::published(counter.id, counter.counter_type)
         });
     }
+    // Before the symbols are chosen, because it can add counters, which need symbols too.
     add_clocks(&mut counters);
     let uri = format!("{provider}.{symbol}");
+    // A name without Latin letters or digits leaves no C name; the symbol of the set is always one.
     let before =
         Some(constant(&set.name)).filter(|words| !words.is_empty()).unwrap_or_else(|| symbol.to_uppercase());
     let entry = |counter: Counter| {

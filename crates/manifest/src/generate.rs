@@ -16,13 +16,13 @@ pub use rust::rust;
 #[non_exhaustive]
 pub enum GenerateError {
     /// The provider runs in kernel mode, for which no code is generated.
-    #[error("the provider runs in kernel mode, for which there is no code here")]
+    #[error("cannot generate code for a provider that runs in kernel mode")]
     Kernel,
     /// Two items would have the same name, or a name is reserved in C.
-    #[error("the C name \"{0}\" is taken; give the symbols of the manifest names of their own")]
+    #[error("the C name \"{0}\" is used twice or reserved in C; choose another symbol in the manifest")]
     Taken(String),
     /// The prefix cannot begin a C name.
-    #[error("\"{0}\" is no beginning of a name: letters, digits and _ are, without a digit in front")]
+    #[error("\"{0}\" cannot begin a name: use letters, digits and _, with no digit first")]
     Prefix(String),
 }
 

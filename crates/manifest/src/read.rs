@@ -169,11 +169,13 @@ impl Reader<'_> {
             self.misplaced(element, "counters holds a provider");
             return None;
         }
+        // From here on, errors do not end the reading: all errors of a file are reported at once.
         self.attributes(element, KNOWN);
         self.no_text(element);
         let guid = self.required(element, "providerGuid").and_then(|a| self.guid(a));
         let mode = self.word(element, "providerType", &Mode::WORDS).unwrap_or(Mode::User);
         let symbol = self.symbol(element, "symbol");
+        // An invalid symbol was reported already. In user mode the symbol names the handle in generated code.
         if symbol.is_none()
             && mode == Mode::User
             && element.attribute("symbol").is_none_or(|a| a.value.is_empty())
@@ -187,6 +189,7 @@ impl Reader<'_> {
             );
         }
         let application = self.required(element, "applicationIdentity").map(|a| a.value.to_string());
+        // The schema permits a provider without a name, and other parts of the library need one.
         let name = self
             .name(element, "providerName", "provider")
             .map_or_else(|| DEFAULT_NAME.to_owned(), Cow::into_owned);
@@ -216,12 +219,14 @@ impl Reader<'_> {
                 "it has at least one",
             );
         }
+        // Rules about several elements need all of them, in the order of the file.
         rules::check(element, &sets, mode, self.report);
         let finish = |set: ReadSet<'_, '_>| {
             let counters = set.counters.into_iter().map(|counter| counter.entry).collect();
             ManifestSet { counters, ..set.entry }
         };
         Some(Provider {
+            // Without these two there is no provider; the error was reported above.
             guid: guid?,
             name,
             symbol,
@@ -245,10 +250,12 @@ impl Reader<'_> {
         let guid = self.required(element, "guid").and_then(|a| self.guid(a));
         let symbol = self.required_symbol(element, "symbol");
         let uri = self.uri(element);
+        // `required` reports a missing name, and `name` an invalid one.
         let _ = self.required(element, "name");
         let name = self.name(element, "name", "counterSet");
         let description = self.required(element, "description").map(|a| a.value.to_string());
         let resources = self.resources(element, true, true);
+        // A default stands in for an invalid value, so that later rules can still be checked.
         let instances = self.word(element, "instances", &INSTANCES).unwrap_or(InstanceType::Single);
 
         let (mut structs, mut counters) = (Vec::new(), Vec::new());
@@ -257,6 +264,7 @@ impl Reader<'_> {
             if self.report.is_full() {
                 break;
             }
+            // The schema is a sequence: one `structs` first, then counters.
             if is(child, "counter") {
                 counters.push(self.counter(child));
             } else if !is(child, "structs") {
@@ -284,6 +292,8 @@ impl Reader<'_> {
             uri,
             resources,
             instances,
+            // The entry has the values; the elements stay separate, because rules report positions in the
+            // file.
             structs: structs.iter().map(|(_, entry)| entry.clone()).collect(),
             counters: Vec::new(),
         };
@@ -344,10 +354,12 @@ impl Reader<'_> {
         self.no_text(element);
         let id = self.required(element, "id").and_then(|a| self.uint32(a));
         let counter_type = self.required(element, "type").and_then(|a| self.counter_type(a));
+        // Ids and types may be missing: the flags at the end show later rules which of them to believe.
         let _ = self.required(element, "detailLevel");
         let detail = self.word(element, "detailLevel", &DETAILS).unwrap_or(DetailLevel::NOVICE);
         let uri = self.uri(element);
         let attributes = self.counter_attributes(element);
+        // Attributes come before the name, because only a hidden counter may have no name.
         let is_hidden = attributes.contains(Attributes::NO_DISPLAYABLE);
         let name = self.name(element, "name", "counter");
         let description = element.attribute("description").map(|a| a.value.to_string());
@@ -365,6 +377,7 @@ impl Reader<'_> {
             }
         }
         let resources = self.resources(element, name.is_some(), description.is_some());
+        // Any type stands in for an invalid one: the manifest is refused anyway.
         let known_type = counter_type.unwrap_or(CounterType::PERF_COUNTER_RAWCOUNT);
         let mut counter = Counter {
             name: name.map(|name| Text::from(name.into_owned())),

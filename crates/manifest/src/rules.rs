@@ -93,6 +93,7 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
         let (element, counter) = (read.element, &read.entry.counter);
         if read.has_id {
             let id = counter.id;
+            // PerfLib's wildcard for counters is an id.
             if CounterFilter::from_wire(id.0) == CounterFilter::All {
                 let what = format_args!("id {} means all counters", id.0);
                 report.error(
@@ -111,6 +112,8 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
             }
         }
         if let Some(name) = counter.name.as_deref().filter(|name| !name.is_empty()) {
+            // The schema compares names exactly, counter paths ignore case: one is an error, the other a
+            // warning.
             let is_new = folded.insert(name.to_lowercase());
             let place = element.place("name");
             if !names.insert(name) {
@@ -127,6 +130,7 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
             }
         }
         members(read, mode, &structs, report);
+        // The schema permits an aggregate in any counterset, so this is only a warning.
         let is_aggregated = !matches!(set.entry.instances, InstanceType::Single | InstanceType::Multiple);
         if !is_aggregated && counter.aggregate != Aggregate::Undefined {
             let what = format_args!("aggregate stands in a counterSet that is not aggregated");
@@ -136,6 +140,7 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
     }
     // If an id is invalid, a reference might mean that id, so references are not checked.
     let ids = set.counters.iter().all(|read| read.has_id).then_some(ids);
+    // PerfLib has one clock per block, so counters with different clocks cannot all be computed right.
     let mut clocks = [None, None];
     for read in &set.counters {
         relations(read, ids.as_ref(), report);

@@ -73,22 +73,22 @@ pub struct Ignored {
 #[non_exhaustive]
 pub enum Why {
     /// The file or directory cannot be read.
-    #[error("it cannot be read: {0}")]
+    #[error("reading failed: {0}")]
     Unreadable(#[source] io::Error),
     /// The path is not a regular file: it is a link, a pipe, a device or a directory.
-    #[error("it is no plain file")]
+    #[error("the path is not a regular file")]
     NotPlain,
     /// The file has more bytes than a manifest may have.
-    #[error("it has {0} bytes, more than a manifest may have")]
+    #[error("the file has {0} bytes, more than a manifest may have")]
     Large(u64),
     /// The directory contains too many manifests.
-    #[error("the folder has more than {FILES} manifests")]
+    #[error("the directory has more than {FILES} manifests")]
     Many,
     /// The file is not a manifest, or breaks rules.
     #[error("{0}")]
     Broken(#[source] Problems),
     /// The file name differs from the required one, which is derived from the provider's GUID.
-    #[error("a file of this provider is called {0}")]
+    #[error("the file of this provider must be named {0}")]
     Misnamed(String),
     /// The manifest conflicts with an earlier registration.
     #[error("{0}")]

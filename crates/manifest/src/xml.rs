@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_xml() {
+    fn malformed_xml_is_rejected() {
         for (text, at, what) in [
             ("", 0, "there is no element"),
             ("  ", 2, "there is no element"),

@@ -118,23 +118,23 @@ fn set(guid: u128, counters: Vec<Counter>) -> Counterset {
 }
 
 #[test]
-fn what_is_no_manifest() {
+fn unexportable_countersets_are_rejected() {
     let error = |sets: &[Counterset]| Manifest::export(sets).unwrap_err().to_string();
     assert_eq!(Manifest::export(&[]), Err(ExportError::Empty));
     let mut other = set(2, vec![simple(1)]);
     other.provider.guid = Guid::NIL;
     assert_eq!(
         error(&[set(1, vec![simple(1)]), other]),
-        "\"Set 1\" and \"Set 2\" have different providers, and a manifest has one"
+        "\"Set 1\" and \"Set 2\" have different providers, but a manifest has only one"
     );
     let merged = Counterset { instance_type: InstanceType::InstanceAggregate, ..set(1, vec![simple(1)]) };
-    assert_eq!(error(&[merged]), "\"Set 1\" merges instances of one name, which no manifest can say");
+    assert_eq!(error(&[merged]), "\"Set 1\" merges instances of one name, which a manifest cannot express");
     let typed = |counter_type| set(1, vec![Counter { counter_type, ..simple(1) }]);
     assert_eq!(
         error(&[typed(T::PERF_DOUBLE_RAW)]),
-        "\"Set 1\", counter 1: no manifest has the type PERF_DOUBLE_RAW"
+        "\"Set 1\", counter 1: a manifest cannot express the type PERF_DOUBLE_RAW"
     );
-    assert_eq!(error(&[typed(T(3))]), "\"Set 1\", counter 1: no manifest has the type 0x00000003");
+    assert_eq!(error(&[typed(T(3))]), "\"Set 1\", counter 1: a manifest cannot express the type 0x00000003");
     assert!(error(&[typed(T::PERF_AVERAGE_BULK)]).contains("counter has no baseID"));
     assert!(error(&[set(1, vec![simple(1), simple(1)])]).contains("id 1 belongs to a counter above"));
     assert!(error(&[set(1, Vec::new())]).contains("counterSet has no counter"));

@@ -28,7 +28,7 @@ fn catalogue() -> Vec<Manifest> {
 }
 
 #[test]
-fn as_stored() {
+fn generated_code_matches_snapshots() {
     let (waves, orders) = (sample("waves.man"), sample("orders.man"));
     for (name, text) in [
         ("waves.h", c_header(&waves, "")),
@@ -49,7 +49,7 @@ fn as_stored() {
 }
 
 #[test]
-fn what_has_no_code() {
+fn unsupported_manifests_generate_no_code() {
     let driver = sample("driver.man");
     assert_eq!(c_header(&driver, ""), Err(GenerateError::Kernel));
     assert!(rust(&driver, "").unwrap().contains("pub level: Gauge32"));

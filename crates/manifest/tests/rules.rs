@@ -83,16 +83,16 @@ fn amounts() {
 }
 
 #[test]
-fn of_a_hostile_file_only_so_much_is_said() {
+fn reported_problems_are_limited() {
     let attributes: String = (0..100_000).map(|i| format!(" a{i}=''")).collect();
     let problems = problems(&with(&read("rules-user.man"), " symbol=\"P\"", &attributes));
     assert_eq!((problems.list().len(), problems.more()), (1_000, 99_001));
     assert!(problems.list().iter().all(|problem| problem.severity == Severity::Error && problem.line == 4));
 }
 
-/// Where so many errors are, the rest is not looked at: a hostile file costs no more memory than its elements.
+/// Checking stops at a maximum number of errors: a hostile file costs no more memory than its elements.
 #[test]
-fn of_a_hostile_file_only_so_much_is_read() {
+fn reading_stops_after_too_many_problems() {
     let counters = "<counter/>".repeat(50_000) + "</counterSet>";
     let problems = problems(&with(&read("rules-user.man"), "</counterSet>", &counters));
     assert_eq!(problems.list().len(), 1_000);

@@ -11,7 +11,7 @@ use perfset_core::{Guid, Status};
 use perfset_manifest::Manifest;
 use perfset_manifest::store::{Installed, Removal, Removed, Store, StoreError};
 
-/// A folder of a test's own, which is gone after it.
+/// Directory of one test, removed after it.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -70,7 +70,7 @@ fn ignored(store: &Store) -> Vec<String> {
     store.ignored().iter().map(|ignored| format!("{}: {}", name(&ignored.file), ignored.why)).collect()
 }
 
-/// The folder has not been touched for a while.
+/// Sets the modification time of the directory to this number of seconds ago.
 #[cfg(unix)]
 fn settled(folder: &Path, seconds: u64) {
     let time = SystemTime::now() - Duration::from_secs(seconds);
@@ -104,15 +104,12 @@ fn installing_and_removing() {
     ] {
         let error = store.install(&other, &folder).unwrap_err();
         assert_eq!(error.status(), Status::ERROR_ALREADY_EXISTS);
-        assert_eq!(
-            error.to_string(),
-            format!("{what} belongs to {owner}; what is registered is removed first")
-        );
+        assert_eq!(error.to_string(), format!("{what} belongs to {owner}; remove that registration first"));
     }
     let built_in = store.install(&manifest(2, &[(21, "memory")]), &folder).unwrap_err();
     assert_eq!(
         built_in.to_string(),
-        "the counterset name \"memory\" belongs to \"Memory\", which is built in; what is registered is removed first"
+        "the counterset name \"memory\" belongs to \"Memory\", which is built in; remove that registration first"
     );
     let broken = store.install(b"<a/>", &folder).unwrap_err();
     assert_eq!(broken.status(), Status::ERROR_INVALID_DATA);
@@ -149,7 +146,7 @@ fn a_name_of_several_removes_none() {
             .unwrap();
     }
     let error = store.remove(&Removal::Name("counters".into())).unwrap_err();
-    let want = "several providers have that name: {00000000-0000-0000-0000-000000000001}, \
+    let want = "several providers have this name; use one of their GUIDs: {00000000-0000-0000-0000-000000000001}, \
                 {00000000-0000-0000-0000-000000000002}";
     assert_eq!(error.to_string(), want);
     assert_eq!(names(&store), ["A", "B"]);
@@ -185,7 +182,7 @@ fn earlier_folders_win() {
 }
 
 #[test]
-fn what_is_broken_takes_away_itself_only() {
+fn broken_manifest_is_ignored_alone() {
     let scratch = Scratch::new("broken");
     let folder = &scratch.0;
     let put = |file: &str, bytes: &[u8]| fs::write(folder.join(file), bytes).unwrap();
@@ -220,9 +217,9 @@ fn what_is_broken_takes_away_itself_only() {
              instrumentationManifest of the namespace http://schemas.microsoft.com/win/2004/08/events [element]",
             name(2)
         ),
-        format!("{}: a file of this provider is called {}", name(3), name(1)),
-        format!("{}: it is no plain file", name(5)),
-        format!("{}: it has 1099511627776 bytes, more than a manifest may have", name(6)),
+        format!("{}: the file of this provider must be named {}", name(3), name(1)),
+        format!("{}: the path is not a regular file", name(5)),
+        format!("{}: the file has 1099511627776 bytes, more than a manifest may have", name(6)),
         format!(
             "{}: 1:1: error: this is not UTF-16LE; \
              save the file as utf-8, or have the declaration say what it is [xml]",
@@ -230,7 +227,10 @@ fn what_is_broken_takes_away_itself_only() {
         ),
     ];
     if cfg!(unix) {
-        want.splice(4..4, [7, 8, 9].map(|number| format!("{}: it is no plain file", name(number))));
+        want.splice(
+            4..4,
+            [7, 8, 9].map(|number| format!("{}: the path is not a regular file", name(number))),
+        );
     }
     assert_eq!(ignored(&store), want);
     // By its GUID such a file can be removed, and is replaced by a good one.
@@ -264,7 +264,7 @@ fn only_what_changed_is_read_again() {
     fs::remove_dir_all(&folder).unwrap();
     assert!(store.refresh());
     assert_eq!(names(&store), [""; 0]);
-    // The same time, another folder.
+    // Same time, other directory.
     fs::create_dir(&folder).unwrap();
     settled(&folder, 60);
     assert!(store.refresh());

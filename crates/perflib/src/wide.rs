@@ -173,7 +173,7 @@ fn v1_object(out: &mut Vec<u8>, object: &[u8]) {
     let definition_len = len_at(object, 4).unwrap_or(0);
     let (head, mut rest) = object.split_at_checked(definition_len).unwrap_or((object, &[]));
     out.extend_from_slice(head);
-    // A negative number: no instances, but perhaps a counter block of the object itself.
+    // A negative number: no instances. The object itself may have a counter block.
     let instance_count = u32_at(object, 40).and_then(|count| i32::try_from(count).ok());
     let Some(instance_count) = instance_count else { return out.extend_from_slice(rest) };
     for _ in 0..instance_count {

@@ -410,7 +410,7 @@ fn data_are_the_engines() {
     assert_eq!(read().unwrap().len(), 48, "R-29");
 }
 
-/// All that a block says of its results, but for its sizes.
+/// Lists the contents of a block's results, except sizes.
 fn facts(block: &[u8]) -> Vec<String> {
     let mut facts = Vec::new();
     for result in Block::parse(block).unwrap().results() {
@@ -555,7 +555,7 @@ fn entries_with_utf32_names() {
     for (at, len) in
         [(null_mut(), 0), (null_mut(), 40), (damaged.as_mut_ptr(), 0), (damaged.as_mut_ptr(), 39)]
     {
-        // SAFETY: null, or so many bytes.
+        // SAFETY: null, or a buffer of `len` bytes.
         let codes = unsafe {
             [
                 PerfAddCounters_utf32(query.0, at, len),
@@ -587,7 +587,7 @@ fn handles_serve_many_threads() {
                         let mut buffer = vec![0; 100_000];
                         let mut len = 0;
                         let room = buffer.len() as u32;
-                        // SAFETY: a buffer of so many bytes, and a place for the size.
+                        // SAFETY: a buffer of `room` bytes, and a place for the size.
                         let code =
                             unsafe { PerfQueryCounterData(handle, buffer.as_mut_ptr(), room, &mut len) };
                         assert_eq!(code, 0);

@@ -146,12 +146,12 @@ fn template(guid: [u8; 16], instance_type: u32, counters: &[Counter]) -> Vec<u8>
 
 /// The values of a block.
 fn values(block: Block, count: usize) -> Vec<u64> {
-    // SAFETY: a live block with so many values.
+    // SAFETY: a live block with `count` values.
     (0..count).map(|at| unsafe { block.cast::<u64>().add(4 + at).read_volatile() }).collect()
 }
 
 fn bytes(block: Block, len: usize) -> Vec<u8> {
-    // SAFETY: a live block with so many bytes.
+    // SAFETY: a live block of `len` bytes.
     unsafe { std::slice::from_raw_parts(block, len) }.to_vec()
 }
 
@@ -337,7 +337,7 @@ fn a_template_is_given_its_offsets_and_nothing_else() {
     assert_eq!(provider.set(&mut odd[1..][..104]), 183, "this handle has it");
     assert_eq!(Provider::start().set(&mut odd[1..]), 0, "another has not; more bytes than needed");
     // A template that has them already is only read.
-    // SAFETY: a page that nobody else has; it is left mapped.
+    // SAFETY: a page that is used only here; it stays mapped.
     let page = unsafe {
         let page = libc::mmap(null_mut(), 4096, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
         std::ptr::copy(after.as_ptr(), page.cast(), after.len());
@@ -475,7 +475,7 @@ fn finding_and_deleting() {
     assert_eq!(PerfSetULongCounterValue(provider.0, upper, 1, 1), 87);
     assert_eq!((provider.query(set, "Ärger", 5), provider.query(set, "ärger", 5)), (Ok(lower), Ok(lower)));
     assert_eq!(published_of(set).len(), 2);
-    // SAFETY: the memory stays, and what is written there is nobody's.
+    // SAFETY: the memory stays mapped, and no instance uses it now.
     unsafe { upper.cast::<u64>().add(4).write_volatile(u64::MAX) };
     let again = provider.create(set, "Ärger", 5).unwrap();
     assert_eq!(values(again, 1), [0]);
@@ -716,7 +716,7 @@ static HEARD: Mutex<Vec<(u32, Vec<u8>)>> = Mutex::new(Vec::new());
 /// Keeps what it is told, spoils it, and answers with another code each time.
 unsafe extern "C-unwind" fn hear(code: u32, buffer: *mut c_void, size: u32) -> u32 {
     assert_eq!(buffer.addr() % 8, 0);
-    // SAFETY: so many bytes, to be written to as well.
+    // SAFETY: a buffer of `size` bytes, which may also be written.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size as usize) };
     HEARD.lock().unwrap().push((code, bytes.to_vec()));
     bytes.fill(0xEE);

@@ -212,7 +212,7 @@ fn blocks_with_4_byte_names() {
     }
 }
 
-/// What a block says of objects, definitions and instances; values but for their presence, as some are clocks.
+/// Lists the objects, definitions and instances of a block. Of values only the presence, because some are clocks.
 fn facts(block: &[u8]) -> Vec<String> {
     let (block, _) = read(block, Mode::Strict).unwrap();
     let mut facts = vec![block.system_name().to_string()];

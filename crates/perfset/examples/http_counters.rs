@@ -87,7 +87,7 @@ impl Routes {
     }
 }
 
-/// Answers requests on that socket, with so many threads.
+/// Handles requests on that socket, with this number of threads.
 fn serve(listener: TcpListener, threads: usize) -> Result<(), Box<dyn Error + Send + Sync>> {
     if let Some(problem) = publish::problem() {
         eprintln!("nobody will see the counters: {problem}");

@@ -154,7 +154,7 @@ pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
     let number = number.parse::<f64>().map_err(|_| "a time is expected, like 100ms, 0.5s, 1m or 1h")?;
     let seconds = number * unit;
     if !(0.001..=86_400.0).contains(&seconds) {
-        return Err("it must be between 1ms and 24h");
+        return Err("the deadline must be between 1ms and 24h");
     }
     Ok(Duration::from_secs_f64(seconds))
 }

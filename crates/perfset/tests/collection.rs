@@ -91,7 +91,7 @@ fn a_file_is_read_once_a_collection() {
 }
 
 #[test]
-fn what_a_kernel_lacks_says_so() {
+fn unsupported_counters_are_unavailable() {
     let mut query = machine("old-kernel").query();
     for id in
         [cpu::PERCENT_PROCESSOR_TIME, cpu::PERCENT_DPC_TIME, cpu::PERCENT_C1_TIME, cpu::PROCESSOR_FREQUENCY]

@@ -114,7 +114,7 @@ fn values_are_where_the_numbers_say() {
 
 /// A value that is not there is not 0, and no line goes over it.
 #[test]
-fn what_is_missing_is_a_gap() {
+fn missing_value_is_a_gap() {
     let values = [Some(1.0), Some(2.0), None, Some(4.0), None, Some(3.0), Some(2.0), Some(1.0)];
     let svg = svg(&chart(&[(BUSY, &values)]));
     let found = read(&svg, BLUE);
@@ -127,7 +127,7 @@ fn what_is_missing_is_a_gap() {
 
 /// Neither where there was no sample for long; one that is late is none.
 #[test]
-fn where_nothing_was_recorded_is_a_gap() {
+fn long_pause_between_samples_is_a_gap() {
     let mut chart = Chart::new(1_000);
     let line = chart.line(&BUSY).unwrap();
     for (number, second) in [0, 1, 2, 4, 5, 65, 66, 67].into_iter().enumerate() {
@@ -142,7 +142,7 @@ fn where_nothing_was_recorded_is_a_gap() {
 
 /// An instance that ends has no value in later samples, though nothing says so.
 #[test]
-fn what_ends_and_begins_has_its_time() {
+fn instance_is_drawn_only_while_it_exists() {
     let mut chart = Chart::new(1_000);
     let stays = chart.line(&BUSY).unwrap();
     let mut comes = None;

@@ -216,7 +216,7 @@ fn churn() {
 struct Reader {
     machine: Machine,
     query: Query,
-    /// Whether it is in the query: where nobody publishes it, it cannot be.
+    /// `true` if the counterset is in the query, which is possible only while a program publishes it.
     is_added: bool,
     snapshot: Snapshot,
 }
@@ -289,8 +289,8 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 /// What it has to be multiplied by for 1.
 const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
 
-/// The file's owner stores into all values, and now and then cuts it, punches a hole into it or lets it grow, and makes
-/// it whole again; who reads meanwhile must find nothing but what was stored.
+/// Publishes while damaging the file. The owner stores into all values. At times it truncates the file, punches a
+/// hole into it or extends it, and then restores it. Readers must find only stored values.
 fn cut(count: u64) {
     const INSTANCES: usize = 2_000;
     let publisher = Publisher::in_folders(Folders::from_env());

@@ -41,7 +41,7 @@ pub enum BadDefinition {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The description of the counters is missing.
-    #[error("it has no part 1, PERF_COUNTERSET_REG_INFO")]
+    #[error("the definition has no part 1, PERF_COUNTERSET_REG_INFO")]
     NoStruct,
     /// Invalid counters: none at all, too many, or two with the same id.
     #[error("{0}")]
@@ -145,13 +145,13 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
     let mut ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
     ids.sort_unstable();
     if ids.is_empty() {
-        return Err(BadDefinition::Counters("it has no counter"));
+        return Err(BadDefinition::Counters("the definition has no counter"));
     }
     if ids.windows(2).any(|pair| pair.first() == pair.last()) {
         return Err(BadDefinition::Counters("two of its counters have the same id"));
     }
     if ids.len() > crate::layout::MAX_COUNTERS {
-        return Err(BadDefinition::Counters("it has more than 65536 counters"));
+        return Err(BadDefinition::Counters("the definition has more than 65536 counters"));
     }
     Ok(Counterset {
         guid: info.guid(),

@@ -146,6 +146,8 @@ impl Folders {
             found.add(only.clone(), true);
             return found;
         }
+        // A link in place of `/run/perfset` was created by root; every user can create links in the other
+        // places.
         found.add(self.places.machine.clone(), true);
         for folder in self.session.clone().into_iter().chain([self.session_of(self.user)]) {
             found.add(folder, false);
@@ -189,13 +191,14 @@ impl Folders {
     fn find_temporary(&self, found: &mut Found, is_wanted: impl Fn(u32) -> bool) {
         let entries = std::fs::read_dir(&self.places.temporary).into_iter().flatten().flatten();
         for (number, entry) in entries.enumerate() {
+            // Any user can fill `/tmp` with names, so the search has an end.
             if number >= MOST_ENTRIES || found.to_read.len() >= MOST_FOUND {
                 // Fall back to the users of running processes: their directories need no listing.
                 users_of_processes().filter(|user| is_wanted(*user)).for_each(|user| {
                     self.look_at(self.temporary(user), user, found);
                 });
                 let what =
-                    "it has more entries than are looked at: directories of some users may not be found";
+                    "the directory has more entries than are read: directories of some users may be missed";
                 found.problems.push((self.places.temporary.clone(), what.into()));
                 break;
             }
@@ -230,6 +233,8 @@ impl Folders {
     /// necessary; an item is an error if the directory cannot be used.
     pub(crate) fn to_write(&self) -> impl Iterator<Item = Result<PathBuf, (PathBuf, io::Error)>> {
         type Usable = fn(&Path, u32) -> io::Result<()>;
+        // A directory that the user named may be one that several users share; the others must be the user's
+        // own.
         let only_own: Usable = own_folder;
         let either: Usable = |path, user| own_folder(path, user).or_else(|_| writable(path));
         let folders: Vec<(PathBuf, Usable)> = match &self.only {
@@ -240,6 +245,8 @@ impl Folders {
                 [machine].into_iter().chain(own.map(|folder| (folder, only_own))).collect()
             }
         };
+        // Only if another user has the usual name: readers would otherwise search more directories than
+        // necessary.
         let spare = || match &self.only {
             None if is_taken(&self.temporary(self.user), self.user) => Some(self.spare()),
             _ => None,
@@ -274,6 +281,7 @@ fn user_of(name: &str) -> Option<u32> {
     let name = name.strip_prefix("perfset-")?;
     let (user, random) = name.split_once('.').map_or((name, None), |(user, random)| (user, Some(random)));
     let is_random = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // One spelling for each user, so that no two directories are those of the same user.
     let is_number = user == "0" || !user.starts_with(['0', '+']);
     user.parse().ok().filter(|_| is_number && random.is_none_or(is_random))
 }
@@ -288,13 +296,13 @@ fn is_taken(folder: &Path, user: u32) -> bool {
 fn why_not_own(folder: &Path, user: u32) -> Option<String> {
     let found = std::fs::symlink_metadata(folder).ok()?;
     if !found.is_dir() {
-        return Some(format!("it belongs to user {} and is not a directory", found.uid()));
+        return Some(format!("the path belongs to user {} and is not a directory", found.uid()));
     }
     if found.uid() != user {
-        return Some(format!("it belongs to user {}", found.uid()));
+        return Some(format!("the directory belongs to user {}", found.uid()));
     }
     let mode = found.mode() & 0o7777;
-    (mode & 0o022 != 0).then(|| format!("other users may write to it (its mode is {mode:o})"))
+    (mode & 0o022 != 0).then(|| format!("other users may write to the directory (mode {mode:o})"))
 }
 
 /// Returns `true` if the program runs with elevated privileges (`AT_SECURE`): then its environment is not trusted.
@@ -307,12 +315,15 @@ pub fn has_more_rights() -> bool {
 
 /// Checks that the directory exists and that this process may create files in it.
 fn writable(folder: &Path) -> io::Result<()> {
+    // `access` uses the real user; a program with another effective user fails here, or at the creation of
+    // the file.
     access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
     if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
 /// Creates a directory that only this user may write to, or checks that an existing one is such a directory.
 fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
+    // Created first and checked afterwards: a check before could be outdated at once.
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -370,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_folder_of_ones_own_is_refused() {
+    fn unsafe_user_directory_is_rejected() {
         let scratch = scratch("own");
         let user = rustix::process::geteuid().as_raw();
         std::fs::write(scratch.join("file"), "").unwrap();
@@ -503,7 +514,7 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// A directory with the name of another user is nobody's if that user does not own it.
+    /// A directory named after a user counts as that user's only if the user owns it.
     #[test]
     fn a_folder_belongs_to_the_user_in_its_name() {
         let scratch = scratch("named");
@@ -517,7 +528,7 @@ mod tests {
         assert!(has(&mine) && !has(&other), "{found:?}");
         let [(path, what)] = &*found.problems else { panic!("{found:?}") };
         assert!(
-            *path == other && what.starts_with(&format!("it belongs to user {user}: programs of")),
+            *path == other && what.starts_with(&format!("the directory belongs to user {user}: programs of")),
             "{what}"
         );
         std::fs::remove_dir_all(scratch).unwrap();

@@ -39,6 +39,7 @@ static FIRST: AtomicPtr<Held> = AtomicPtr::new(null_mut());
 /// Registers a mapping that a forked child replaces by private memory.
 pub(crate) fn replace_in_child(start: *mut c_void, len: usize) {
     let take = |held: &Held| held.len.compare_exchange(0, len, AcqRel, Relaxed).is_ok();
+    // Length 0 marks a free slot, and taking it is one atomic step, because a lock could be held at the fork.
     let held = all().find(|held| take(held));
     match held {
         Some(held) => held.start.store(start, Release),
@@ -49,6 +50,7 @@ pub(crate) fn replace_in_child(start: *mut c_void, len: usize) {
 /// Unregisters a mapping: it is private to the process now, so a child may keep its copy.
 pub(crate) fn keep_in_child(start: *const c_void) {
     if let Some(held) = all().find(|held| std::ptr::eq(held.start.load(Relaxed), start)) {
+        // The start first: between the two stores, a child must find no mapping rather than one of length 0.
         held.start.store(null_mut(), Release);
         held.len.store(0, Release);
     }
@@ -86,6 +88,7 @@ fn hold(start: *mut c_void, len: usize, lock: RawFd) {
     let held = Box::leak(Box::new(held));
     let mut first = FIRST.load(Acquire);
     loop {
+        // The element is complete before the list contains it, because a fork can happen at any time.
         held.next = first;
         match FIRST.compare_exchange_weak(first, held, Release, Acquire) {
             Ok(_) => break,
@@ -102,6 +105,8 @@ fn all() -> impl Iterator<Item = &'static Held> {
 
 /// Runs in the child after a fork. Makes only system calls: nothing else is allowed here.
 extern "C" fn child() {
+    // First, so that nothing below can use the parent's store. The child has only this thread, so no order is
+    // needed.
     GENERATION.fetch_add(1, Relaxed);
     stripe::keep_own();
     for held in all() {
@@ -128,7 +133,7 @@ mod tests {
     use crate::memory::Memory;
 
     #[test]
-    fn what_is_held_no_more_leaves_its_place() {
+    fn closed_files_free_their_slots() {
         let before = all().count();
         for _ in 0..1000 {
             let memory = Memory::own(4096).unwrap();

@@ -66,6 +66,7 @@ pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
     }
     // A thread that is already ending has no stack for a child.
     let ran = STACK.try_with(|stack| {
+        // One stack per thread, so that threads can load at the same time; borrowed while a child runs on it.
         let Ok(mut stack) = stack.try_borrow_mut() else { return Ran::Refused };
         if stack.is_none() {
             *stack = Stack::new().ok();
@@ -123,6 +124,8 @@ fn run_on(stack: &Stack, work: &mut dyn FnMut(&Inside)) -> Ran {
     if call.is_done.load(Acquire) {
         return Ran::Whole; // somebody else may have waited for it
     }
+    // Another thread that waits for any child with `__WALL` can take the status. Then the outcome is unknown,
+    // and counts as refused.
     let is_gone = waited == pid && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == GONE;
     if pid > 0 && is_gone { Ran::Gone } else { Ran::Refused }
 }
@@ -130,6 +133,7 @@ fn run_on(stack: &Stack, work: &mut dyn FnMut(&Inside)) -> Ran {
 extern "C" fn child(call: *mut c_void) -> c_int {
     // SAFETY: `call` belongs to the caller, who waits for this child and does not use it meanwhile.
     let call = unsafe { &mut *call.cast::<Call<'_>>() };
+    // Without the handler, a SIGBUS would end the child with a core dump.
     if ends_with_the_child() {
         (call.work)(&Inside(()));
         call.is_done.store(true, Release);
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_did_is_there() {
+    fn writes_of_the_child_are_visible() {
         for round in 0..100_u64 {
             let mut done = 0;
             let mut sum = Vec::with_capacity(1);

@@ -128,12 +128,14 @@ impl Fit {
 /// A definition without a name is a template, as publishers in C have it: it contains ids and types, without names
 /// and relations. Such a publisher adds nothing: its other counters are in no list.
 pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) -> Option<Merged> {
+    // A template has neither names nor relations, so any other definition is a better base.
     let first = parts.iter().find(|part| is_described(part.set)).or(parts.first());
     let base = registered.or(first.map(|part| part.set))?;
     let by = match registered {
         Some(set) => format!("the registration of {}", set.provider.name),
         None => first.map(|part| part.by.clone()).unwrap_or_default(),
     };
+    // The usual case: all publishers have the same version of the program.
     if parts.iter().all(|part| Arc::ptr_eq(part.set, base)) {
         let fit = Arc::new(Fit { places: places(base, &[]), ..Fit::default() });
         return Some(Merged { set: Arc::clone(base), fits: vec![Ok(fit); parts.len()] });
@@ -291,6 +293,7 @@ impl<'a> Union<'a> {
         let mut left_out: HashMap<CounterId, Arc<str>> = HashMap::new();
         let (mut added, mut renamed) = (Vec::new(), Vec::new());
         for counter in set.counters.iter() {
+            // New counters are added at the end: one whose base is left out must not be added.
             let why = match self.get(counter.id) {
                 Some((known, by)) => {
                     let why = self.difference(set, counter, known, by, &own_names);

@@ -72,7 +72,7 @@ struct Single {
 /// No result depends on how busy the machine is that tests.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A folder of a test, and what reads it.
+/// Directory of a test, with its readers.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -87,7 +87,7 @@ impl Place {
         Self(path)
     }
 
-    /// A folder that is there already.
+    /// Uses an existing directory.
     pub fn of(path: &std::path::Path) -> Self {
         Self(path.into())
     }
@@ -196,7 +196,7 @@ fn all_kinds_of_counters() {
 }
 
 #[test]
-fn what_the_macro_says_is_what_is_registered() {
+fn macro_definition_is_registered_unchanged() {
     let place = Place::new("registered");
     let publisher = place.publisher();
     publisher.register::<Kinds>();

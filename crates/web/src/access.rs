@@ -50,7 +50,7 @@ const KEY: HeaderName = HeaderName::from_static("perfset-key");
 /// Access rules of the server.
 #[derive(Debug)]
 pub struct Access {
-    /// Names under which the server is known, besides those of loopback and the local addresses.
+    /// Names under which the server is known, in addition to those of loopback and the local addresses.
     hosts: Vec<String>,
     /// Required secrets; `None` if everybody may read.
     guard: Option<Guard>,
@@ -135,14 +135,18 @@ impl Access {
                 };
             }
         }
+        // The token in a header is for programs, and is sufficient by itself: no browser sends it unasked.
         if guard.has_token(asked) {
             let cookie = if path == LOGIN { cookie() } else { None };
             return Ok(Permit { is_trusted: true, cookie });
         }
+        // Cookie and key: the cookie alone is also sent to, and known by, servers on other ports of the host.
         let has_cookie = guard.has_cookie(asked);
         if has_cookie && guard.has_key(asked) {
             return Ok(Permit { is_trusted: true, cookie: None });
         }
+        // The page and its files contain nothing about this machine. A browser loads them without the key,
+        // which only the page's script can send.
         let is_file = path == "/" || path.starts_with("/assets/");
         match path == "/healthz" || is_file && has_cookie {
             true => Ok(Permit::default()),
@@ -156,10 +160,13 @@ impl Access {
             let text = format!("the address is longer than {URL_LEN_MOST} bytes");
             return Err(Problem::new(StatusCode::URI_TOO_LONG, text));
         }
+        // No body is ever read, so a client cannot send one that would be taken for the next request.
         let has_length = headers.get(CONTENT_LENGTH).is_some_and(|len| len.as_bytes() != b"0");
         if has_length || headers.contains_key(TRANSFER_ENCODING) {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
         }
+        // Against DNS rebinding: another site's name can be made to point to this address, and the browser
+        // then sends that name.
         let host = host_of(uri, headers)?;
         if !self.is_ours(&host, local.ip()) {
             let text = format!("this server is not known as \"{}\"", host.escape_debug());
@@ -184,6 +191,7 @@ impl Access {
         let host = plain(host);
         let local = local.to_canonical();
         let is_local = match host.parse::<IpAddr>() {
+            // An IPv4 address can arrive as one of IPv6.
             Ok(ip) => ip.to_canonical() == local || ip.is_loopback() && local.is_loopback(),
             Err(_) => host.eq_ignore_ascii_case("localhost") && local.is_loopback(),
         };
@@ -206,6 +214,7 @@ fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, Problem> {
         (None, _) => return Err(bad("the request has no Host")),
         (Some(_), Some(_)) => return Err(bad("the request has several Hosts")),
     };
+    // `user@host` is valid in an address and never in a Host header.
     let authority = authority.filter(|authority| !authority.as_str().contains('@'));
     let host = authority.ok_or_else(|| bad("the request's Host is not a host"))?.host().to_owned();
     match uri.host() {

@@ -138,7 +138,7 @@ impl Asset {
 mod tests {
     use super::*;
 
-    /// Every file of the folder is sent, but what is about it.
+    /// Every file of the directory is served, except documents about the directory itself.
     #[test]
     fn all_files_are_there() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");

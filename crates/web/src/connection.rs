@@ -62,6 +62,7 @@ impl Patient {
         let Self { stream, drain, .. } = self;
         let drain = drain
             .get_or_insert_with(|| Drain { deadline: Box::pin(sleep(Drain::TIME)), left: Drain::LEN_MOST });
+        // Discarded, so the buffer need not be large.
         let mut bytes = [0; 4096];
         while drain.left > 0 && drain.deadline.as_mut().poll(context).is_pending() {
             let mut buffer = ReadBuf::new(&mut bytes);
@@ -82,6 +83,7 @@ impl Patient {
             return done;
         }
         let patience = self.patience;
+        // Created only when a write waits, which is rare.
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(patience)));
         match deadline.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
@@ -129,6 +131,7 @@ impl Write for Patient {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The write side is closed once; later calls only continue to read.
         if self.drain.is_none() {
             let done = Pin::new(&mut self.stream).poll_shutdown(context);
             ready!(self.in_time(context, done))?;

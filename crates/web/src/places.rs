@@ -1,8 +1,8 @@
 //! Places of connections. Most are reserved for clients that have proved that they know the token, so that no other
 //! client can keep them away.
 //!
-//! A connection begins as untrusted (a stranger's) and becomes trusted by its first request with a valid token. If
-//! all places for strangers are taken, a new connection takes one from the address that has the most: that of its
+//! A connection begins as untrusted and becomes trusted by its first request with a valid token. If all places for
+//! untrusted connections are taken, a new connection takes one from the address that has the most: that of its
 //! oldest connection, which is refused. A client with the token can therefore always send it, however many
 //! connections a few other addresses hold or reopen. On one address, clients that open connections the fastest
 //! displace the others.
@@ -33,7 +33,7 @@ pub struct Places(Arc<Mutex<Table>>);
 #[derive(Debug)]
 struct Table {
     /// Maximum numbers of connections, by standing. There may be [`REFUSED_FOR_EACH`] times as many refused ones as
-    /// strangers.
+    /// untrusted ones.
     trusted_most: usize,
     strangers_most: usize,
     trusted: usize,
@@ -79,8 +79,8 @@ fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)>
     connections.remove_entry(&number)
 }
 
-/// Maximum number of refused connections for each stranger's place: they wait a moment for their token before they
-/// are refused.
+/// Maximum number of refused connections for each untrusted connection's place: they wait a moment for their token
+/// before they are refused.
 const REFUSED_FOR_EACH: usize = 3;
 
 /// Place of one connection, free again when this is dropped.
@@ -107,8 +107,8 @@ impl Places {
         })))
     }
 
-    /// Returns a place for a new connection. If there is none, the oldest stranger of the address that has the most
-    /// is refused.
+    /// Returns a place for a new connection. If there is none, the oldest untrusted connection of the address that has
+    /// the most is refused.
     pub fn enter(&self, peer: IpAddr) -> Place {
         let mut table = self.lock();
         let Table { strangers, refused, strangers_most, next, .. } = &mut *table;

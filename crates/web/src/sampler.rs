@@ -184,7 +184,7 @@ pub fn start(
             Err(problem) => drop(sender.send(Err(std::io::Error::other(problem.error)))),
         }
     })?;
-    let ended = |_| Err(std::io::Error::other("the thread that collects ended at once"));
+    let ended = |_| Err(std::io::Error::other("the collecting thread ended at its start"));
     started.recv().unwrap_or_else(ended)?;
     Ok((handle, thread))
 }
@@ -236,6 +236,7 @@ impl Sampler {
         while !self.is_stopped {
             let now = Instant::now();
             if now >= next {
+                // Jobs wait for the sample, and not the sample for jobs: otherwise clients could delay it.
                 self.sample(now);
                 self.tidy(now);
                 while next <= now {
@@ -324,6 +325,7 @@ impl Sampler {
             return Ok(Rc::clone(watch));
         }
         on_this_machine(path)?;
+        // A path that is watched already costs nothing more, so it is never refused.
         self.has_time()?;
         if self.watches.len() >= self.limits.paths {
             let text = format!("{} different paths are looked at, and no more can be", self.limits.paths);
@@ -361,6 +363,7 @@ impl Sampler {
         table.begin(query.snapshot().clocks());
         let all = query.values();
         let mut values: Vec<&[PathValue<'_>]> = vec![&[]; watches.len()];
+        // Values arrive ordered by path, so each path's values are one slice and need no copy.
         for of_path in all.chunk_by(|a, b| a.path == b.path) {
             let place = of_path.first().and_then(|v| values.get_mut(v.path));
             place.into_iter().for_each(|place| *place = of_path);
@@ -396,6 +399,7 @@ impl Sampler {
         }
         let viewers = self.feeds.values().flat_map(|feed| &feed.viewers);
         let mut behind: Vec<_> = viewers.map(|viewer| (viewer.behind(), viewer)).collect();
+        // Those who read regularly must not lose their stream because others do not.
         behind.sort_by_key(|(behind, _)| std::cmp::Reverse(*behind));
         for (_, viewer) in behind.iter().take_while(|((events, _), _)| *events > 0) {
             if !self.unread.is_too_much() {
@@ -424,6 +428,7 @@ impl Sampler {
             idle.extend(watch.idle_since.get());
         }
         idle.sort_unstable();
+        // Beyond the limit, the paths that have been idle longest go first.
         let crowded = idle.len().checked_sub(LINGERING_MOST).and_then(|at| idle.get(at)).copied();
         let over = |watch: &Watch| {
             let since = watch.idle_since.get();
@@ -438,6 +443,7 @@ impl Sampler {
         let query = &mut self.query;
         self.watches.retain(|watch| {
             if over(watch) {
+                // Positions in the query move up with each removal, so they are assigned again below.
                 query.remove(at);
                 return false;
             }
@@ -467,6 +473,7 @@ impl Sampler {
             let _ = answer.send(shared); // who asked may be gone
             return;
         }
+        // Equal requests share one reading, so that many clients cost no more than one.
         if let Some(reading) = self.readings.iter_mut().find(|reading| reading.paths == paths) {
             reading.asked_by.push(answer);
             return;
@@ -495,6 +502,7 @@ impl Sampler {
         }
         query.collect()?;
         let needs_two = query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
+        // Rates need two readings. A second apart they are exact enough, and a client waits no longer.
         let due = Instant::now().checked_add(Duration::from_secs(1).min(self.interval));
         Ok((Reading { paths, query, due: due.unwrap_or_else(Instant::now), asked_by: Vec::new() }, needs_two))
     }

@@ -82,7 +82,7 @@ mod tests {
         assert!(two.as_mut().poll(context).is_pending());
         assert!(other.as_mut().poll(context).is_pending());
         assert_eq!(jobs.try_iter().count(), 2, "one of each format");
-        // Nobody did them: all get the same answer, and the next one begins anew.
+        // The jobs were dropped: all callers get the same response, and the next request creates a new job.
         assert_eq!(one.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
         assert_eq!(two.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
         let mut next = pin!(scrapes.text(Format::Prometheus, &sampler));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_away_takes_nobody_along() {
+    fn dropped_scrape_does_not_cancel_others() {
         let (sampler, jobs) = Handle::new();
         let scrapes = Scrapes::default();
         let context = &mut Context::from_waker(Waker::noop());

@@ -112,7 +112,7 @@ pub struct Options {
     pub listen: Vec<SocketAddr>,
     /// Time between two samples.
     pub interval: Duration,
-    /// Names under which clients know the server, besides its addresses.
+    /// Names under which clients know the server, in addition to its addresses.
     pub hosts: Vec<String>,
     /// Token that clients must know; `None` if none is required.
     pub token: Option<Token>,
@@ -160,7 +160,7 @@ pub enum ServeError {
     Metrics(#[from] ExportError),
     /// The history needs more samples than can be stored.
     #[error(
-        "a history of {} s takes {samples} samples, one each {interval:?}, and {most} are kept: the longest is {} s",
+        "a history of {} s needs {samples} samples, one per {interval:?}; {most} fit: the longest is {} s",
         history.as_secs_f64(), longest.as_secs_f64()
     )]
     History {
@@ -176,13 +176,13 @@ pub enum ServeError {
         longest: Duration,
     },
     /// No login numbers for browsers can be created.
-    #[error("cannot make numbers for logins")]
+    #[error("cannot create random numbers for logins")]
     Login(#[source] TokenError),
     /// The server cannot start.
-    #[error("cannot serve")]
+    #[error("cannot start the server")]
     Start(#[source] io::Error),
     /// The collecting thread ended by itself.
-    #[error("the thread that collects ended")]
+    #[error("the collecting thread ended unexpectedly")]
     Ended,
 }
 
@@ -229,6 +229,7 @@ impl Server {
                 ExportError::Path { path, error }
             })?;
         }
+        // Everything that can fail because of the options comes before the threads are started.
         let exporter = Exporter::open(machine.clone(), &metrics, names)?;
         let waiting = exporter.waiting().cloned().collect();
         let mut listeners = Vec::new();
@@ -239,6 +240,7 @@ impl Server {
             listeners.push(listener);
         }
         let name = perfset::own_name();
+        // Clients of other machines use this machine's name, which the Host check must know.
         if addresses.iter().any(|address| !address.ip().is_loopback()) {
             hosts.push(name.clone());
         }
@@ -312,6 +314,7 @@ impl Server {
     /// # Errors
     /// If the system refuses a resource that the server needs, or the collecting thread ends.
     pub fn run(self) -> Result<(), ServeError> {
+        // One thread is enough: samples are taken on their own thread, and responses are mostly copies.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(ServeError::Start)?.block_on(self.serve())
     }
@@ -333,9 +336,11 @@ impl Server {
         let died = loop {
             tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => break false,
+                // Without the collecting thread the server would respond with old values forever.
                 () = sleep(CARE) => if self.sampler.is_finished() { break true },
             }
         };
+        // Also if the sampler ended: the connections must end, too.
         self.stop.send_replace(true);
         self.app.sampler.stop();
         let finished = async { while accepting.join_next().await.is_some() {} };
@@ -391,6 +396,7 @@ async fn accept(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
+        // Usually the process has no file descriptors left. Trying again at once would use a whole processor.
         let Ok((stream, peer)) = accepted else {
             sleep(PAUSE).await;
             continue;
@@ -421,10 +427,12 @@ async fn connection(
     let Ok(local) = stream.local_addr() else { return };
     let _ = stream.set_nodelay(true); // events are small, and wait for no others
     let place = Arc::new(place);
+    // Three receivers of the same state, because each of the waits below borrows one.
     let [mut trusted, mut refused, mut over] = [place.standing(), place.standing(), place.standing()];
     let place_of_requests = Arc::clone(&place);
     let (has_asked, asked) = watch::channel(false);
     let service = service_fn(move |request: Request<Incoming>| {
+        // A connection that has received a response must be closed properly; one without can get the refusal.
         has_asked.send_replace(true);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Local(local));
@@ -432,6 +440,7 @@ async fn connection(
         router.clone().call(request)
     });
     let mut http = http1::Builder::new();
+    // Limits for the request line and headers, because no request here needs more.
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_headers(64)
@@ -440,6 +449,7 @@ async fn connection(
     let is_late = async {
         let is_trusted = trusted.wait_for(|standing| *standing == Standing::Trusted);
         if timeout(limits.first_time, is_trusted).await.is_ok() {
+            // A trusted connection has no such limit.
             std::future::pending::<()>().await;
         }
     };
@@ -466,6 +476,7 @@ async fn connection(
         _ = stop.wait_for(|stopped| *stopped) => None,
     };
     let Some(refusal) = refusal else {
+        // The response in progress is finished, and no further request is read.
         std::pin::Pin::new(&mut serving).graceful_shutdown();
         let _ = serving.await;
         return;
@@ -513,8 +524,7 @@ mod tests {
         ] {
             assert_eq!(depth(history_s, interval_ms), Ok(want), "{history_s:?} {interval_ms}");
         }
-        let want =
-            "a history of 86400 s takes 86400 samples, one each 1s, and 3600 are kept: the longest is 3600 s";
+        let want = "a history of 86400 s needs 86400 samples, one per 1s; 3600 fit: the longest is 3600 s";
         assert_eq!(depth(Some(86_400), 1_000), Err(want.to_owned()));
         assert!(depth(Some(3_600), 999).is_err());
     }

@@ -60,6 +60,7 @@ impl Viewer {
         if queue.is_gone || queue.end.is_some() {
             return false;
         }
+        // Waiting would delay the other viewers, so a client that does not read loses its stream.
         if queue.events.len() >= QUEUE_LEN {
             drop(queue);
             return self.cut_off();
@@ -110,6 +111,7 @@ impl Drop for Viewer {
 
 /// Unlocks a queue and wakes its reader.
 fn wake(mut queue: MutexGuard<'_, Queue>) {
+    // The waker is called without the lock, because it may run the reader at once.
     let waiting = queue.waiting.take();
     drop(queue);
     if let Some(waker) = waiting {
@@ -149,11 +151,13 @@ impl Body for Events {
             return Poll::Ready(Some(Ok(Frame::data(events))));
         }
         let Some(reason) = queue.end else {
+            // Under the lock, so no event can be added unnoticed between the check and this.
             queue.waiting = Some(context.waker().clone());
             return Poll::Pending;
         };
         drop(queue);
         self.is_over = true;
+        // Released before the last event is read: the client may open its next stream meanwhile.
         self.place = None;
         let problem = Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
         let end = format!("event: end\ndata: {}\n\n", problem.to_json());

@@ -23,22 +23,22 @@ impl std::fmt::Debug for Token {
 #[non_exhaustive]
 pub enum TokenError {
     /// The file cannot be read.
-    #[error("it cannot be read")]
+    #[error("the token file cannot be read")]
     Unreadable(#[from] std::io::Error),
     /// Other users may read the file, or change it. Contains the mode.
-    #[error("its mode is {0:03o}: others than its owner may open it (chmod 600)")]
+    #[error("the file has mode {0:03o}, so other users may open it: run chmod 600")]
     Open(u32),
     /// The file belongs to another user, whose id this variant contains.
-    #[error("it belongs to user {0}")]
+    #[error("the file belongs to user {0}; it must belong to this user or root")]
     Foreign(u32),
     /// The path is a directory, a FIFO or a device. The token is not read from these: a FIFO may never get a writer.
-    #[error("it is not a regular file: write the token into one of mode 600")]
+    #[error("the path is not a regular file: write the token to a regular file with mode 600")]
     NotAFile,
     /// The text is not a token.
     #[error("a token has {least} to {most} letters, digits, - and _", least = Token::LEAST, most = Token::MOST)]
     NotAToken,
     /// The system returns no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system returned no random numbers: {0}")]
     NoRandom(String),
 }
 
@@ -72,6 +72,7 @@ impl Token {
         }
         only_for_its_owner(&about)?;
         let mut text = String::new();
+        // Two bytes more than a token, for its line end; a longer text is refused by its length.
         let most = u64::try_from(Self::MOST).unwrap_or(u64::MAX).saturating_add(2);
         file.take(most).read_to_string(&mut text)?;
         text.parse()
@@ -81,6 +82,7 @@ impl Token {
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         let (own, other) = (self.secret.as_bytes(), text.as_bytes());
+        // All bytes are compared: the time of a comparison that stops early reveals how many were right.
         let differing = own.iter().zip(other).fold(0_u8, |all, (a, b)| all | (a ^ b));
         own.len() == other.len() && std::hint::black_box(differing) == 0
     }
@@ -180,8 +182,8 @@ mod tests {
         for (mode, text, want) in [
             (0o600, "0123456789abcdef\n", "ok"),
             (0o400, "  0123456789-_cdef", "ok"),
-            (0o640, "0123456789abcdef", "its mode is 640: others than its owner may open it (chmod 600)"),
-            (0o604, "0123456789abcdef", "its mode is 604: others than its owner may open it (chmod 600)"),
+            (0o640, "0123456789abcdef", "the file has mode 640, so other users may open it: run chmod 600"),
+            (0o604, "0123456789abcdef", "the file has mode 604, so other users may open it: run chmod 600"),
             (0o600, "short", "a token has 16 to 512 letters, digits, - and _"),
             (0o600, "0123456789abcdef; Path=/", "a token has 16 to 512 letters, digits, - and _"),
             (0o600, &"x".repeat(600), "a token has 16 to 512 letters, digits, - and _"),
@@ -213,7 +215,7 @@ mod tests {
             });
             result.recv_timeout(std::time::Duration::from_secs(10))
         };
-        let want = "it is not a regular file: write the token into one of mode 600";
+        let want = "the path is not a regular file: write the token to a regular file with mode 600";
         assert_eq!(read(path.clone()).expect("it waits for a writer").unwrap_err(), want);
         let writer = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(read(path.clone()).expect("it waits for what is written").unwrap_err(), want);

@@ -39,6 +39,7 @@ impl Unread {
     /// Returns a text for clients, whose bytes count until the clients have read it or are gone.
     pub fn hold(&self, text: impl Into<Vec<u8>>) -> Bytes {
         let text = text.into().into_boxed_slice(); // what waits has no room to grow
+        // Only a sum is needed, and no other memory depends on it, so no stronger order.
         self.level.waiting.fetch_add(text.len(), Relaxed);
         Bytes::from_owner(Waiting { text, level: Arc::clone(&self.level) })
     }

@@ -110,7 +110,7 @@ fn metrics_have_the_format_that_is_wanted() {
 }
 
 #[test]
-fn what_is_asked_wrongly_gets_a_clear_answer() {
+fn invalid_requests_get_the_right_status() {
     let server = Running::start(|_| {});
     let long = format!("GET /?{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(20_000));
     let headers = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "A: b\r\n".repeat(200));
@@ -206,7 +206,7 @@ fn a_browser_reads_with_both_numbers_of_its_login() {
     let page = get(&server, "/", &[("Accept", "text/html,*/*;q=0.8")]);
     assert_eq!((page.status, page.header("content-type")), (401, "text/html; charset=utf-8"));
     assert!(page.body.contains("that <code>perfset serve</code> printed"), "{}", page.text);
-    // A server that was started anew with the same token has other numbers.
+    // A restarted server with the same token has other cookies and keys.
     let again = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
     let cookie = cookie.replace(&server.address.port().to_string(), &again.address.port().to_string());
     assert_eq!(get(&again, "/api/about", &[("Cookie", &cookie), ("Perfset-Key", &key)]).status, 401);
@@ -216,7 +216,7 @@ fn a_browser_reads_with_both_numbers_of_its_login() {
     assert_eq!((answer.body.as_str(), answer.header("set-cookie")), ("{\"key\":null}", ""));
 }
 
-/// A browser sends a cookie to every port of the host: to whoever listens there, who sends it on to us.
+/// A browser sends a cookie to every port of the host. A program that listens there could replay it to this server.
 #[test]
 fn the_cookie_alone_reads_nothing_from_another_port() {
     let server = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
@@ -260,7 +260,7 @@ fn to_the_end(mut stream: TcpStream, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn who_has_no_token_cannot_keep_the_owner_away() {
+fn clients_without_token_cannot_block_the_owner() {
     let server = Running::start(|options| {
         options.token = Some(SECRET.parse().unwrap());
         options.limits.connections = 6;
@@ -412,7 +412,7 @@ fn samples_are_whole_and_names_are_text() {
 }
 
 #[test]
-fn what_is_missing_says_why() {
+fn missing_values_have_a_reason() {
     let server = Running::start(|_| {});
     let mut stream = server.stream("path=/Shop(none)/Stock&path=/Shop(tea)/Orders/sec", &[]);
     let first = stream.event("sample");
@@ -428,7 +428,7 @@ fn what_is_missing_says_why() {
 }
 
 #[test]
-fn who_comes_back_goes_on_where_it_was() {
+fn reconnected_stream_resumes_after_last_event() {
     let server = Running::start(|_| {});
     let mut stream = server.stream("path=/Shop(tea)/Stock", &[]);
     let times: Vec<i64> = (0..4).map(|_| stream.event("sample")["time"].as_i64().unwrap()).collect();
@@ -575,7 +575,7 @@ fn there_are_so_many_streams_paths_and_connections() {
         assert!(answer.status == 200 || answer.body == want, "{}", answer.text);
         answer.status == 503 && answer.header("retry-after") == "2"
     });
-    // Connections on which nothing was asked take nobody's place.
+    // Connections without a request do not take the places of other clients.
     let silent: Vec<_> = (0..9).map(|_| server.connect()).collect();
     assert_eq!(get(&server, "/healthz", &[]).status, 503);
     drop(silent);
@@ -589,7 +589,7 @@ fn there_are_so_many_streams_paths_and_connections() {
 
 /// Where samples take as long as there is between them, nothing more can be asked.
 #[test]
-fn what_is_collected_costs_so_much_and_no_more() {
+fn overloaded_server_rejects_new_paths() {
     let server = Running::start(|options| options.interval = Duration::from_millis(1));
     // Collecting them takes longer than that, and leaves the reader time to read.
     let name = |id| ["tea", "milk"].get(id).copied().unwrap_or("other");
@@ -603,9 +603,9 @@ fn what_is_collected_costs_so_much_and_no_more() {
     }
 }
 
-/// Readers that do not read are cut off, and nobody else notices.
+/// Clients that do not read are disconnected, without an effect on other clients.
 #[test]
-fn who_does_not_read_is_cut_off() {
+fn slow_reader_is_disconnected() {
     let server = Running::start(|options| {
         options.limits.patience = Duration::from_millis(100);
         options.limits.streams = 4;
@@ -645,7 +645,7 @@ fn half_a_request_does_not_stay() {
 }
 
 #[test]
-fn who_has_asked_once_may_wait_longer() {
+fn open_stream_outlives_first_request_timeout() {
     let server = Running::start(|options| options.limits.first_time = Duration::from_millis(50));
     let mut stream = server.stream("path=/Shop(tea)/Stock", &[]);
     let began = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! Streams that nobody reads: they hold a bounded amount of memory, and end before those that are read.
+//! Streams that no client reads: they hold a bounded amount of memory, and end before those that are read.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -135,7 +135,7 @@ fn a_sample_ends_however_much_is_asked() {
     assert!(ends[MANY as usize / 2..].iter().all(|ended| *ended), "{ends:?}");
     assert!(ends.is_sorted(), "those that came last end");
     assert!(!ended(&first.read()));
-    // Those that ended take no time any more, and whoever comes is let in again.
+    // Ended streams take no time any more, and new clients are accepted again.
     sampler.sample();
     sampler.sample();
     assert!(first.read().contains("event: sample\n"));

@@ -46,7 +46,7 @@ const MANIFEST: &str = "manifest.txt";
 pub struct Options {
     /// Capturing program and its system, for users.
     pub by: String,
-    /// Language in which names are captured, besides English.
+    /// Language in which names are captured, in addition to English.
     pub language: Language,
     /// `true` if names of instances are replaced by others.
     pub hide_instances: bool,

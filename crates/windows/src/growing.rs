@@ -15,7 +15,7 @@ const BELIEVED: usize = 16 << 20;
 const FIRST: usize = 4 << 10;
 /// Minimum size of a buffer for a V1 block, because V1 does not report the size that it needs.
 const FIRST_V1: usize = 64 << 10;
-/// Maximum number of tries. The needed size may change from call to call, though not so often. Ten doublings reach
+/// Maximum number of tries. The needed size may change from call to call, but hardly ten times. Ten doublings reach
 /// [`MOST`] from [`BELIEVED`], and 1 MiB from [`FIRST`]: a function that requests a little more each time gets no
 /// more than that.
 const TRIES: u32 = 10;
@@ -57,12 +57,18 @@ fn written(
             Status::ERROR_SUCCESS if actual <= buffer.len() => return Ok(actual),
             Status::ERROR_SUCCESS => {
                 let len = buffer.len();
-                return Err(failed(function, &format!("it says that it wrote {actual} bytes into {len}")));
+                return Err(failed(
+                    function,
+                    &format!("the function claims {actual} bytes in a buffer of {len}"),
+                ));
             }
             Status::ERROR_NOT_ENOUGH_MEMORY => {
                 let believed = actual.min(BELIEVED).max(buffer.len().saturating_mul(2)).max(FIRST);
                 if actual > MOST || believed > MOST {
-                    return Err(failed(function, &format!("it needs {actual} bytes, more than {MOST}")));
+                    return Err(failed(
+                        function,
+                        &format!("the result needs {actual} bytes, more than {MOST}"),
+                    ));
                 }
                 buffer.clear();
                 buffer.resize(believed.next_multiple_of(element.max(1)), 0);
@@ -70,7 +76,7 @@ fn written(
             status => return Err(SourceError::System { function: function.into(), status }),
         }
     }
-    Err(failed(function, &format!("what it needs changed {TRIES} times")))
+    Err(failed(function, &format!("the size of the result changed {TRIES} times")))
 }
 
 /// Reads a value of the performance key until the response fits: ERROR_MORE_DATA does not report the size that is
@@ -95,7 +101,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
                     let len = buffer.len();
                     return Err(failed(
                         &function(),
-                        &format!("it says that it wrote {actual} bytes into {len}"),
+                        &format!("the function claims {actual} bytes in a buffer of {len}"),
                     ));
                 }
                 buffer.truncate(actual);
@@ -104,7 +110,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
             Status::ERROR_MORE_DATA => {
                 let more = buffer.len().saturating_mul(2);
                 if more > MOST {
-                    return Err(failed(&function(), &format!("it needs more than {MOST} bytes")));
+                    return Err(failed(&function(), &format!("the result needs more than {MOST} bytes")));
                 }
                 buffer.clear();
                 buffer.resize(more, 0);

@@ -42,7 +42,7 @@ const V1_DEADLINE: Duration = Duration::from_secs(10);
 /// Settings for reading a machine's counters.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Language of the user: names and help texts are available in it, besides English.
+    /// Language of the user: names and help texts are available in it, in addition to English.
     pub language: Language,
     /// `true` if costly objects are listed too, which may take minutes.
     pub is_costly: bool,

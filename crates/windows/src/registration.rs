@@ -26,13 +26,13 @@ const ENGLISH_US: Language = Language(0x0409);
 #[derive(Debug)]
 pub struct Registrations {
     functions: Arc<dyn PerfLib>,
-    /// Language of names and help texts, besides English.
+    /// Language of names and help texts, in addition to English.
     language: Language,
     buffer: Vec<u8>,
 }
 
 impl Registrations {
-    /// Creates a reader for names and help texts in English, and in this language besides.
+    /// Creates a reader for names and help texts in English and in this language.
     pub fn new(functions: &Arc<dyn PerfLib>, language: Language) -> Self {
         Self { functions: Arc::clone(functions), language, buffer: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The system's answers, true ones and lies: over a machine of ours, whose answers are changed on their way.
+//! Correct and wrong responses of the system: an emulated PerfLib, whose responses the tests change.
 
 mod growing;
 mod v1;
@@ -62,7 +62,7 @@ fn set(guid: Guid, name: &'static str, instance_type: InstanceType) -> Counterse
     }
 }
 
-/// A machine with a set of each kind. All have the rows `a` and, but the single one, `b`.
+/// A machine with one counterset of each instance type. All have row `a`; all except the single one have row `b`.
 pub fn script() -> (Machine, Vec<Scripted>) {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     let mut scripts = Vec::new();
@@ -198,7 +198,7 @@ pub fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
     }
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
-    // The name and id of a single instance are nobody's business: one counter alone has none.
+    // The name and id of a single instance are not compared: a counter requested alone has none.
     let id = |value: &perfset_engine::Value<'_>| if is_multiple { value.instance_id.unwrap().0 } else { 0 };
     let shown = |value: perfset_engine::Value<'_>| match value.raw {
         Some(raw) => {
@@ -210,7 +210,7 @@ pub fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
 }
 
 #[test]
-fn what_the_system_has_is_there_unchanged() {
+fn system_countersets_are_unchanged() {
     let (machine, _scripts) = script();
     let windows = over(ours::Functions::new(machine.clone()), NoObjects, 0x0409);
     for (guid, kind) in
@@ -301,7 +301,7 @@ fn a_result_is_found_by_the_index_that_the_system_says() {
             "info" if filled.status.is_success() => {
                 buffer[32..36].copy_from_slice(&1_u32.to_le_bytes());
             }
-            // A result of somebody else's before the one that is asked: 16 bytes that say 232.
+            // A result that was not requested, before the requested one: 16 bytes with status 232.
             "data" if filled.status.is_success() && buffer.len() >= len + 16 => {
                 buffer.copy_within(48..len, 64);
                 buffer[48..64].copy_from_slice(&[232, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0]);
@@ -437,7 +437,7 @@ fn objects_of_a_real_windows() {
 }
 
 #[test]
-fn what_v2_has_is_not_there_twice() {
+fn v2_countersets_are_not_duplicated_from_v1() {
     let (machine, _scripts) = script();
     let key = ours::Key::new(machine.clone(), "HOST");
     let windows = over(ours::Functions::new(machine), key, 0x0409);

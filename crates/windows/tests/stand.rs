@@ -280,7 +280,7 @@ impl PerformanceKey for Recorded {
 /// One object through all layers beside the bare function. The figures are printed; the goal is 1.2 times.
 #[test]
 #[ignore = "needs the stand"]
-fn what_a_read_costs() {
+fn read_overhead_of_v1_provider() {
     const ROUNDS: usize = 9;
     const READS: usize = 20;
     let windows = over(Library::system().unwrap(), Rebased);

@@ -247,7 +247,7 @@ pub fn other_users() -> Result<String> {
     let told =
         |name: &str, what: &str| part(name).map(|lines| lines.iter().any(|line| line.starts_with(what)));
     ensure!(told("stranger", "! 3 programs of other users in ")?, "a stranger is not told of files: {text}");
-    ensure!(told("reader", "! 2 instances of other users: --all-users")?, "{text}");
+    ensure!(told("reader", "! 2 instances of other users; --all-users includes them")?, "{text}");
     // Of others nothing is mapped.
     let alone = script(
         SHARED,

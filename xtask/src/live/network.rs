@@ -34,7 +34,7 @@ impl Pair {
         let (near, far) = (pair.near.as_str(), pair.far.as_str());
         for namespace in [near, far] {
             ip(&["netns", "add", namespace]).context("needs root")?;
-            // Nothing is sent but what is meant.
+            // Only the traffic of the test is sent.
             let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6";
             finished(
                 within(namespace, "sh")

@@ -310,7 +310,7 @@ pub fn refused_and_hidden() -> Result<String> {
     let remedy =
         doctor.lines().find(|line| line.contains("/proc/PID/io")).context("doctor does not say it")?;
     ensure!(remedy.contains("CAP_SYS_PTRACE"), "doctor says {remedy:?}");
-    ensure!(doctor.contains("process source: files of processes whose CPU clock moved"), "{doctor}");
+    ensure!(doctor.contains("process collection: /proc files of processes that ran"), "{doctor}");
 
     let hidden = lines(&shell(format!(
         r"mount -t proc -o hidepid=2 proc /proc; {nobody} get --raw --format json '\Process V2(*)\Thread Count'"
@@ -325,8 +325,10 @@ pub fn refused_and_hidden() -> Result<String> {
             .output()
             .context("cannot start unshare")?,
     )?;
-    let source =
-        container.lines().find(|line| line.contains("process source")).context("doctor names no source")?;
-    ensure!(source.contains("files of all processes"), "in a PID namespace doctor says {source:?}");
+    let source = container
+        .lines()
+        .find(|line| line.contains("process collection"))
+        .context("doctor names no source")?;
+    ensure!(source.contains("/proc files of all processes"), "in a PID namespace doctor says {source:?}");
     Ok(String::new())
 }

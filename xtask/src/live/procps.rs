@@ -71,7 +71,7 @@ const RAW: [(&str, Slack, Peer); 22] = [
     (r"\System\Threads", Slack::Of(1.0), |n| of(n, "threads")),
 ];
 
-/// Formatted values and their peers: not what stands in a file, but what it means.
+/// Formatted values and their peers: computed values, not the numbers of a file.
 const FORMATTED: [(&str, Slack, Peer); 2] = [
     (r"\Memory\% Committed Bytes In Use", Slack::Of(1.0), |n| {
         Ok(of(n, "meminfo Committed_AS")? / of(n, "meminfo CommitLimit")? * 100.0)

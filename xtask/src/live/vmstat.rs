@@ -80,7 +80,7 @@ pub fn check(rounds: usize) -> Result<String> {
 
 type Round = (Vec<f64>, Vec<f64>, Vec<Option<f64>>);
 
-/// What perfset, `/proc` and vmstat say, a second, in the units of the peers but for pages.
+/// Values per second of perfset, `/proc` and vmstat, in the units of the peers, except pages.
 fn round() -> Result<Round> {
     let seconds = SECONDS.to_string();
     let paths = RATES.map(|rate| rate.path);

@@ -34,7 +34,7 @@ pub fn churn() -> Result<String> {
 fn source(command: &mut Command) -> Result<String> {
     let said = finished(command.arg("doctor").output().context("cannot start it")?)?;
     let line =
-        said.lines().find(|line| line.contains("process source: ")).context("doctor does not say it")?;
+        said.lines().find(|line| line.contains("process collection: ")).context("doctor does not say it")?;
     Ok(line.to_owned())
 }
 
@@ -64,13 +64,10 @@ pub fn rights() -> Result<String> {
     };
 
     let walked = asks(&mut Command::new(&program))?;
-    ensure!(walked.contains("a walk over the kernel's tasks ("), "{walked}");
+    ensure!(walked.contains("BPF task iterator ("), "{walked}");
     let refused = asks(Command::new("setpriv").args(nobody).arg(&program))?;
     let remedy = format!("`setcap cap_bpf,cap_perfmon+ep {program}`");
-    ensure!(
-        refused.contains("files of processes whose CPU clock moved") && refused.contains(&remedy),
-        "{refused}"
-    );
+    ensure!(refused.contains("/proc files of processes that ran") && refused.contains(&remedy), "{refused}");
     let forbidden = asks(Command::new("python3").args(["-c", WITHOUT_BPF, &program]))?;
     ensure!(forbidden.contains("seccomp or a security module forbids bpf(2)"), "{forbidden}");
 
@@ -90,7 +87,7 @@ pub fn rights() -> Result<String> {
     let mut with_rights = Command::new("setpriv");
     with_rights.args(nobody).args([&program, "doctor", "--process-source", "bpf"]);
     let said = finished(with_rights.output()?)?;
-    ensure!(said.contains("a walk over the kernel's tasks ("), "with file capabilities: {said}");
+    ensure!(said.contains("BPF task iterator ("), "with file capabilities: {said}");
     let by_walk = values("bpf")?;
     ensure!(by_walk == by_files, "by a walk {by_walk:?}, from files {by_files:?}");
     ensure!(by_walk.contains(&"IO Read Bytes/sec: denied".to_owned()), "{by_walk:?}");

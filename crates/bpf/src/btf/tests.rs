@@ -166,15 +166,12 @@ fn no_sense() {
         Btf::parse(&bytes, &NAMES).unwrap_err().to_string()
     };
     let parse = |bytes: &[u8]| Btf::parse(bytes, &NAMES).unwrap_err().to_string();
-    assert_eq!(parse(b""), "BTF at byte 0: it is cut");
-    assert_eq!(
-        parse(b"ELF\x7F"),
-        "BTF at byte 0: it does not begin as a description of types in this byte order"
-    );
+    assert_eq!(parse(b""), "BTF at byte 0: unexpected end");
+    assert_eq!(parse(b"ELF\x7F"), "BTF at byte 0: no type description in this byte order begins here");
     let mut other = good.clone();
     other[2] = 2;
-    assert_eq!(parse(&other), "BTF at byte 2: it is of another version");
-    assert_eq!(parse(&good[..10]), "BTF at byte 8: it is cut");
+    assert_eq!(parse(&other), "BTF at byte 2: the version is not supported");
+    assert_eq!(parse(&good[..10]), "BTF at byte 8: unexpected end");
     assert_eq!(changed(12, u32::MAX), "BTF at byte 8: a section goes beyond the end");
     assert_eq!(changed(4, u32::MAX), "BTF at byte 8: a section goes beyond the end");
     assert_eq!(changed(28, 31 << 24), "BTF at byte 24: a type of a kind that is not known");
@@ -238,7 +235,7 @@ proptest! {
     }
 }
 
-/// The least that a walk takes of a kernel, and everything else that it can use, but for one member.
+/// BTF of a kernel with everything that the BPF task iterator needs or can use, except one member.
 fn kernel(without: &str) -> Vec<u8> {
     let mut writer = Writer::new();
     let (int, long) = (writer.int(4), writer.int(8));
@@ -339,7 +336,7 @@ fn kernel(without: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_kernel_has() {
+fn missing_types_drop_their_columns_or_fail() {
     let all = Columns::of(&Column::ALL);
     let lost = |without: &str| -> Vec<Column> {
         let has = Kernel::of(&kernel(without)).unwrap().has(all);

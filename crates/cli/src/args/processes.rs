@@ -18,32 +18,34 @@ use crate::exit::Failure;
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct ProcessArgs {
     #[cfg(target_os = "linux")]
-    /// How processes and threads are read [default: the cheapest way that can be had]
+    /// Collection method for processes and threads [default: the cheapest available]
     #[arg(long, value_enum, value_name = "SOURCE", help_heading = "Processes")]
     process_source: Option<SourceName>,
     #[cfg(target_os = "linux")]
-    /// Longest time that a collection waits for programs that publish, firmware, sensors, drivers and file systems;
-    /// what is late has its previous value, marked as stale, or none [default: 100ms, or PERFSET_DEADLINE]
+    /// Maximum time that a collection waits [default: PERFSET_DEADLINE, or 100ms]
+    ///
+    /// A collection waits for publishers, firmware, sensors, drivers and file systems. Late values are the previous
+    /// ones, marked as stale, or they are missing.
     #[arg(long, value_name = "TIME", value_parser = perfset::parse_deadline, help_heading = "Waiting")]
     deadline: Option<Duration>,
 }
 
-/// Ways to the numbers of processes.
+/// Collection methods for processes.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SourceName {
-    /// The cheapest way that can be had
+    /// Cheapest available method
     Auto,
-    /// A BPF program that walks over the tasks in the kernel
+    /// BPF task iterator in the kernel
     Bpf,
-    /// Files of processes whose CPU clock moved
+    /// /proc files of processes that ran, others refreshed periodically
     Gate,
-    /// Files of all processes, each time
+    /// /proc files of all processes, each time
     Proc,
 }
 
 impl ProcessArgs {
-    /// Applies the options to the machine that is asked next. What is not said here, the environment may say.
+    /// Applies the options to the machine that is opened next. The environment replaces missing options.
     ///
     /// # Errors
     /// If the environment has no valid deadline, and no option has one.
@@ -56,7 +58,7 @@ impl ProcessArgs {
         Ok(())
     }
 
-    /// Does the same, and ignores what is wrong in the environment.
+    /// Applies the options like [`apply`](Self::apply), and ignores invalid environment variables.
     pub fn apply_options(self) {
         #[cfg(target_os = "linux")]
         {

@@ -10,51 +10,57 @@ use perfset_web::Limits;
 use super::{ProcessArgs, interval};
 use crate::examples;
 
-/// Show this machine's counters in the browser, and give them to programs
+/// Show this machine's counters in the browser, and serve them to programs
 ///
-/// A page with live charts, a JSON API and streams, on this machine alone unless --listen says otherwise. All readers
-/// share one collection. Ends with Ctrl+C or SIGTERM.
+/// Serves a page with live charts, a JSON API and streams, to this machine only unless --listen is given. All clients
+/// share one collection. Ctrl+C or SIGTERM ends the server.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = format!("{}\n\n{}", examples::SERVE, limits()))]
 pub struct ServeArgs {
-    /// Where to listen; given several times, at each [default: 127.0.0.1:9182]
+    /// Address to listen on; can be given several times [default: 127.0.0.1:9182]
     ///
     /// There is no TLS: beyond loopback the token and all values cross the network in clear text. Use `ssh -L`, or a
     /// proxy with TLS.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<SocketAddr>,
-    /// The time between two samples
+    /// Interval between two samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
-    /// Time span of the history that the page shows, such as 30m or 1h; at most 3,600 samples [default: 1h, or the
-    /// span of 3,600 samples if that is shorter]
+    /// Time span of the history that the page shows, such as 30m [default: 1h]
+    ///
+    /// The history has at most 3,600 samples. If they span less than 1h, the default is their span.
     #[arg(long, value_name = "TIME", value_parser = history)]
     pub history: Option<Duration>,
-    /// The counters that /metrics gives, a path a line [default: those of processors, memory, disks, networks, ...]
+    /// File with the counter paths for /metrics, one per line
+    ///
+    /// The default is a selection from processors, memory, disks, networks and others.
     #[arg(long, value_name = "FILE", help_heading = "Metrics")]
     pub query: Option<PathBuf>,
-    /// Which names metrics have
+    /// Naming scheme of metrics
     #[arg(long, value_enum, default_value = "perf", help_heading = "Metrics")]
     pub profile: ProfileName,
-    /// What names of metrics begin with that are made of those of counters [default: perf]
+    /// Prefix of metric names that are made from counter names [default: perf]
     #[arg(long, value_name = "PREFIX", help_heading = "Metrics")]
     pub prefix: Option<String>,
-    /// How many lines with values /metrics has at most: large countersets give way first, and it says so
+    /// Maximum number of lines with values in /metrics
+    ///
+    /// If there are more, the largest countersets are left out first. The response reports it.
     #[arg(long, value_name = "N", default_value_t = perfset_export::Options::SERIES_MAX, help_heading = "Metrics")]
     pub series_max: usize,
-    /// Another name under which readers know the server
+    /// Additional host name under which clients reach the server
     #[arg(long = "host", value_name = "NAME")]
     pub hosts: Vec<String>,
-    /// Ask readers for the token in this file, which nobody else may open
+    /// Require the token in this file, which no other user may open
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub token_file: Option<PathBuf>,
-    /// Ask nobody for a token, whoever can reach the server and whatever it can read
+    /// Require no token, even if other machines can connect or the server is privileged
     #[arg(long)]
     pub insecure: bool,
-    /// Also what programs of other users publish, as far as their files may be read; their number stands before names.
-    /// Root, and members of the group of /run/perfset, see them without this option. Of files of other users, all of
-    /// them together, at most 64 MiB and 100,000 instances are read, divided among the users; what is left out is
-    /// reported
+    /// Include counters published by other users, if readable
+    ///
+    /// Their instance names start with the user ID. Root, and members of the group of /run/perfset, see them without
+    /// this option. From all other users together, at most 64 MiB and 100,000 instances are read, divided among the
+    /// users. Omitted instances are reported.
     #[arg(long)]
     pub all_users: bool,
     #[command(flatten)]
@@ -67,7 +73,7 @@ fn limits() -> String {
     let Limits { connections, strangers, first_time, streams, series, values, .. } = limits;
     let reserved = connections.saturating_sub(strangers);
     format!(
-        "Limits:\n  {connections} connections. If a token is asked, {reserved} of them are for clients with it;\n  \
+        "Limits:\n  {connections} connections. If a token is required, {reserved} of them are for clients with it;\n  \
          others have {strangers}, for {} s each. {streams} streams. A history of {values}\n  samples of {series} \
          series. Clients that do not read are cut off when {} MiB\n  wait for \
          them; scrapes have {} MiB more.",
@@ -77,12 +83,12 @@ fn limits() -> String {
     )
 }
 
-/// Which names metrics have.
+/// Naming schemes of metrics.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ProfileName {
-    /// Made of the names of counterset and counter
+    /// Names made from those of counterset and counter
     Perf,
-    /// Those of windows_exporter where it has the same, for its dashboards
+    /// Names of windows_exporter where it has the same metric, for its dashboards
     #[value(name = "windows_exporter")]
     WindowsExporter,
 }
@@ -96,7 +102,7 @@ impl From<ProfileName> for perfset_export::Profile {
     }
 }
 
-/// A stretch of time: as an interval, or in minutes or hours.
+/// Parses a time span: as an interval, or in minutes or hours.
 fn history(text: &str) -> Result<Duration, String> {
     let (number, seconds) = match (text.strip_suffix('h'), text.strip_suffix('m')) {
         (Some(number), _) => (number, 3_600.0),

@@ -86,11 +86,15 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
     let mut links = 0_usize;
     while let Some(name) = left.pop() {
         let is_last = left.is_empty();
+        // `.` and `..` are never links. The kernel resolves them from the open directory, so a renamed parent
+        // cannot mislead the path.
         if name == "." || name == ".." {
             folder = openat(&folder, &name, FOLDER, Mode::empty())?;
             passed.push(&name);
             continue;
         }
+        // Most components are directories. One call opens and checks each of them, because `O_NOFOLLOW`
+        // refuses a link.
         if !is_last {
             match openat(&folder, &name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(next) => {
@@ -98,10 +102,12 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
                     passed.push(&name);
                     continue;
                 }
-                Err(Errno::NOTDIR | Errno::LOOP) => {} // a link, or no folder
+                Err(Errno::NOTDIR | Errno::LOOP) => {} // a link, or not a directory
                 Err(error) => return Err(error.into()),
             }
         }
+        // Opened before it is examined: owner, type and target then belong to one file, even if another
+        // process replaces the name meanwhile.
         let file = match openat(&folder, &name, THE_FILE | OFlags::NOFOLLOW, Mode::empty()) {
             Err(Errno::NOENT) if is_last => {
                 return Ok(Found::Entry(Entry { folder, name, before: None, trusted }));
@@ -113,6 +119,8 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
             FileType::Symlink => {
                 links = links.saturating_add(1);
                 passed.push(&name);
+                // Checked at every position: `fs.protected_symlinks` covers only the last component of a
+                // path, in sticky directories.
                 if !trusted.includes(stat.st_uid) {
                     return Err(not_followed(&passed, stat.st_uid));
                 }
@@ -127,6 +135,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
                     folder = openat(&folder, &name, FOLDER, Mode::empty())?;
                     continue;
                 }
+                // The empty path reads the link that was checked, not the file that has its name by now.
                 let target = readlinkat(&file, "", Vec::new())?.into_bytes();
                 if target.starts_with(b"/") {
                     folder = beginning(&target)?;
@@ -143,6 +152,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
             }
             FileType::Fifo => {
                 passed.push(&name);
+                // Another user could create a pipe under the expected name in `/tmp`, and read the output.
                 refuse_foreign_pipe(&folder, &passed, &stat, trusted)?;
                 return Ok(Found::Special(Special { folder, name, stat, is_open_file: false }));
             }
@@ -201,8 +211,9 @@ fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trus
         return Ok(());
     }
     let (path, owner) = (crate::text::name_of(path), pipe.st_uid);
-    let text =
-        format!("{path} is a pipe of another user (uid {owner}) in a folder where everybody can make files");
+    let text = format!(
+        "{path} is a pipe of another user (uid {owner}) in a directory where all users can create files"
+    );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 

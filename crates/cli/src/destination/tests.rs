@@ -88,7 +88,7 @@ mod linux {
     }
 
     #[test]
-    fn what_is_no_file_is_written_by_its_name() {
+    fn pipe_is_written_by_its_path() {
         let (mut reader, writer) = io::pipe().unwrap();
         let name = format!("/proc/self/fd/{}", writer.as_raw_fd());
         written(Path::new(&name), Trusted::of_this_process(), "text").unwrap();

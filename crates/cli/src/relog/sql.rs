@@ -39,13 +39,13 @@ impl Sql {
             Some((path, held)) => {
                 // SQLite replays a journal beside the database, even if another user created it.
                 file.refuse_foreign_folder(
-                    "others can make files in its folder, and SQLite believes what lies beside a database: append to \
-                     one in a folder of your own",
+                    "other users can create files in its directory, and SQLite reads journals beside a database: \
+                     append to a file in a directory of your own",
                 )?;
                 (Writer::extend(&path, file.name(), log_set), held)
             }
             None => {
-                let error = || anyhow!("a SQLite file must be a file: -o FILE.db");
+                let error = || anyhow!("a SQLite file must be a regular file: use -o FILE.db");
                 let (path, held) = file.part()?.ok_or_else(|| Failure::new(Exit::Usage, error()))?;
                 (Writer::fill(&path, file.name(), log_set), held)
             }

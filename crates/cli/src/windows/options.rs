@@ -53,7 +53,7 @@ impl Options {
             let Some((name, takes)) = option_of(&arg) else {
                 let is_place = !may_configure && arg == "-i";
                 if arg.starts_with('-') && arg.len() > 1 && !is_place {
-                    return Err(usage(format!("there is no option \"{}\"; -? shows all", escaped(&arg))));
+                    return Err(usage(format!("unknown option \"{}\"; -? lists all options", escaped(&arg))));
                 }
                 self.operands.push(arg);
                 continue;
@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(parsed(args).unwrap().trim_start(), want, "{args:?}");
         }
         assert!(parsed(&["/f"]).unwrap_err().contains("-f needs a value"));
-        assert!(parsed(&["-zz"]).unwrap_err().contains("no option \"-zz\""));
+        assert!(parsed(&["-zz"]).unwrap_err().contains("unknown option \"-zz\""));
         assert!(parsed(&["-config", "/nowhere/at/all"]).unwrap_err().contains("cannot read"));
     }
 

@@ -37,23 +37,23 @@ const OPTIONS: &[(&str, Takes)] = &[
 ];
 
 const HELP: &str = "\
-Writes performance counter logs anew: as another format, in part, several as one.
+Converts performance counter logs to another format, selects parts, merges them.
 
 relog FILE [FILE ...] [options]        options with / or -
 
   -?             this text
   -b TIME        begin: M/D/YYYY [H]H:MM:SS[AM|PM], local where the log was written
-  -e TIME        end, likewise
+  -e TIME        end, in the same form
   -c PATH ...    only these counters
-  -cf FILE       only the counters of this file, a path a line
+  -cf FILE       only the counter paths in this file, one per line
   -config FILE   take arguments from this file
   -f CSV|TSV|SQL the format to write; BIN is not written
   -o FILE        the file to write; with -f SQL a SQLite file: FILE or FILE!NAME
   -q             list the counters of the logs
   -t N           only every N-th sample
-  -y             write over a file that exists
+  -y             overwrite an existing file
 
-perfset relog --help shows more: JSON, UTC, several machines.";
+perfset relog --help lists more options: JSON, UTC, several machines.";
 
 pub fn run(args: Vec<String>) -> Result<(), Failure> {
     let options = Options::parse(args, OPTIONS)?;
@@ -62,7 +62,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         return Ok(());
     }
     if options.operands.is_empty() {
-        return Err(usage("which log? relog FILE ...; -? shows all options"));
+        return Err(usage("no log is given: relog FILE ...; -? shows all options"));
     }
     if options.has("a") {
         return Err(usage("-a: only binary logs can be appended to, and they are not written"));
@@ -92,7 +92,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     out.flush()?;
     drop(out);
     if is_damaged {
-        let error = anyhow!("a log is damaged: its sound part was written");
+        let error = anyhow!("a log is damaged: its intact part was written");
         return Err(Failure::new(Exit::InvalidData, error));
     }
     Ok(completed()?)
@@ -134,7 +134,7 @@ fn job(options: &Options) -> Result<Job, Failure> {
     };
     let nth = options.value("t").map(|text| {
         let nth = text.parse::<NonZeroU64>();
-        nth.map_err(|_| usage(format!("-t {}: a number from 1 on is expected", escaped(text))))
+        nth.map_err(|_| usage(format!("-t {}: a number of at least 1 is expected", escaped(text))))
     });
     Ok(Job {
         files: options.operands.iter().map(PathBuf::from).collect(),

@@ -50,16 +50,16 @@ typeperf -q [OBJECT] [options]
 typeperf -qx [OBJECT] [options]
 
   -?                  this text
-  -cf FILE            the counters of this file, a path a line
+  -cf FILE            read counter paths from this file, one per line
   -config FILE        take arguments from this file
   -f CSV|TSV          the format; BIN and SQL are not written
   -o FILE             the file to write [default: standard output]
   -q [OBJECT]         list counters without their instances
   -qx [OBJECT]        list counters with their instances
-  -s COMPUTER         the machine to ask, where a path names none
-  -sc N               end after so many samples [default: Ctrl+C ends it]
-  -si [[HH:]MM:]SS    time from one sample to the next [default: 1 second]
-  -y                  write over a file that exists
+  -s COMPUTER         the machine to read, if a path names none
+  -sc N               number of samples [default: until Ctrl+C]
+  -si [[HH:]MM:]SS    interval between two samples [default: 1 second]
+  -y                  overwrite an existing file
 
 perfset get --help shows more.";
 
@@ -100,7 +100,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     let interval = options.value("si").map_or(Ok(Duration::from_secs(1)), interval)?;
     let count = options.value("sc").map(|text| {
         let count = text.parse::<u64>().ok().filter(|count| *count > 0);
-        count.ok_or_else(|| usage(format!("-sc {}: a number from 1 on is expected", escaped(text))))
+        count.ok_or_else(|| usage(format!("-sc {}: a number of at least 1 is expected", escaped(text))))
     });
     let count = count.transpose()?;
     walks::settle_for(&paths, count);
@@ -172,7 +172,7 @@ fn record(
         // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(
             io::stderr(),
-            "warning: {left_out} values have no column: their instances came later, or had another number (#1) at first"
+            "warning: {left_out} values have no column: their instances came later or had another number (#1) at first"
         );
     }
     marked.warn();

@@ -26,7 +26,7 @@ codes! { PdhStatus:
     PDH_CSTATUS_NEW_DATA = 1, "there is a value, which has not been read yet";
     PDH_CSTATUS_NO_MACHINE = 0x8000_07D0, "the machine cannot be reached";
     PDH_CSTATUS_NO_INSTANCE = 0x8000_07D1, "there is no such instance now";
-    PDH_CSTATUS_ITEM_NOT_VALIDATED = 0x8000_07D3, "it has not been collected yet";
+    PDH_CSTATUS_ITEM_NOT_VALIDATED = 0x8000_07D3, "the counter has not been collected yet";
     PDH_NO_DATA = 0x8000_07D5, "there are no data";
     PDH_CALC_NEGATIVE_DENOMINATOR = 0x8000_07D6, "what the value is divided by went back or stood still";
     PDH_CALC_NEGATIVE_TIMEBASE = 0x8000_07D7, "the clock's frequency is not positive";

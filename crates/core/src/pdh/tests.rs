@@ -99,7 +99,7 @@ fn a_value_that_fell_with_its_clock_is_negative() {
             "{counter_type}"
         );
     }
-    // The machine restarted: the count began anew with its clock.
+    // The machine restarted: the count and its clock started again.
     let computation = crate::formula::Computation::of(CounterType::PERF_COUNTER_BULK_COUNT).unwrap();
     let old = Clocks { time_100ns: 0, ..clocks(100 * SECOND) };
     let new = Clocks { time_100ns: 50 * SECOND, ..clocks(SECOND) };
@@ -287,7 +287,7 @@ fn vectors() {
 }
 
 #[test]
-fn what_the_second_number_is() {
+fn second_value_for_each_counter_type() {
     let clocks = Clocks { perf_time: 2, perf_freq: 3, time_100ns: 5, object_time: 7, object_freq: 11 };
     let of = |counter_type, base| {
         let numbers = crate::sample::Numbers { raw: RawValue::U64(13), base, clocks: &clocks };

@@ -83,6 +83,8 @@ impl<'a> DataBlock<'a> {
                 return error("PERF_DATA_BLOCK.SystemNameLength", 80, why, "R8");
             }
         }
+        // Some writers do not count the header in the total length. The objects show which of both lengths is
+        // right.
         let is_short = header_len.checked_add(total) == Some(bytes.len())
             && end_of_objects(header, bytes.get(..total).unwrap_or_default()) != Some(total);
         let end = if is_short { bytes.len() } else { total };

@@ -222,6 +222,7 @@ impl BlockBuilder {
                 name_title: U32::ZERO,
                 help_index: U32::new(counter.help_index),
                 help_title: U32::ZERO,
+                // PDH accepts scales from -7 to 7 only; a V2 registration may have -10 to 10.
                 default_scale: I32::new(counter.default_scale.clamp(-7, 7)),
                 detail: U32::new(counter.detail.0),
                 counter_type: U32::new(counter.counter_type.0),
@@ -315,11 +316,14 @@ impl Layout {
             let len = length(counter.counter_type.value_len());
             let before = position.checked_sub(1).and_then(|before| counters.get(before));
             let follows = before.is_some_and(|before| before.counter_type.needs_base());
+            // A base follows its numerator directly: readers find it by position, because V1 has no reference
+            // between counters.
             let is_base = follows && counter.counter_type.is_base();
             let next = position.checked_add(1).and_then(|next| counters.get(next));
             let has_base =
                 counter.counter_type.needs_base() && next.is_some_and(|next| next.counter_type.is_base());
             let at = match places.last().filter(|_| is_base) {
+                // In the data a base follows its numerator after 8 bytes, even if the numerator has only 4.
                 Some(numerator) => numerator.at.saturating_add(8),
                 None if len == 8 || has_base => align8(end),
                 None => end,

@@ -24,6 +24,7 @@ enum List<'a> {
 impl<'a> Definitions<'a> {
     /// Checks R14 and R15.
     pub(super) fn parse(bytes: Cursor<'a>, count: u32, object_at: usize) -> Result<Self, WireError> {
+        // Checked first, so that a hostile count cannot cause more work than the block has bytes.
         let room = bytes.rest().len().wrapping_div(40);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
@@ -33,6 +34,8 @@ impl<'a> Definitions<'a> {
         if let Ok((all, _)) =
             <[raw::CounterDefinition]>::ref_from_prefix_with_elems(bytes.rest(), length(count))
         {
+            // The length is a field, so definitions could be longer; in practice all have 40 bytes, and are
+            // then an array.
             if all.iter().all(|definition| definition.byte_len.get() == 40) {
                 return Ok(Self(List::Uniform { all, at: bytes.at() }));
             }
@@ -217,6 +220,7 @@ pub(super) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     pub fn of(definitions: Definitions<'a>) -> Self {
+        // If all values are words of 8 bytes in order, a row is read as one array.
         let first = definitions.get(0).map(|definition| definition.value_at()).filter(|at| *at >= 4);
         let dense_from = first.filter(|first| {
             let mut at = *first;

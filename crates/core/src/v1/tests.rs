@@ -371,7 +371,7 @@ fn utf16(text: &str) -> Vec<u16> {
 }
 
 #[test]
-fn what_is_built_is_laid_out_by_the_rules_for_writers() {
+fn builder_follows_the_layout_rules_for_writers() {
     type T = CounterType;
     let mut builder = BlockBuilder::new(&clocks(), "HOST");
     builder.default_object(238);
@@ -638,7 +638,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_built_reads_back(
+    fn parser_reads_built_blocks(
         types in proptest::collection::vec(proptest::sample::select(CounterType::ALL), 0..9),
         rows in proptest::collection::vec(("[^\0]{0,9}", proptest::option::of(0..i32::MAX), any::<[u64; 9]>()), 0..5),
     ) {

@@ -77,6 +77,7 @@ impl<'a> Iterator for Results<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
+        // After an error the position of the next result is unknown.
         let result = QueryResult::parse(&mut self.rest);
         if result.is_err() {
             self.left = 0;
@@ -232,6 +233,7 @@ impl<'a> Ids<'a> {
     fn parse(data: &mut Cursor<'a>) -> Result<Self, WireError> {
         let at = data.at();
         let header: &raw::MultiCounters = data.read("PERF_MULTI_COUNTERS")?;
+        // A count is checked against the bytes that are there before anything is allocated or visited.
         let count = header.counter_count.get();
         let mut body = data.body("PERF_MULTI_COUNTERS.dwSize", at, header.size.get(), 8)?;
         let room = body.rest().len().wrapping_div(4);
@@ -372,6 +374,7 @@ impl<'a> Instance<'a> {
 #[inline]
 pub(super) fn has_nul(area: &[u8]) -> bool {
     let mut units = area.chunks_exact(2);
+    // The last unit first: nearly all names end with the area.
     units.next_back() == Some(&[0, 0]) || units.any(|unit| unit == [0, 0])
 }
 

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template() {
+    fn invalid_templates_are_rejected() {
         for len in 0..EXAMPLE.len() {
             assert!(Template::parse(&EXAMPLE[..len]).is_err(), "{len} bytes");
         }

@@ -901,7 +901,7 @@ fn expected(result: &Built) -> String {
 
 proptest! {
     #[test]
-    fn what_is_built_reads_back(results in proptest::collection::vec(built(), 0..5)) {
+    fn parser_reads_built_blocks(results in proptest::collection::vec(built(), 0..5)) {
         let bytes = build(&results);
         let (block, _) = read(&bytes, Mode::Strict).unwrap();
         let got: Vec<_> = block.results().map(|r| obvious_result(&r.unwrap())).collect();
@@ -947,7 +947,8 @@ proptest! {
         prop_assert_eq!(bytes, want);
     }
 
-    /// Over whatever bytes, what is written is what is written anew; what tells where everything is stays if it can.
+    /// Writing over any bytes gives the same block as writing into an empty buffer. Unchanged offsets are kept if
+    /// possible.
     #[test]
     fn over_anything_is_anew(
         results in proptest::collection::vec(built(), 0..5),

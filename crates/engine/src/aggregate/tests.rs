@@ -136,7 +136,7 @@ fn bases_times_and_frequencies_have_functions_of_their_own() {
     // (44 + 36 - 50) / (15 - 5); (60 - 30) of 130 - 100 ticks.
     assert_eq!((&*all[7], &*all[9]), (" 8=3", " 10=100"));
     assert_eq!(&all[10..], [" 11=130", " 12=10"]);
-    // What is asked alone is computed with what is collected besides.
+    // A counter that is requested alone is computed from the others, which are collected with it.
     provider.with(|s| s.rows = vec![("a", 1, vec![Ok(5), Ok(1)])]);
     let mut alone = machine.query();
     assert!(alone.add(&one(8)).is_success());
@@ -202,7 +202,7 @@ fn all_names_of_one_aggregate_are_the_same() {
 
 ///
 #[test]
-fn what_is_enumerated() {
+fn instances_of_each_aggregate_type_are_enumerated() {
     use InstanceType as T;
     for (instance_type, instances, want) in [
         (T::SingleAggregate, &[("a", 3), ("b", 5)][..], "_Total/0"),
@@ -419,7 +419,7 @@ fn history_outlives_changes_of_the_query() {
     assert!(query.delete(&one(2)).is_success());
     provider.with(|s| s.rows.clear());
     assert_eq!(shapes(&collected(&mut query)), ["single U64(100)"]);
-    // Registered anew it may mean something else.
+    // A new registration may give the id another meaning.
     provider.with(|s| {
         let countersets = vec![Arc::new(aggregated(InstanceType::SingleAggregateHistory))];
         s.catalogue = Arc::new(Catalogue { countersets, ..Catalogue::default() });
@@ -587,7 +587,7 @@ fn users_are_not_mixed() {
     assert_eq!(shapes(&collected(&mut query)), ["single U64(6)"]);
 }
 
-/// A count goes on whoever begins or ends, and a difference of two is what was counted in between.
+/// A count continues when instances begin or end. The difference of two counts is what was counted in between.
 #[test]
 fn counts_go_on() {
     use InstanceType as T;
@@ -636,7 +636,7 @@ fn counts_go_on() {
 
 /// A mean, a least or a most of counts is compared only while it is of the same instances.
 #[test]
-fn what_is_no_total_is_of_the_same_instances() {
+fn non_sum_rates_need_the_same_instances() {
     use InstanceType as T;
     for function in [Aggregate::Avg, Aggregate::Min, Aggregate::Max] {
         for instance_type in [T::SingleAggregate, T::MultiAggregate] {
@@ -983,7 +983,7 @@ fn rows_by_the_book(rows: &[Delivered], kind: InstanceType, pattern: &str, id: O
 proptest! {
     /// Whatever comes and goes: what a query has is what the rules say of what there is now.
     #[test]
-    fn as_by_the_book(
+    fn aggregates_match_the_reference_model(
         steps in prop::collection::vec(prop::collection::vec(delivered(), 0..7), 1..5),
         entries in prop::collection::vec(
             (

@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// A provider that panics, or fails, when it has filled so many rows, if it does.
+/// A provider that panics or fails after this number of rows, if a number is set.
 #[derive(Debug)]
 struct Half(Arc<Catalogue>, Arc<std::sync::Mutex<(Option<usize>, bool)>>);
 
@@ -130,7 +130,7 @@ impl Provider for Half {
 }
 
 #[test]
-fn what_was_filled_half_is_not_delivered() {
+fn partly_filled_entry_is_not_delivered() {
     let (machine, [first, ..]) = machine();
     first.with(|s| s.rows = vec![("a", 1, vec![Ok(7)])]);
     let guid = Guid::from_u128(6);
@@ -174,7 +174,7 @@ fn what_was_filled_half_is_not_delivered() {
 }
 
 #[test]
-fn what_moves_nothing_is_no_rebuild() {
+fn unchanged_layout_is_not_rebuilt() {
     let (machine, [first, between, second]) = machine();
     let rows = |n: u64, names: &[&'static str]| -> Vec<ScriptRow> {
         names.iter().map(|name| (*name, 1, vec![Ok(n); 4])).collect()

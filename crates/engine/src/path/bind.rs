@@ -36,13 +36,13 @@ pub enum BindError {
         nearest: Vec<String>,
     },
     /// The counterset has instances, and the path names none.
-    #[error("\"{counterset}\" has instances, and the path says not which")]
+    #[error("\"{counterset}\" has instances, but the path names none: try '\\{counterset}(*)\\…'")]
     NeedsInstance {
         /// Name of the counterset.
         counterset: String,
     },
     /// The counterset has no instances, or none now, and the path names one.
-    #[error("\"{counterset}\" has no instances")]
+    #[error("\"{counterset}\" has no instances, but the path names one")]
     NoInstances {
         /// Name of the counterset.
         counterset: String,
@@ -56,7 +56,7 @@ pub enum BindError {
         name: String,
     },
     /// The query refused the entry, with this code.
-    #[error("the query refuses it: {0}")]
+    #[error("the query rejects the path: {0}")]
     Refused(Status),
     /// The source returned an error.
     #[error(transparent)]

@@ -50,10 +50,10 @@ pub enum PathError {
     #[doc(alias = "PDH_CSTATUS_BAD_COUNTERNAME")]
     NoSlash(String),
     /// The path has a counterset without a counter.
-    #[error("\"{0}\" names a counterset and no counter")]
+    #[error("\"{0}\" names a counterset but no counter")]
     NoCounter(String),
     /// The path has a machine and nothing else.
-    #[error("\"{0}\" names a machine and no counterset")]
+    #[error("\"{0}\" names a machine but no counterset")]
     NoCounterset(String),
     /// A bracket is open and not closed before the counter.
     #[error("\"{0}\" has a bracket that is not closed before the counter")]
@@ -62,7 +62,7 @@ pub enum PathError {
     #[error("the path has {0} characters, more than {max}", max = CounterPath::MAX_LEN)]
     TooLong(usize),
     /// The parts, joined to a text, are parsed as other parts, because there is no escape character.
-    #[error("\"{0}\" is not the path of the names that it was made of")]
+    #[error("these names form no counter path: \"{0}\" has another meaning")]
     Ambiguous(String),
 }
 

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_engine_can_do_by_itself() {
+    fn plain_selectors_are_recognized() {
         for (text, plain) in [
             ("a", true),
             ("*", true),

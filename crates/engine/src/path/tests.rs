@@ -73,18 +73,18 @@ fn every_bad_path_says_what_is_wrong() {
     for (text, want) in [
         ("", "the path is empty"),
         ("System Up Time", r#""System Up Time" does not begin with \ or /"#),
-        (r"\System", r#""\System" names a counterset and no counter"#),
-        (r"\System\", r#""\System\" names a counterset and no counter"#),
-        (r"\", r#""\" names a counterset and no counter"#),
-        (r"\\", r#""\\" names a machine and no counterset"#),
-        (r"\\HOST", r#""\\HOST" names a machine and no counterset"#),
-        (r"\\HOST\System", r#""\\HOST\System" names a counterset and no counter"#),
-        (r"\(a)\X", r#""\(a)\X" names a counterset and no counter"#),
-        (r"\Process(a)", r#""\Process(a)" names a counterset and no counter"#),
+        (r"\System", r#""\System" names a counterset but no counter"#),
+        (r"\System\", r#""\System\" names a counterset but no counter"#),
+        (r"\", r#""\" names a counterset but no counter"#),
+        (r"\\", r#""\\" names a machine but no counterset"#),
+        (r"\\HOST", r#""\\HOST" names a machine but no counterset"#),
+        (r"\\HOST\System", r#""\\HOST\System" names a counterset but no counter"#),
+        (r"\(a)\X", r#""\(a)\X" names a counterset but no counter"#),
+        (r"\Process(a)", r#""\Process(a)" names a counterset but no counter"#),
         (r"\Process(a\X", r#""\Process(a\X" has a bracket that is not closed before the counter"#),
         ("/Process(a/X", r#""/Process(a/X" has a bracket that is not closed before the counter"#),
-        ("/System", r#""/System" names a counterset and no counter"#),
-        ("//", r#""//" names a machine and no counterset"#),
+        ("/System", r#""/System" names a counterset but no counter"#),
+        ("//", r#""//" names a machine but no counterset"#),
     ] {
         assert_eq!(parts(text).unwrap_err().to_string(), want, "{text}");
     }
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_reads_back(
+    fn formatted_path_parses_back(
         machine in proptest::option::of("[a-z.]{1,9}"),
         counterset in "[a-zA-Z .%#/-]{1,9}",
         instance in proptest::option::of("[a-z0-9 #/*?,_]{0,9}(\\([a-z]{0,3}\\))?"),
@@ -331,13 +331,16 @@ fn statistics_of_a_run() {
 }
 
 #[test]
-fn what_means_nothing_says_what_is_near() {
+fn bind_error_names_nearest_match() {
     for (path, want) in [
         (r"\Tset Set(a)\Size", "no counterset is named \"Tset Set\""),
         (r"\Test Set(a)\Sise", "\"Test Set\" has no counter \"Sise\""),
         (r"\Test Set(a)\#4", "\"Test Set\" has no counter \"#4\""),
-        (r"\Test Set\Size", "\"Test Set\" has instances, and the path says not which"),
-        (r"\Perfset Engine(a)\Collections/sec", "\"Perfset Engine\" has no instances"),
+        (r"\Test Set\Size", "\"Test Set\" has instances, but the path names none: try '\\Test Set(*)\\…'"),
+        (
+            r"\Perfset Engine(a)\Collections/sec",
+            "\"Perfset Engine\" has no instances, but the path names one",
+        ),
         (
             r"\{00000000-0000-0000-0000-000000000006}(a)\X",
             "no counterset is named \"{00000000-0000-0000-0000-000000000006}\"",

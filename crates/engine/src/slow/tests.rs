@@ -222,7 +222,7 @@ fn marks_of_rows_are_kept_and_age() {
 }
 
 #[test]
-fn what_it_last_could_not_use() {
+fn late_provider_keeps_last_problems() {
     let (script, mut slow) = slow();
     script.with(|s| s.problems = vec!["a block".into()]);
     assert_eq!(held(&script, &mut slow, Slow::problems), [""; 0]);
@@ -235,7 +235,7 @@ fn what_it_last_could_not_use() {
 }
 
 #[test]
-fn what_it_said_last_of_itself() {
+fn late_provider_keeps_last_description() {
     let (script, mut slow) = slow();
     let said = |word: &'static str| vec![("source".into(), word.into())];
     script.with(|s| s.about = said("files"));
@@ -352,7 +352,7 @@ fn one_that_hangs_is_not_waited_for_again_and_again() {
 }
 
 #[test]
-fn what_was_late_is_not_waited_for_the_next_time() {
+fn late_provider_is_not_awaited_until_it_catches_up() {
     let (script, mut slow) = slow();
     say(&script, &[("a", 1, vec![Ok(2)])]);
     assert_eq!(held(&script, &mut slow, |slow| collect(slow, &[TIME], &[ALL])), Err(SourceError::Late));
@@ -447,7 +447,7 @@ fn a_catalogue_that_failed_or_is_empty_is_asked_anew() {
 }
 
 #[test]
-fn what_is_asked_last_is_still_done() {
+fn pending_requests_finish_after_drop() {
     let (script, mut slow) = slow();
     let gate = script.with(|s| Arc::clone(&s.gate));
     let closed = gate.lock().unwrap();

@@ -24,7 +24,7 @@ enum Event {
     Count(usize, u64),
     End(usize),
     Rename(usize),
-    /// A thing begins to count anew at a number.
+    /// A thing restarts its count at this value.
     Reset(usize, u64),
     /// A column of a thing can be read, cannot be read, or does not exist.
     Read(usize, usize, Can),
@@ -213,7 +213,7 @@ proptest! {
                 }
                 Event::Reset(at, to) => {
                     if let Some(thing) = things.get_mut(at % count) {
-                        // What may pass its end is not reset: nobody could tell.
+                        // Counts that may wrap are not reset, because a reset looks like a wrap.
                         let [level, wide, narrow, _] = &mut thing.values;
                         (*level, *wide, *narrow) = (to, to, to);
                     }
@@ -251,9 +251,9 @@ proptest! {
     }
 }
 
-/// A count without requests is forgotten after a day and begins anew.
+/// A count without requests is forgotten after a day and starts again at 0.
 #[test]
-fn what_nobody_asks_for() {
+fn unrequested_total_is_dropped_after_a_day() {
     let mut totals = Totals::default();
     let thing = Thing {
         number: 1,

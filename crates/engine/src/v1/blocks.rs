@@ -134,7 +134,7 @@ impl BlockPlayer {
 
     fn recording(&self) -> Result<&Recording, SourceError> {
         let block = self.steps.load(Relaxed).checked_sub(1).and_then(|block| self.recorded.blocks.get(block));
-        block.ok_or(SourceError::Failed("there is no block".into()))
+        block.ok_or(SourceError::Failed("the source has no block".into()))
     }
 }
 

@@ -48,7 +48,7 @@ pub enum Trouble {
     #[error(transparent)]
     Broken(WireError),
     /// A second object has the same title index or name: omitted.
-    #[error("object {0} is left out: another one has its title index or its name")]
+    #[error("object {0} is left out: another object has the same title index or name")]
     Repeated(u32),
     /// The object has instances in one block and none in another: omitted from the later one.
     #[error("object {0} is left out: it has instances in one block and none in another")]
@@ -62,7 +62,7 @@ pub enum Trouble {
         what: &'static str,
     },
     /// The block is of another machine than the blocks before it, so their data are unrelated.
-    #[error("it is left out: it is of the machine \"{0}\", not of that of the blocks before it")]
+    #[error("the block is left out: its machine \"{0}\" is not that of the earlier blocks")]
     OtherMachine(String),
 }
 

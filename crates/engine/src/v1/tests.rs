@@ -274,7 +274,7 @@ fn steps_pair_by_identity() {
 }
 
 #[test]
-fn what_is_wrong_with_blocks_is_told() {
+fn block_problems_are_reported() {
     let mut bytes = file("process-thread.bin");
     bytes[0x14c..0x150].copy_from_slice(&4_u32.to_le_bytes()); // a second object 4
     let (source, problems) = Blocks::new(vec![bytes], None, Mode::Strict).unwrap();
@@ -567,7 +567,7 @@ fn blocks_that_do_not_go_together_say_so() {
     let (mut blocks, problems) =
         Blocks::new(vec![one, other, builder.finish().unwrap()], None, Mode::Strict).unwrap();
     let problems: Vec<_> = problems.iter().map(|problem| (problem.block, problem.to_string())).collect();
-    let other = "it is left out: it is of the machine \"B\", not of that of the blocks before it".to_owned();
+    let other = "the block is left out: its machine \"B\" is not that of the earlier blocks".to_owned();
     let changed = "object 9998 is left out: it has instances in one block and none in another".to_owned();
     assert_eq!(problems, [(1, other), (2, changed)]);
     assert_eq!(shown(&mut blocks, &[r"\#9998\*"]), ["/0 #9920 failed"]);

@@ -28,7 +28,7 @@ pub enum ValueName {
 #[non_exhaustive]
 pub enum BadValueName {
     /// The value name requests another machine through this one's key: obsolete.
-    #[error("\"{0}\" asks another machine through this one, which is not supported")]
+    #[error("\"{0}\" requests data of another machine, which is not supported")]
     Foreign(String),
     /// The value name contains an unknown word.
     #[error(

@@ -1,4 +1,4 @@
-//! Somebody sets the wall clock while we run, as NTP does on a machine that has started without a battery.
+//! The wall clock is set while the exporter runs, as NTP does on a machine that started without a battery.
 
 use std::slice;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::machines::{counter, machine_with, scripted, set};
 use super::{T, scraped};
 use crate::{Exporter, Options};
 
-/// A clock whose wall clock is so many 100 ns ahead.
+/// A clock whose wall clock is ahead by this number of 100 ns.
 struct Stepped(FixedClock, Arc<AtomicI64>);
 
 impl Clock for Stepped {
@@ -25,7 +25,7 @@ impl Clock for Stepped {
 }
 
 #[test]
-fn what_began_before_a_step_began_by_the_clock_of_now() {
+fn start_times_before_a_clock_step_use_the_new_clock() {
     const SECOND: i64 = 10_000_000;
     let counters = vec![
         counter(5, "Elapsed Time", T::PERF_ELAPSED_TIME),

@@ -79,7 +79,7 @@ fn a_program_that_starts_later() {
 
 /// What cannot be bound when it comes costs nothing else, and is tried again.
 #[test]
-fn what_comes_and_does_not_fit() {
+fn unbindable_new_path_is_retried() {
     let here = scripted(set(0, "A", vec![counter(2, "B C", NUMBER)]));
     here.with(|script| script.rows = vec![("x", 1, vec![Ok(3)])]);
     let program = scripted(set(1, "Other", Vec::new()));

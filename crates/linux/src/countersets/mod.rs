@@ -78,6 +78,7 @@ pub fn providers_within(
 ) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
+    // Files that several countersets parse are shared: each is read once per collection.
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
     let stat = file("stat", Printed::AtOnce);
     let loadavg = file("loadavg", Printed::AtOnce);
@@ -88,6 +89,8 @@ pub fn providers_within(
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
+    // Below other roots the mount points are paths of another tree, where `statvfs` would return the space of
+    // unrelated file systems.
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
     let mut all: Vec<Box<dyn Provider>> = vec![
         Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), count.clone(), start_100ns))),
@@ -107,6 +110,7 @@ pub fn providers_within(
             start_in_ticks_100ns,
             processes,
         )),
+        // Disks and volumes use one parsed `/proc/diskstats`.
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
         Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
         Box::new(Several::new(BlockIo::new(disks))),
@@ -115,6 +119,7 @@ pub fn providers_within(
         Box::new(Single::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(Single::new(LinuxIp::new(netstat))),
         Box::new(Several::new(Sockets::new(&roots, sockstat, page_size))),
+        // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
         Box::new(WhenAsked::of_folder(
             roots.sys.join("class/thermal"),
             Several::new(ThermalZones::new(&roots)),
@@ -127,6 +132,7 @@ pub fn providers_within(
             deadline,
         )),
     ];
+    // Each of these returns several countersets, which share their sources.
     all.push(gpu::provider(&roots, deadline));
     all.extend(protocols::providers(&roots));
     all.push(Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)));

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_listed() {
+    fn list_failure_fails_the_collection() {
         for (reason, want) in [
             (NoValue::Denied("by law".into()), SourceError::Denied("by law".into())),
             (NoValue::Failed("cut".into()), SourceError::Failed("cut".into())),

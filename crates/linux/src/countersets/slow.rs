@@ -104,7 +104,7 @@ impl Provider for WhenAsked {
         let sets =
             self.catalogue.as_ref().map(|catalogue| catalogue.countersets.as_slice()).unwrap_or_default();
         let names: Vec<&str> = sets.iter().map(|set| &*set.name).collect();
-        vec![format!("{}: no answer for {} s", names.join(", "), waited.as_secs()).into()]
+        vec![format!("{}: no response for {} s", names.join(", "), waited.as_secs()).into()]
     }
 }
 

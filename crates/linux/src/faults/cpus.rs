@@ -98,6 +98,7 @@ impl Cpus {
                 tally.note("processor goes offline");
             } else {
                 tally.note("processor comes online");
+                // Some kernels restart the times of a processor that was offline, others continue them.
                 if random.once_in(3) {
                     tally.note("processor begins to count anew");
                     cpu.times.iter_mut().for_each(|count| count.reset(sample));
@@ -117,6 +118,8 @@ impl Cpus {
                 0 => random.below(of + 1),
                 _ => 0,
             };
+            // Each share is drawn from what the earlier ones left, so all of them add up to the time that
+            // passed.
             let steal = split(busy);
             let irq = split(busy - steal);
             let softirq = split(busy - steal - irq);
@@ -134,12 +137,14 @@ impl Cpus {
                 softirq,
                 steal,
             ];
+            // `/proc/stat` has whole ticks. The rest counts in a later step, so no time is lost.
             for ((count, rest), part) in cpu.times.iter_mut().zip(&mut cpu.rest_ns).zip(parts) {
                 *rest += part;
                 count.add(*rest / TICK_NS, sample);
                 *rest %= TICK_NS;
             }
             ran.push((programs - system, system));
+            // Kernels let these two times fall a little.
             for field in [IDLE, IOWAIT] {
                 if random.once_in(60) {
                     tally.note("idle time steps back");

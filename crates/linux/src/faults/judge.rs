@@ -186,9 +186,13 @@ impl Judge<'_> {
         };
         let set = value.counterset.guid;
         let old_row = old.row(set, &row.name, row.id);
+        // Rates divide by ns. Timers divide by a clock of 100 ns units, which is rounded before the
+        // difference is taken.
         let passed_ns = self.new.world.clocks.monotonic_ns - old.world.clocks.monotonic_ns;
         let passed = (self.new.world.clocks.monotonic_ns / 100 - old.world.clocks.monotonic_ns / 100) as f64;
         let Ok(shown) = &value.value else {
+            // A missing value needs an excuse from either end of the interval: a fault, another instance, a
+            // clock or a count that fell.
             let was_missing = old_row.is_none_or(|row| {
                 old.is_at_fault(&old.world.known(set, row.thing, value.counter.id).from)
                     || old.is_at_fault(&row.from)
@@ -200,6 +204,7 @@ impl Judge<'_> {
             let base = value.counter.divisor().map(|base| self.new.world.known(set, row.thing, base).wanted);
             let is_other = was_missing || other || self.new.world.cpus.changed + 1 >= self.new.world.sample;
             let fell = matches!(value.value, Err(NoValue::NegativeValue { .. }));
+            // Counts that the kernel lowers now and then must be held, not reported as fallen.
             if fell && !is_excused && !is_other && is_held(set, row.thing) {
                 return Err(format!("it fell, and should be held, of {known:?}"));
             }
@@ -232,6 +237,7 @@ impl Judge<'_> {
         if old_row.serial != row.serial && row.has_birth && !is_unknown {
             return Err("it was another one before".to_owned());
         }
+        // Without a mark, the value must be exact, so a fall should have been noticed.
         let before = old.world.known(set, old_row.thing, value.counter.id);
         if let (Wanted::Count(a), Wanted::Count(b), None) = (&before.wanted, &known.wanted, value.mark) {
             if b.shown < a.shown {
@@ -239,6 +245,7 @@ impl Judge<'_> {
             }
         }
         let is_other = old_row.serial != row.serial;
+        // The model knows some increases only within bounds, such as those in ticks, so a range is compared.
         let amount = self.grown(&before.wanted, &known.wanted, is_other, value.mark);
         let base = value.counter.divisor().map(|base| {
             let now = self.new.world.known(set, row.thing, base).wanted;
@@ -265,6 +272,7 @@ impl Judge<'_> {
             CounterType::PERF_AVERAGE_BULK => per_item(amount),
             other => return Err(format!("the model does not know the type {other}")),
         };
+        // Formulas are computed in `f64`, whose rounding grows with the value.
         let slack = 1e-6 * high.abs().clamp(1.0, 1e12);
         let is_inside = (low - slack..=high + slack).contains(&shown.raw);
         if is_inside {

@@ -310,6 +310,7 @@ impl Processes {
             tally.note("process begins");
             self.begin_next(up_ticks, sample, random);
         }
+        // All time that the processors ran belongs to some process, so that both sums agree.
         for (user_ns, system_ns) in ran {
             let mut alive: Vec<_> = self.all.iter_mut().filter(|process| !process.is_zombie).collect();
             let at = random.place(alive.len());
@@ -325,6 +326,7 @@ impl Processes {
                 tally.note("process ends");
                 self.end(at, sample, random, tally);
             }
+            // With equal start ticks no reader could distinguish the two processes.
             2 if process.start != up_ticks => {
                 tally.note("process ends and another has its number");
                 self.end(at, sample, random, tally);
@@ -344,6 +346,7 @@ impl Processes {
                 process.is_denied = !process.is_denied;
                 self.unsettled = sample;
             }
+            // A process ends its other threads before it becomes a zombie.
             6 if !process.is_zombie && process.threads.len() == 1 => {
                 tally.note("process becomes a zombie");
                 process.is_zombie = true;
@@ -373,6 +376,8 @@ impl Processes {
                 process.named = sample;
                 process.run(1_000, 1_000, sample, random);
             }
+            // Changed by others while the process is idle: only a periodic refresh finds these two. One
+            // change must be read before the next.
             13 if is_past(process.resident_at, sample) && !process.ran => {
                 tally.note("memory of a process is taken");
                 process.resident_before = process.resident;

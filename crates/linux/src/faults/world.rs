@@ -388,6 +388,8 @@ impl World {
             let from = [from.first().copied(), from.get(1).copied()];
             Row { name, id, thing, serial, has_birth: true, from }
         };
+        // A sum over processors is another one whenever their set changes, so its serial is the sample of
+        // that change.
         let cpus = |is_view: bool| {
             let from = [STAT, Source::File("sys/devices/system/cpu/online")];
             let rows = self.cpus.rows(is_view).into_iter().map(|(name, at)| {
@@ -399,6 +401,7 @@ impl World {
             });
             rows.collect::<Vec<_>>()
         };
+        // Idle time and totals are always listed, so their rows depend on no file.
         let processes = |is_v2: bool, idle: Option<&str>| {
             let idle = idle.map(|name| row(name.to_owned(), Some(0), Thing::Idle, 0, &[]));
             let each = self.processes.all.iter().enumerate().filter(|(_, process)| !process.is_hidden);
@@ -410,6 +413,7 @@ impl World {
             idle.into_iter().chain(each).chain([total]).collect::<Vec<_>>()
         };
         let single = || vec![row(String::new(), Some(0), Thing::Single, 0, &[])];
+        // The kernel has no start time of a disk, so a reader cannot see every replacement.
         let disks = |is_logical: bool, has_total: bool| {
             let stats = Source::File("proc/diskstats");
             let from = [if is_logical { Source::File("proc/1/mountinfo") } else { stats }];
@@ -426,6 +430,7 @@ impl World {
             process_v2::GUID => processes(true, Some("Idle:0")),
             process::GUID => processes(false, Some("Idle")),
             linux_process::GUID => processes(true, None),
+            // A thread is listed if both its process and itself can be read.
             thread::GUID => {
                 let mut rows = Vec::new();
                 for (at, process) in self.processes.all.iter().enumerate().filter(|(_, p)| !p.is_hidden) {
@@ -457,6 +462,7 @@ impl World {
                 });
                 each.collect()
             }
+            // The root is a row of its own, which no change of the groups removes.
             cgroup::GUID => {
                 let from = Source::File("sys/fs/cgroup/cgroup.controllers");
                 let root = row("/".to_owned(), None, Thing::RootGroup, 0, &[from]);

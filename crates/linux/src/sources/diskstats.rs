@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_fields_as_the_kernel_has() {
+    fn field_counts_of_all_kernels_parse() {
         let eleven = "8 0 sda 2 3 5 7 11 13 17 19 23 29 31";
         let fifteen = format!("{eleven} 37 41 43 47");
         let seventeen = format!("{fifteen} 53 59");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_is_about_must_be_said() {
+    fn line_without_device_is_rejected() {
         assert_eq!(parse(""), Ok(Vec::new()));
         for (text, want) in [
             ("x\n", "line 1: expected a number, found \"x\""),

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_client() {
+    fn fdinfo_without_drm_driver_is_rejected() {
         for text in ["", "pos:\t0\nflags:\t02\n", "drm-driver:\n", "drm-driver: i915", "x\n"] {
             assert_eq!(
                 DrmFdinfo::default().parse(text.as_bytes()).unwrap_err().expected,

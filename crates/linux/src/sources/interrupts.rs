@@ -97,6 +97,7 @@ mod tests {
         /// All and those of the clock on the CPUs 0, 1 and 2, or the line of the error and what it found.
         type Want = Result<([Option<u64>; 3], [Option<u64>; 3]), (usize, &'static str)>;
         let cases: [(&str, String, Want); 16] = [
+            // Rows that are added. CPU 1 is offline: it has no column, and must have no number.
             ("no rows", two.into(), Ok(([sum(0), none, sum(0)], [none; 3]))),
             (
                 "by number",
@@ -104,6 +105,8 @@ mod tests {
                 Ok(([sum(2), none, sum(3)], [none; 3])),
             ),
             (
+                // Each architecture names its timers in another way; on arm64 there can be several rows of
+                // them.
                 "clock of x86",
                 format!("{two} 7: 2 3 x\nLOC: 5 7 Local timer interrupts\n"),
                 Ok(([sum(7), none, sum(10)], [clock(5), none, clock(7)])),
@@ -119,6 +122,8 @@ mod tests {
                 Ok(([sum(2), none, sum(3)], [none; 3])),
             ),
             (
+                // Rows without a number for each CPU, or with interrupts that another row has counted, would
+                // falsify the sums.
                 "totals of the machine",
                 format!("{two}ERR:  11\nMIS: 13\nErr: 17\nBAD: 19\nNEW: 23\n 5: 2 3\n"),
                 Ok(([sum(2), none, sum(3)], [none; 3])),
@@ -133,6 +138,7 @@ mod tests {
                 "  CPU0\nERR: 11\nMIS: 13\nNMI: 5\n".into(),
                 Ok(([sum(5), none, none], [none; 3])),
             ),
+            // An incomplete file is an error: a sum over fewer rows would look like a counter that fell.
             ("empty", String::new(), Err((1, "the end of the file"))),
             ("no columns", "x\n".into(), Err((1, "\"x\""))),
             ("columns twice", "CPU0 CPU0\n".into(), Err((1, "\"0\""))),

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mount() {
+    fn invalid_mount_lines_are_rejected() {
         let head = "1 2 3:4 / /a rw";
         for (text, want) in [
             ("x\n", "line 1: expected a number, found \"x\""),

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_cut_file_is_right() {
+    fn truncated_file_yields_no_wrong_values() {
         let whole = "x 7\naa 31\na 37\ny 7\nc:41\n";
         let right = [37, 31, 41];
         for len in 0..whole.len() {

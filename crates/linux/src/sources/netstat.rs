@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_names_are_where_they_were() {
+    fn changed_name_lines_are_detected() {
         let mut netstat = Netstat::default();
         for (text, want) in [
             ("A: x y\nA: 2 3\nB: x\nB: 5\n", Ok(true)),

@@ -7,10 +7,10 @@
 #[non_exhaustive]
 pub enum NetlinkError {
     /// A length reaches beyond the end of the message.
-    #[error("the kernel's answer ends in the midst of {0}")]
+    #[error("the kernel's netlink response ends within {0}")]
     Cut(&'static str),
     /// The kernel refuses the request.
-    #[error("the kernel refuses, with error number {0}")]
+    #[error("the kernel refused the netlink request with error number {0}")]
     Refused(u32),
 }
 
@@ -229,7 +229,7 @@ mod tests {
         [&header.concat(), body].concat()
     }
 
-    /// A queueing discipline in answer 7, with a name, an attribute that nobody knows, and its statistics.
+    /// A queueing discipline in response 7, with a name, an unknown attribute, and its statistics.
     fn qdisc(ifindex: u32, handle: u32, parent: u32, kind: &str, waiting: u32) -> Vec<u8> {
         let queue = [waiting, 71, 73, 79, 83].map(u32::to_ne_bytes).concat();
         let old = [89, 97, 101, 103, 107, 109, 113, waiting + 1, 127].map(u32::to_ne_bytes).concat();

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_cut_is_unknown() {
+    fn values_after_truncation_are_unknown() {
         let mut vmstat = VmStat::default();
         vmstat.parse(b"nr_dirty 5\npgfault 7\npgmajfault 1").unwrap();
         assert_eq!((vmstat.nr_dirty.clone(), vmstat.pgfault.clone()), (Some(Ok(5)), Some(Ok(7))));

@@ -129,10 +129,12 @@ impl<R: Read> Events<R> {
             return;
         };
         let size = self.buffer.len();
+        // The size is that of the first buffer: a damaged one must not shift all that follow.
         if length(header.buffer_size.get()) != size {
             let said = header.buffer_size.get();
             self.damages.add(self.buffer_at, format!("the buffer says that it has {said} bytes, not {size}"));
         }
+        // Two fields contain the end of the data; if one is damaged, the other may be right.
         let ends = [header.end, header.saved_offset].map(|end| length(end.get()));
         let fits = |end: &usize| (HEADER_LEN..=size).contains(end);
         let end = ends.into_iter().find(fits);
@@ -167,6 +169,8 @@ impl<R: Read> Events<R> {
         loop {
             let rest = self.buffer.get(self.at..self.end).filter(|rest| rest.len() >= UNIT)?;
             match event(rest) {
+                // A damaged size could skip intact events: it is not believed if other events begin within
+                // it.
                 Found::Own(header) if !swallows(rest, usize::from(header.size.get())) => {
                     let at = self.buffer_at.saturating_add(count(self.at));
                     let size = usize::from(header.size.get());
@@ -184,6 +188,7 @@ impl<R: Read> Events<R> {
                     self.at = payload_end(&event).next_multiple_of(UNIT);
                     return Some(event);
                 }
+                // Events of Windows itself, such as time zone and processors, need no reading here.
                 Found::Foreign(size) => self.at = self.at.saturating_add(size).next_multiple_of(UNIT),
                 Found::Own(_) | Found::Nothing => self.leave_out()?,
             }
@@ -194,6 +199,7 @@ impl<R: Read> Events<R> {
     /// unused end.
     fn leave_out(&mut self) -> Option<()> {
         let rest = self.buffer.get(self.at..self.end).unwrap_or_default();
+        // Events begin at multiples of 8 bytes, so reading continues at the next place that looks like one.
         let mut places = (UNIT..rest.len()).step_by(UNIT);
         let next = places.find(|at| matches!(event(rest.get(*at..).unwrap_or_default()), Found::Own(_)));
         let len = next.unwrap_or(rest.len());

@@ -51,13 +51,13 @@ pub use sample::{Block, Instances, Sample, Summary};
 #[non_exhaustive]
 pub enum BlgError {
     /// The file is not a binary log.
-    #[error("not a binary log: it does not begin as one")]
+    #[error("the file is not a binary log: its beginning is not that of a log")]
     NoLog,
     /// The file begins as a binary log, and its header is invalid.
-    #[error("not a valid binary log: {0}")]
+    #[error("the header of the binary log is invalid: {0}")]
     Header(WireError),
     /// The file cannot be read.
-    #[error("cannot be read")]
+    #[error("cannot read the log")]
     Io(#[from] io::Error),
 }
 

@@ -63,7 +63,7 @@ fn a_real_log_has_every_value_of_the_table() {
 }
 
 #[test]
-fn what_a_real_log_says_of_itself() {
+fn real_log_header_and_counters_are_read() {
     let bytes = basic();
     let mut log = Reader::open(&*bytes).unwrap();
     let header = log.header().clone();

@@ -77,6 +77,7 @@ impl Deck {
             rests_steady: None,
             damages,
         };
+        // The lists of the samples ahead: no sample is current yet.
         for tape in 0..deck.tapes.len() {
             let list = deck.tapes.get_mut(tape).map(|tape| Arc::clone(&tape.ahead().list));
             deck.register(tape, &list.unwrap_or_default());
@@ -142,6 +143,7 @@ impl Deck {
             self.advance(time)?;
             let is_other =
                 |(tape, list): (&Tape, &Arc<[Listed]>)| tape.is_fresh && !Arc::ptr_eq(list, &tape.now.list);
+            // Also for samples that are not played: entries of later samples refer to this list.
             if self.tapes.iter().zip(&self.lists).any(is_other) {
                 self.register_anew();
             }
@@ -170,6 +172,7 @@ impl Deck {
                 near.push((next, at));
             }
         }
+        // In the order of time, because an earlier log that joins the sample can decide for a later one.
         near.sort_unstable();
         for (next, at) in near {
             let Some(tape) = tapes.get(at) else { continue };
@@ -319,6 +322,7 @@ impl Deck {
             }
         };
         let found = bytes.and_then(|bytes| {
+            // Title indexes differ between Windows installations, so the log's own names come first.
             let names = names.get_or_insert_with(|| match tape.names() {
                 Some(names) => Arc::new(v1::Names::read(names.table()).0),
                 None => built_in_names(),
@@ -356,6 +360,7 @@ impl Deck {
                 add(&set);
             }
         }
+        // Objects come first: a block has all counters and instances, a list only the recorded ones.
         for set in self.listed.countersets(&provider) {
             if add(&set) {
                 continue;
@@ -412,6 +417,8 @@ impl Deck {
     ) -> Option<Result<T, SourceError>> {
         let places = self.blocks.get(counterset)?;
         let is_fresh = |(tape, _): &&(usize, usize)| self.tapes.get(*tape).is_some_and(|tape| tape.is_fresh);
+        // Several logs can have the object at the same time; the first of them is played, so that nothing is
+        // counted twice.
         let place = places.iter().find(is_fresh).copied();
         let Some((tape, entry)) = place else {
             return Some(Err(SourceError::Failed("no sample of it was taken at that time".into())));
@@ -427,6 +434,7 @@ impl Deck {
         let objects = self.objects.get(tape)?;
         let known = self.catalogue.countersets.get(*self.positions.get(counterset)?)?;
         let now = objects.counterset(counterset)?;
+        // A later log can have the same object with more counters, as after a Windows update.
         let is_changed = !Arc::ptr_eq(known, now);
         let done = match is_changed && !are_alike(known, now) {
             true => Err(SourceError::Failed("its counters are others than in the log before".into())),
@@ -444,6 +452,7 @@ impl Deck {
 impl Drop for Deck {
     fn drop(&mut self) {
         let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
+        // Queries read different parts of the logs, so their results are not added up.
         let count = |damages: &[Damages]| damages.iter().map(Damages::count).sum::<u64>();
         let now: Vec<_> = self.tapes.iter().map(Tape::damages).collect();
         if known.is_empty() || count(&now) > count(&known) {

@@ -25,6 +25,7 @@ pub(super) type Numbered<'a> = (usize, &'a Arc<[Listed]>);
 impl Overlaps {
     /// Returns `true` if the two logs may have values of the same counter, on any machine.
     pub fn is_any(&mut self, (a, of_a): Numbered<'_>, (b, of_b): Numbered<'_>) -> bool {
+        // Lists can have 100,000 entries and rarely change, so the result is kept, by pointer.
         if let Some(Known { lists: [x, y], is_any }) = self.known.get(&(a, b)) {
             if Arc::ptr_eq(x, of_a) && Arc::ptr_eq(y, of_b) {
                 return *is_any;
@@ -97,6 +98,7 @@ impl Contents {
             match listed.what {
                 What::Unknown => false,
                 What::Object => true,
+                // A whole object has every counter of every instance.
                 _ if set.is_whole => true,
                 What::Raw { is_wild: true, .. } => instances().is_some(),
                 What::Raw { .. } | What::Formatted => {

@@ -210,6 +210,7 @@ impl Tape {
                 tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
             }
         }
+        // The bias of a binary log depends on the date of its first sample: daylight saving time.
         tape.read()?;
         let minutes = match &tape.log {
             Log::Blg(log) => log.header().bias_minutes(tape.next.time),
@@ -260,6 +261,7 @@ impl Tape {
     }
 
     fn read(&mut self) -> Result<(), LogError> {
+        // One sample ahead, because merging needs the time of the next sample of every log.
         let Self { log, offset, next, list, .. } = self;
         self.has_next = false;
         next.is_cut = false;
@@ -273,6 +275,8 @@ impl Tape {
                             self.has_next = true;
                             break;
                         }
+                        // A log can continue with another list; entries of samples are numbers in the list
+                        // before them.
                         blg::Record::Counters => {
                             let mut texts = Texts::default();
                             *list = log.counters().iter().map(|entry| listed(entry, &mut texts)).collect();

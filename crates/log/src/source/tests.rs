@@ -44,7 +44,7 @@ fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
 /// The blocks of a sample, each kind and body.
 type Blocks = Vec<(u8, Vec<u8>)>;
 
-/// A log of these entries, and samples so many seconds after the start.
+/// A log of these entries, with samples at these seconds after the start.
 fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
     let mut builder = Builder::new().record(LIST, &list_of(list));
     for (seconds, blocks) in samples {
@@ -127,7 +127,7 @@ fn times_are_utc() {
 }
 
 #[test]
-fn what_is_registered() {
+fn logged_countersets_are_registered() {
     let logs = Logs::of_bytes(&basic()).unwrap();
     let machine = logs.machine();
     let sets: Vec<_> = machine.countersets().iter().map(|guid| machine.counterset(guid).unwrap()).collect();
@@ -180,7 +180,7 @@ fn every_role_of_the_second_value() {
 
 /// Counters that were recorded without a value say why; those beside them have theirs.
 #[test]
-fn what_was_not_recorded() {
+fn unrecorded_counters_have_reasons() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
     let list = ["a", "b", "c"].map(|name| entry(0, raw, 0, &format!(r"\\HOST\Thing({name})\Number")));
     let log = built(
@@ -209,10 +209,10 @@ fn a_log_that_has_gone() {
     let error = logs.of_machine("HOST").unwrap_err();
     assert_eq!((error.number, error.error.is_io()), (1, true));
     let Err(SourceError::Failed(why)) = logs.clone().open() else { panic!("it is gone") };
-    assert!(why.starts_with("cannot be read: No such file"), "{why}");
+    assert!(why.starts_with("cannot read the log: No such file"), "{why}");
 }
 
-/// Damage is that of what was played: looking for instances reads more than anybody asked for.
+/// Only damage in the requested samples is reported, though the search for instances reads more of the log.
 #[test]
 fn only_what_was_played_tells_damage() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;

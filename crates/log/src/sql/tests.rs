@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::*;
 
-/// A folder of a test's own.
+/// Directory of one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -172,7 +172,7 @@ fn a_guid_of_the_name() {
 }
 
 #[test]
-fn what_tells_counters_apart() {
+fn each_detail_distinguishes_counters() {
     let folder = Folder::new("apart");
     let long = "x".repeat(2_000);
     let instance = |name, index| Some(Instance { name, index });
@@ -211,7 +211,7 @@ fn what_tells_counters_apart() {
 }
 
 #[test]
-fn what_is_there_already() {
+fn existing_database_follows_the_given_option() {
     let folder = Folder::new("existing");
     let path = folder.log();
     let state = || {
@@ -233,12 +233,12 @@ fn what_is_there_already() {
     assert_eq!(state(), (only_log.clone(), vec![row("a", "2.0")]));
 
     let error = small(&path, "b", Existing::Refuse, 3.0).unwrap_err();
-    assert_eq!(error.to_string(), format!("{}: is there already", path.display()));
+    assert_eq!(error.to_string(), format!("{}: the file already exists", path.display()));
     small(&path, "b", Existing::Append, 5.0).unwrap();
     assert_eq!(state(), (only_log.clone(), vec![row("a", "2.0"), row("b", "5.0")]));
 
     let error = small(&path, "a", Existing::Append, 7.0).unwrap_err();
-    assert_eq!(error.to_string(), format!("{}: has a log set \"a\" already", path.display()));
+    assert_eq!(error.to_string(), format!("{}: the database already has a log set \"a\"", path.display()));
     let set = LogSet { name: "c".into(), ..LogSet::new("a", Zone::utc()) };
     let error = Writer::create(&path, set, Existing::Append).unwrap_err();
     assert!(matches!(error, SqlError::Taken { .. }), "the GUID: {error}");
@@ -274,7 +274,7 @@ fn a_file_comes_between() {
 }
 
 #[test]
-fn what_cannot_be_written() {
+fn sql_write_errors_name_the_failed_step() {
     let folder = Folder::new("cannot");
     let fails = |name: &str, path: &Path, existing, want: &str, why: &str| {
         let error = small(path, "a", existing, 2.0).unwrap_err();
@@ -284,14 +284,14 @@ fn what_cannot_be_written() {
     };
     let text = folder.0.join("text");
     fs::write(&text, "this is no database, and long enough to tell ".repeat(100)).unwrap();
-    fails("no database", &text, Existing::Append, "make its tables", "not a database");
+    fails("no database", &text, Existing::Append, "create the tables", "not a database");
     let other = folder.0.join("other");
     Connection::open(&other).unwrap().execute_batch("CREATE TABLE DisplayToID (x int)").unwrap();
-    fails("other tables", &other, Existing::Append, "make its tables", "no such column");
+    fails("other tables", &other, Existing::Append, "create the tables", "no such column");
     let missing = folder.0.join("missing").join("log.db");
-    fails("no folder", &missing, Existing::Refuse, "make a file beside it", "");
+    fails("no folder", &missing, Existing::Refuse, "create a file beside it", "");
     fails("a folder", &folder.0, Existing::Append, "open it", "unable to open");
-    fails("a folder to replace", &folder.0, Existing::Replace, "put it in its place", "");
+    fails("a folder to replace", &folder.0, Existing::Replace, "move the new file to this path", "");
     let log = folder.log();
     small(&log, "other", Existing::Refuse, 2.0).unwrap();
     let held = Connection::open(&log).unwrap();
@@ -302,7 +302,7 @@ fn what_cannot_be_written() {
     assert_eq!(folder.files(), ["log.db", "other", "text"], "no part is left");
     assert_eq!(rows(&other, "SELECT name FROM sqlite_master"), [r#""DisplayToID""#], "rolled back");
     let error = Writer::create("", LogSet::new("a", Zone::utc()), Existing::Refuse).unwrap_err();
-    assert_eq!(error.to_string(), ": cannot find its place");
+    assert_eq!(error.to_string(), ": cannot find the directory of the file");
 }
 
 #[test]

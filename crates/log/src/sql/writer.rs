@@ -47,7 +47,7 @@ impl Writer {
     pub fn create(path: impl AsRef<Path>, log_set: LogSet, existing: Existing) -> Result<Self, SqlError> {
         // A relative path might equal a special name of SQLite, such as ":memory:".
         let path = std::path::absolute(&path)
-            .map_err(|error| SqlError::failed(path.as_ref(), "find its place", error))?;
+            .map_err(|error| SqlError::failed(path.as_ref(), "find the directory of the file", error))?;
         let is_there = fs::symlink_metadata(&path).is_ok();
         if is_there && existing == Existing::Refuse {
             return Err(SqlError::Exists { path });
@@ -56,7 +56,7 @@ impl Writer {
             true => None,
             false => Some(
                 create_part(&path)
-                    .map_err(|error| SqlError::failed(&path, "make a file beside it", error))?,
+                    .map_err(|error| SqlError::failed(&path, "create a file beside it", error))?,
             ),
         };
         let file = part.clone().unwrap_or_else(|| path.clone());
@@ -106,7 +106,9 @@ impl Writer {
             true => "journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE",
             false => "trusted_schema = OFF",
         };
-        let is_taken = self.run("make its tables", |connection, log| {
+        // `IMMEDIATE` takes the write lock at once, so a conflict is reported now and not after an hour of
+        // recording.
+        let is_taken = self.run("create the tables", |connection, log| {
             const FIND: &str = "SELECT 1 FROM DisplayToID WHERE GUID = ? OR DisplayString = ?";
             connection.execute_batch(&format!(
                 "PRAGMA {settings}; PRAGMA cache_size = -{CACHE_KIB}; BEGIN IMMEDIATE; {TABLES}"
@@ -140,6 +142,7 @@ impl Writer {
         let bits = same_bits(bits);
         let row =
             params![machine, object, counter, bits, default_scale, name, index, detail.parent, low, high];
+        // Searched first, because all log sets of a database share this table. `IS` also compares NULL.
         let id = self.run("write a counter", |connection, _| {
             match connection.prepare_cached(FIND)?.query_row(row, |row| row.get(0)).optional()? {
                 Some(id) => Ok(id),
@@ -202,7 +205,7 @@ impl Writer {
         const ADD: &str =
             "INSERT INTO DisplayToID (GUID, DisplayString, LogStartTime, LogStopTime, NumberOfRecords,
             MinutesToUTC, TimeZoneName) VALUES (?, ?, ?, ?, ?, ?, ?)";
-        self.run("end it", |connection, log| {
+        self.run("finish the log", |connection, log| {
             let LogSet { name, zone, .. } = &log.log_set;
             let (start, stop) = log.span.map(|(first, last)| (text(first), text(last))).unzip();
             let row = params![log.guid, name, start, stop, log.record_count, zone.minutes, zone.name];
@@ -213,7 +216,10 @@ impl Writer {
             connection.close().map_err(|(_, error)| SqlError::failed(&self.path, "close it", error))?;
         }
         if let Some(part) = &self.part {
-            let failed = |error: io::Error| SqlError::failed(&self.path, "put it in its place", error);
+            let failed =
+                |error: io::Error| SqlError::failed(&self.path, "move the new file to this path", error);
+            // The data must be on the disk before the name is: after a crash, the path has the whole log or
+            // none.
             OpenOptions::new().write(true).open(part).and_then(|file| file.sync_all()).map_err(failed)?;
             if self.existing != Existing::Replace && fs::symlink_metadata(&self.path).is_ok() {
                 return Err(SqlError::Exists { path: self.path.clone() });

@@ -53,6 +53,8 @@ impl<'a> Fields<'a> {
         let mut from = 0_usize;
         while let Some(found) = rest.get(from..).and_then(|rest| memchr(b'"', rest)) {
             let (text, behind) = rest.split_at_checked(from.saturating_add(found)).unwrap_or((rest, &[]));
+            // A name may contain quotes, which Windows does not double. Only a quote before a separator can
+            // end a field.
             match behind.get(1) {
                 Some(b'"') => from = text.len().saturating_add(2),
                 Some(byte) if *byte != self.separator => from = text.len().saturating_add(1),
@@ -101,7 +103,7 @@ mod tests {
             ("separator inside", r#""0,1","b""#, &[("0,1", 0, Quoted), ("b", 6, Quoted)]),
             ("blank", r#"" ","b""#, &[(" ", 0, Quoted), ("b", 4, Quoted)]),
             ("written twice", r#""a""b","c""#, &[(r#"a""b"#, 0, Quoted), ("c", 7, Quoted)]),
-            ("nothing but one", r#""""","c""#, &[(r#""""#, 0, Quoted), ("c", 5, Quoted)]),
+            ("only one", r#""""","c""#, &[(r#""""#, 0, Quoted), ("c", 5, Quoted)]),
             ("in the middle", r#""a"b","c""#, &[(r#"a"b"#, 0, Quoted), ("c", 6, Quoted)]),
             ("in a bare one", r#"a"b,c"#, &[(r#"a"b"#, 0, Bare), ("c", 4, Bare)]),
             ("open", r#""a","bc"#, &[("a", 0, Quoted), ("bc", 4, Open)]),

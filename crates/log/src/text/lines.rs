@@ -109,6 +109,7 @@ impl<R: Read> Lines<R> {
             let chunk = match self.input.fill_buf() {
                 Ok([]) => break,
                 Ok(chunk) => chunk,
+                // A signal interrupts a read, and is no error of the file.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
@@ -118,6 +119,8 @@ impl<R: Read> Lines<R> {
             };
             has_end = end.is_some();
             let used = end.unwrap_or(chunk.len());
+            // A line above the limit is skipped to its end without being stored: a hostile file may have no
+            // line feed at all.
             is_too_long |= used > self.limit.saturating_sub(self.bytes.len());
             if !is_too_long {
                 self.bytes.extend(chunk.get(..used).unwrap_or_default());
@@ -147,6 +150,7 @@ impl<R: Read> Lines<R> {
                     [a, b] => wide.unit(a, b),
                     _ => 0,
                 });
+                // A lone surrogate is replaced, so that one bad character does not cost the line.
                 let chars = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
                 self.text.clear();
                 self.text.extend(chars);
@@ -155,8 +159,10 @@ impl<R: Read> Lines<R> {
         };
         let text = line.text.strip_suffix(b"\n").unwrap_or(line.text);
         let without_return = text.strip_suffix(b"\r").unwrap_or(text);
+        // A carriage return at the end of the file shows that the line is complete.
         line.is_cut = !has_end && without_return.len() == text.len();
         line.text = without_return;
+        // Files that were joined have a byte order mark in the middle, before the header of the next file.
         let text = line.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line.text).trim_ascii_start();
         line.at = Places::new(&line).of(line.text.len().saturating_sub(text.len()));
         line.text = text;

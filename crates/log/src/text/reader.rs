@@ -142,6 +142,7 @@ impl<R: Read> Reader<R> {
         halved(&line, damages);
         let Some(first) = line.text.first() else { return Ok(None) };
         if Separator::of_header(line.text).is_none() {
+            // Output of typeperf has messages between the lines, which are no damage.
             let is_talk = head.talks && *first != b'"' && !first.is_ascii_digit();
             return Ok(if is_talk { None } else { head.values(&line, values, damages) });
         }
@@ -182,6 +183,7 @@ impl Head {
             if is_cut(line, &field, &fields) {
                 break;
             }
+            // A hostile header could otherwise take any amount of memory.
             if head.header.paths.len() == PATH_LIMIT {
                 damages.add(places.of(field.at), "there are too many paths: the rest is left out");
                 last = None;
@@ -197,6 +199,8 @@ impl Head {
             head.header.paths.push(decoded(field.text));
             last = Some(field);
         }
+        // A path begins with a backslash, so a last field without one is the caption of the comments that
+        // perfmon appends.
         if last.is_some_and(|last| !last.text.starts_with(b"\\")) {
             head.has_comments = true;
             head.header.caption = head.header.paths.pop().filter(|caption| !caption.is_empty());
@@ -229,6 +233,7 @@ impl Head {
         let mut places = Places::new(line);
         let mut fields = Fields::new(line.text, self.header.separator.byte());
         let first = fields.next()?;
+        // The beginning of a time can be a valid time as well.
         if is_cut(line, &first, &fields) {
             damages.add(line.at, "the file ends in a time: the line is left out");
             return None;
@@ -253,6 +258,7 @@ impl Head {
                 Some(value) => Ok(value),
                 None => Err(format!("expected a number, found {:?}: it is left out", shown(field.text))),
             };
+            // A bare field at the end of a short line may be the beginning of a longer number.
             if value.is_err() || field.form == Form::Bare && fields.is_at_end() && values.len() < last {
                 doubtful = doubtful.min(values.len());
             }
@@ -266,6 +272,7 @@ impl Head {
         }
         let found = values.len();
         let mut is_as_wanted = found == wanted;
+        // A line with another number of fields than the header has values that cannot be assigned safely.
         if !is_as_wanted {
             damages
                 .add(places.of(line.text.len()), format!("the line ends behind {found} of {wanted} values"));

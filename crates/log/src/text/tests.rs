@@ -207,7 +207,7 @@ fn first_fields() {
 }
 
 #[test]
-fn what_is_no_log() {
+fn text_without_pdh_header_is_rejected() {
     for (name, bytes) in [
         ("nothing", &b""[..]),
         ("empty lines", b"\r\n\n \r\n"),
@@ -555,7 +555,7 @@ fn a_failing_input_is_an_error() {
     let log = &b"\"(PDH-CSV 4.0) (UTC)(0)\"\r\n\"01/02/2003 04:05:06.007\"\r\n"[..];
     let mut reader = Reader::new(log.chain(Failing)).unwrap();
     assert!(reader.next_line().unwrap().is_some());
-    assert_eq!(reader.next_line().unwrap_err().to_string(), "cannot read on from byte 53");
+    assert_eq!(reader.next_line().unwrap_err().to_string(), "cannot read the log from byte 53 on");
     assert!(reader.next_line().unwrap().is_none());
 }
 
@@ -578,7 +578,7 @@ fn a_warm_line_allocates_nothing() {
 }
 
 #[test]
-fn what_is_written() {
+fn writer_output_matches_exactly() {
     let header = Header {
         separator: Separator::Tab,
         zone: zone("Pacific \"Daylight\" Time", 420),

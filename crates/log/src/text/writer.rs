@@ -86,6 +86,8 @@ impl<W: Write> Writer<W> {
         let mut values = values.into_iter();
         for _ in 0..self.path_count {
             self.line.push(self.separator.byte().into());
+            // `f64` prints the fewest digits from which it can be restored; a missing value is a blank in
+            // quotes, as on Windows.
             let _ = match values.next().flatten().map(Into::into) {
                 Some(Number::Real(real)) if real.is_finite() => match self.decimals {
                     Some(decimals) => write!(self.line, "\"{real:.decimals$}\""),

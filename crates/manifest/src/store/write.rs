@@ -45,16 +45,16 @@ pub enum StoreError {
     #[error("{0}")]
     Broken(#[source] Problems),
     /// The manifest conflicts with an existing registration.
-    #[error("{0}; what is registered is removed first")]
+    #[error("{0}; remove that registration first")]
     AlreadyExists(Clash),
     /// No such provider or counterset exists.
-    #[error("nothing that is registered has that GUID or name")]
+    #[error("no registered provider or counterset has this GUID or name")]
     NotFound,
     /// Several providers have the requested name.
-    #[error("several providers have that name: {}", guids(.0))]
+    #[error("several providers have this name; use one of their GUIDs: {}", guids(.0))]
     Several(Vec<Guid>),
     /// A file cannot be written or removed.
-    #[error("cannot change {}", .file.display())]
+    #[error("cannot write or remove {}", .file.display())]
     Io {
         /// Path of the file.
         file: PathBuf,

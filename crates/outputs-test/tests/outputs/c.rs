@@ -36,7 +36,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
         let mut block = vec![0_u8; LEN];
         for _ in 0..world.steps.len() {
             let mut actual = 0;
-            // SAFETY: room for so many bytes, and a place for a number.
+            // SAFETY: a buffer of `LEN` bytes, and a place for the size.
             let code = unsafe { PerfQueryCounterData(query, block.as_mut_ptr(), LEN as u32, &mut actual) };
             assert_eq!(code, 0);
             blocks.push(block[..actual as usize].to_vec());

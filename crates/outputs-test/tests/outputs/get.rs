@@ -158,7 +158,7 @@ fn json(world: &Arc<World>) -> Result<Tally, String> {
     const NAME: &str = "a";
     let mut check = expected(world, "json", true);
     let (mut paths, first) = (paths(world), first_shown(world));
-    // Half of the machines are asked for one instance besides, which takes another entry of the query.
+    // For half of the machines one more instance is requested, which takes another entry of the query.
     if world.seed % 2 == 1 {
         paths.push(format!(r"\{}({NAME})\Level", world.sets[0].name).parse().expect("a path"));
         for step in first..world.steps.len() {

@@ -20,16 +20,16 @@ use super::{Answer, BadMessage, MOST_PACKET, Request, address, user_at_the_other
 #[non_exhaustive]
 pub enum AskError {
     /// No process listens on the socket, or the publisher closed the connection.
-    #[error("the program cannot be reached")]
+    #[error("the publisher cannot be reached")]
     Gone(#[source] io::Error),
     /// No response within the deadline. The request then counts as successful, and values are missing.
-    #[error("the program did not answer within {0:?}")]
+    #[error("the publisher did not respond within {0:?}")]
     TimedOut(Duration),
     /// The listening process belongs to another user than the file.
-    #[error("user {0} listens there, who does not own the file")]
+    #[error("the listening process belongs to user {0}, who does not own the publisher's file")]
     Stranger(u32),
     /// The response of the publisher could not be decoded.
-    #[error("what the program answered cannot be used")]
+    #[error("the publisher's response is invalid")]
     Damaged(#[source] BadMessage),
 }
 
@@ -54,8 +54,10 @@ impl Conversation {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let connection =
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(gone)?;
+        // The descriptor in the address must stay open until the connection exists.
         let (address, _folder) = address(socket).map_err(AskError::Gone)?;
         connect(&connection, &address).map_err(gone)?; // where too many wait already it fails at once
+        // Checked before anything is sent: a request contains names that another user should not see.
         let user = user_at_the_other_end(connection.as_fd()).map_err(AskError::Gone)?;
         if user != owner {
             return Err(AskError::Stranger(user));
@@ -77,6 +79,7 @@ impl Conversation {
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(error) => return Err(AskError::Gone(error.into())),
             };
+            // The publisher closed the connection before its response was complete.
             if len == 0 {
                 return Err(AskError::Gone(io::ErrorKind::UnexpectedEof.into()));
             }

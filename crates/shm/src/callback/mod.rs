@@ -119,7 +119,7 @@ pub enum BadMessage {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The request code is not defined.
-    #[error("it asks for {0}, which is not defined")]
+    #[error("the request code {0} is not defined")]
     What(u32),
     /// Any other error, described by the text.
     #[error("{0}")]
@@ -142,11 +142,12 @@ impl<'a> Request<'a> {
     /// If `about` does not have the form that this request code needs.
     pub fn new(what: What, about: &'a [u8]) -> Result<Self, BadMessage> {
         if about.len() > MOST_REQUEST.saturating_sub(HEADER) {
-            return Err(BadMessage::Other("it is about more than fits into a request"));
+            return Err(BadMessage::Other("the data do not fit into one request"));
         }
         if what.is_of_entry() {
             let mut identities = Identities::new(about);
-            let identity = identities.next().ok_or(BadMessage::Other("it is about nothing"))??;
+            let none = BadMessage::Other("the request contains no PERF_COUNTER_IDENTITY");
+            let identity = identities.next().ok_or(none)??;
             if identities.next().is_some() {
                 return Err(BadMessage::Other("more follows the PERF_COUNTER_IDENTITY"));
             }
@@ -155,7 +156,7 @@ impl<'a> Request<'a> {
         let machine = Name::until_nul(about);
         // Nothing may follow the NUL.
         if about.len() != machine.as_bytes().len().saturating_add(2) {
-            return Err(BadMessage::Other("the machine's name does not end at the end"));
+            return Err(BadMessage::Other("the machine's name does not end at the end of the request"));
         }
         Ok(Self { what, about, entry: None, machine })
     }
@@ -285,7 +286,7 @@ impl Answer {
                 _ => return Err(BadMessage::Other("a value has other than 4 or 8 bytes")),
             };
             if self.values.len() >= MOST_VALUES {
-                return Err(BadMessage::Other("it has too many values"));
+                return Err(BadMessage::Other("the response has too many values"));
             }
             self.values.push(Referenced { sequence, counter, value });
         }

@@ -58,6 +58,7 @@ impl Server {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         fchmod(&listener, Mode::RUSR | Mode::WUSR)?; // that of the name that it is about to get
+        // A socket address has 108 bytes, so a long path goes through the descriptor of its directory.
         let (address, folder) = address(&path)?;
         bind(&listener, &address)?;
         drop(folder);
@@ -65,6 +66,7 @@ impl Server {
         let backlog = i32::try_from(MOST_PEERS).unwrap_or(i32::MAX);
         listen(&listener, backlog)?;
         let listener = Arc::new(listener);
+        // A child with the listener would take connections that no thread of it serves.
         fork::close_in_child(listener.as_fd());
         let of_thread = Arc::clone(&listener);
         let thread = without_signals(|| {
@@ -99,6 +101,7 @@ impl Drop for Server {
         #[expect(unsafe_code, reason = "to forget it in a child")]
         // SAFETY: it is taken only here, and not used afterwards.
         let Running { listener, thread, path, ended } = unsafe { ManuallyDrop::take(&mut self.running) };
+        // The flag in the header first: readers should not connect any more.
         ended();
         let _ = std::fs::remove_file(path); // it may be gone, with the file that it was beside
         let _ = shutdown(&*listener, Shutdown::Both); // the thread's sign to end
@@ -122,6 +125,7 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>
     loop {
         let now = Instant::now();
         peers.retain(|peer| peer.until > now);
+        // Clients beyond the limit wait in the backlog of the kernel, and get an error there when it is full.
         let accepts = peers.len() < MOST_PEERS && accepts_from <= now;
         let again = (accepts_from > now).then_some(accepts_from);
         let until = peers.iter().map(|peer| peer.until).chain(again).min();
@@ -143,12 +147,14 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>
         }
         if of_listener.contains(PollFlags::IN) {
             match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                // Only root and this user, whatever the mode of the socket has become.
                 Ok(connection) if is_trusted(&connection) => {
                     let until = now.checked_add(PATIENCE).unwrap_or(now);
                     peers.push(Peer { connection, until });
                 }
                 Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
                 Err(Errno::INVAL) => return, // it was shut down
+                // Without a pause, `poll` would return at once and this thread would use a whole processor.
                 Err(_) => accepts_from = now.checked_add(Duration::from_millis(100)).unwrap_or(now),
             }
         }
@@ -176,6 +182,7 @@ fn is_trusted(connection: &OwnedFd) -> bool {
 /// a client that adds an entry removes it later, and a publisher may count both.
 fn respond(connection: &OwnedFd, answer: &mut impl FnMut(Request<'_>) -> Answer, generation: u64) {
     let mut buffer = [MaybeUninit::uninit(); MOST_REQUEST];
+    // `TRUNC` returns the real length, so a request that is too long is refused, not cut.
     let Ok(((packet, _), len)) = recv(connection, &mut buffer, RecvFlags::TRUNC) else { return };
     if len == 0 {
         return;
@@ -193,6 +200,7 @@ fn respond(connection: &OwnedFd, answer: &mut impl FnMut(Request<'_>) -> Answer,
             match send(connection, &packet, SendFlags::NOSIGNAL) {
                 Ok(_) => break,
                 Err(Errno::INTR) => {}
+                // The client has not read the packets before. It has a second, because others wait meanwhile.
                 Err(Errno::AGAIN) => {
                     if !wait(connection.as_fd(), PollFlags::OUT, until).unwrap_or(false) {
                         return;

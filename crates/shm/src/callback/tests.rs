@@ -74,7 +74,7 @@ fn requests_there_and_back() {
 }
 
 #[test]
-fn what_is_no_request() {
+fn invalid_requests_are_rejected() {
     for (_, what) in What::ALL {
         let packet = Request::new(what, &about(what)).unwrap().encode();
         for len in 0..packet.len() {
@@ -108,7 +108,7 @@ fn what_is_no_request() {
     assert!(Request::decode(&longest).is_ok());
 }
 
-/// So many values, of all kinds.
+/// Returns this number of values, of all kinds.
 fn values(count: usize) -> Vec<Referenced> {
     let value = |n: usize| match n % 3 {
         0 => None,
@@ -146,7 +146,7 @@ fn answers_there_and_back() {
 }
 
 #[test]
-fn what_is_no_answer() {
+fn invalid_replies_are_rejected() {
     let packet = Answer { status: Status(5), values: values(3) }.encode().next().unwrap();
     for len in 0..packet.len() {
         let is_good = len >= 8 && (len - 8) % 24 == 0;
@@ -164,7 +164,7 @@ fn what_is_no_answer() {
     assert_eq!(full.values.len(), MOST_VALUES);
 }
 
-/// A publisher in a folder of its own, its file, and its socket.
+/// Creates a publisher in its own directory. Returns the publisher, its file and its socket.
 fn publisher(folder: &Path) -> (Publisher, PathBuf, PathBuf) {
     let publisher = Publisher::in_folders(Folders::only(folder));
     let file = publisher.path().unwrap();

@@ -62,12 +62,14 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
                 }
                 cuts.fetch_add(1, Relaxed);
                 std::thread::sleep(Duration::from_micros(random.below(300)));
+                // Space first: a store to a byte that is not reserved would end this process.
                 fallocate(&file, FallocateFlags::empty(), 0, len).unwrap();
                 gauges.iter().for_each(|gauge| gauge.set(0));
                 std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
             }
         });
         let start = Instant::now();
+        // Both are required, because a fast machine could read enough before the file was ever cut.
         while read < ENOUGH || cuts.load(Relaxed) < 20 {
             assert!(start.elapsed() < Duration::from_secs(60), "{read} read, {cuts:?} cuts");
             for (name, counter, value) in raw(&mut query) {
@@ -92,12 +94,12 @@ fn a_file_that_is_cut_says_so() {
     let _bystander = Bystander::new(&place);
     let bytes = super::files::genuine();
     for (len, says) in [
-        (0, "of its bytes are there, but it has 0"),
-        (100, "of its bytes are there, but it has 100"),
-        (4096, "but it has 4096"),
-        (8192, "but it has 8192"),
-        (bytes.len() - 4096, "of its bytes are there"),
-        (bytes.len() - 1, "of its bytes are there"),
+        (0, "bytes, but the file has 0"),
+        (100, "bytes, but the file has 100"),
+        (4096, "but the file has 4096"),
+        (8192, "but the file has 8192"),
+        (bytes.len() - 4096, "bytes, but the file has"),
+        (bytes.len() - 1, "bytes, but the file has"),
     ] {
         let forged = Forged::mapped(place.path(), "1-cut.pfs", &bytes);
         let machine = place.machine();
@@ -110,7 +112,7 @@ fn a_file_that_is_cut_says_so() {
         let said = complaints(&mut applications);
         // An empty file has no header that contains its length.
         let is_overwritten =
-            said.iter().any(|what| what.contains("of its bytes are there") || what.contains("overwritten"));
+            said.iter().any(|what| what.contains("bytes, but the file has") || what.contains("overwritten"));
         assert!(said.len() == 1 && (said[0].contains(says) || is_overwritten), "{len}: {said:?}");
         Bystander::is_unharmed(&machine, len);
         forged.file.set_len(u64::try_from(bytes.len()).unwrap()).unwrap();
@@ -174,7 +176,7 @@ fn nobody_is_blind_after_a_file_was_not_whole() {
 /// Instances of a truncated file have a reason, each one if they were read before. This holds also beside other
 /// files, and for copied files.
 #[test]
-fn what_is_cut_has_a_reason_in_each_sample() {
+fn truncated_file_has_a_reason_in_each_sample() {
     let (bytes, victim) = (super::files::genuine(), super::files::victim());
     let len = u64::try_from(bytes.len()).unwrap();
     let failures = |query: &mut Query| -> Vec<String> {
@@ -185,7 +187,7 @@ fn what_is_cut_has_a_reason_in_each_sample() {
         let failed = of_entry.into_iter().chain(of_values).filter(|why| *why != NoValue::NeedsTwoSamples);
         failed.map(|why| why.to_string()).collect()
     };
-    let says_why = |text: &String| text.contains("the file of ") && text.contains("of its bytes are there");
+    let says_why = |text: &String| text.contains("the file of ") && text.contains("bytes, but the file has");
     for forge in [Forged::mapped, Forged::copied] {
         for has_other in [false, true] {
             let place = Place::new("cut-reason");
@@ -285,7 +287,7 @@ fn the_others_are_read() {
 
 /// If no child can be started, files are copied, with the same rows.
 #[test]
-fn where_no_child_can_be_had() {
+fn failed_fork_falls_back_to_copying() {
     let place = Place::new("no-child");
     let publisher = place.publisher();
     let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();

@@ -149,19 +149,29 @@ fn headers_that_lie() {
         ("something else", header::MAGIC, 7, Some("does not begin with PERFSET")),
         ("other header", header::LEN, 4096, Some("header has another length")),
         ("boot of another time", header::BOOT_ID, own(header::BOOT_ID) ^ 1, None),
-        ("no such process", header::PID, 0x7FFF_FFFF, Some("is gone, but one that it forked holds its lock")),
-        ("no process at all", header::PID, u64::MAX, Some("is gone, but one that it forked")),
+        (
+            "no such process",
+            header::PID,
+            0x7FFF_FFFF,
+            Some("has exited, but a process that it forked holds its lock"),
+        ),
+        ("no process at all", header::PID, u64::MAX, Some("has exited, but a process that it forked")),
         (
             "another process",
             header::PID,
             std::os::unix::process::parent_id().into(),
-            Some("is gone, but one"),
+            Some("has exited, but a process"),
         ),
-        ("younger", header::START_TIME, own(header::START_TIME) + 1, Some("is gone, but one that it forked")),
-        ("more than is there", header::COMMITTED, 1 << 20, Some("1048576 of its bytes are there")),
+        (
+            "younger",
+            header::START_TIME,
+            own(header::START_TIME) + 1,
+            Some("has exited, but a process that it forked"),
+        ),
+        ("more than is there", header::COMMITTED, 1 << 20, Some("the header claims 1048576 bytes")),
         ("too much", header::COMMITTED, u64::MAX, Some("more than")),
-        ("less than a header", header::COMMITTED, 4096, Some("4096 of its bytes are there")),
-        ("nothing", header::COMMITTED, 0, Some("0 of its bytes are there")),
+        ("less than a header", header::COMMITTED, 4096, Some("the header claims 4096 bytes")),
+        ("nothing", header::COMMITTED, 0, Some("the header claims 0 bytes")),
     ];
     for (case, at, value, says) in cases {
         for (forge, _) in WAYS {
@@ -193,21 +203,21 @@ fn tables_that_lie() {
     let head = segment(&bytes);
     let len = get_word(&bytes, instances(entry::LEN));
     let cases: [(&str, usize, u64, &str); 17] = [
-        ("before the header's end", definition(entry::AT), 4096, "its place is 4096"),
-        ("no page", definition(entry::AT), 8200, "its place is 8200"),
-        ("behind the end", instances(entry::AT), 1 << 40, "its place is"),
-        ("in another segment", instances(entry::AT), 8192, "its place is 8192"),
-        ("length of nothing", instances(entry::LEN), 0, "its length is 0"),
-        ("no whole page", instances(entry::LEN), len - 8, "its length is"),
-        ("longer than the file", instances(entry::LEN), len + 4096, "its length is"),
-        ("any length", instances(entry::LEN), !4095, "its length is"),
-        ("of a later version", instances(entry::KIND), 3, "its kind is 3"),
-        ("a definition that is none", instances(entry::KIND), 1, "entry 1 of its table"),
-        ("instances of themselves", instances(entry::COUNTERSET), 1, "its counterset is 1"),
-        ("instances of what is not there", instances(entry::COUNTERSET), 127, "its counterset is 127"),
-        ("instances of what cannot be", instances(entry::COUNTERSET), 128, "its counterset is 128"),
+        ("before the header's end", definition(entry::AT), 4096, "the offset is 4096"),
+        ("no page", definition(entry::AT), 8200, "the offset is 8200"),
+        ("behind the end", instances(entry::AT), 1 << 40, "the offset is"),
+        ("in another segment", instances(entry::AT), 8192, "the offset is 8192"),
+        ("length of nothing", instances(entry::LEN), 0, "the length is 0"),
+        ("no whole page", instances(entry::LEN), len - 8, "the length is"),
+        ("longer than the file", instances(entry::LEN), len + 4096, "the length is"),
+        ("any length", instances(entry::LEN), !4095, "the length is"),
+        ("of a later version", instances(entry::KIND), 3, "the kind is 3"),
+        ("a definition that is none", instances(entry::KIND), 1, "table entry 1"),
+        ("instances of themselves", instances(entry::COUNTERSET), 1, "the counterset index is 1"),
+        ("instances of what is not there", instances(entry::COUNTERSET), 127, "the counterset index is 127"),
+        ("instances of what cannot be", instances(entry::COUNTERSET), 128, "the counterset index is 128"),
         ("more slots", head, 1 << 32, "slots is"),
-        ("other counters", head + 1, 1, "the number of its counters is 1"),
+        ("other counters", head + 1, 1, "the number of counters is 1"),
         ("a stride that overlaps", head + 2, 8, "stride is 8"),
         ("any stride", head + 2, !63, "stride is"),
     ];
@@ -274,7 +284,7 @@ fn blocks_that_lie() {
 }
 
 #[test]
-fn what_is_no_file() {
+fn non_regular_files_are_reported() {
     let bytes = genuine();
     let place = Place::new("no-file");
     let _bystander = Bystander::new(&place);
@@ -299,13 +309,13 @@ fn what_is_no_file() {
         let found = complaints.iter().find(|complaint| complaint.contains(name));
         assert!(found.is_some_and(|found| found.contains(what)), "{name}: {complaints:?}");
     };
-    says("folder.pfs", "a folder");
-    says("fifo.pfs", "no ordinary file");
+    says("folder.pfs", "the path is a directory");
+    says("fifo.pfs", "the path is not a regular file");
     says("socket.pfs", "cannot be opened");
     says("device.pfs", "cannot be opened");
     says("nowhere.pfs", "cannot be opened");
     says("/link.pfs", "cannot be opened");
-    says("linked.pfs", "a file with other names");
+    says("linked.pfs", "the file has other names");
     std::fs::remove_file(at("of another name")).unwrap();
 }
 
@@ -328,8 +338,8 @@ fn holes() {
     Bystander::is_unharmed(&machine, "holes");
     let complaints = complaints(&mut place.applications());
     assert!(complaints[0].contains("does not begin with PERFSET"), "{complaints:?}");
-    assert!(complaints[1].contains("536870912 of its bytes are there, but it has"), "{complaints:?}");
-    assert!(complaints[2].contains("33554432 of its bytes are there, but it has"), "{complaints:?}");
+    assert!(complaints[1].contains("the header claims 536870912 bytes, but the file has"), "{complaints:?}");
+    assert!(complaints[2].contains("the header claims 33554432 bytes, but the file has"), "{complaints:?}");
 }
 
 #[test]
@@ -340,7 +350,7 @@ fn more_files_than_are_looked_at() {
     }
     let complaints = complaints(&mut place.applications());
     assert_eq!(complaints.len(), 1, "dead ones are not spoken of: {complaints:?}");
-    assert!(complaints[0].ends_with("it has more files than are looked at"), "{complaints:?}");
+    assert!(complaints[0].ends_with("the directory has more files than are read"), "{complaints:?}");
 }
 
 /// Files of other users are found even if one user leaves very many files.
@@ -525,7 +535,7 @@ fn a_stranger_has_256_files() {
     let about = applications.about();
     assert!(about[0].1.to_string().starts_with("256 programs publish 1 "), "{about:?}");
     let problems = applications.problems();
-    assert!(problems[0].ends_with("one too many of its user"), "{problems:?}");
+    assert!(problems[0].ends_with("its owner has too many files"), "{problems:?}");
     let mut not_asked = Applications::of_user(place.path(), user + 1, false);
     let _ = not_asked.catalogue().unwrap();
     let about = not_asked.about();

@@ -177,7 +177,8 @@ fn orphaned() {
     program.kill();
     assert_eq!(rows(&machine), []);
     let complaints = complaints(&mut place.applications());
-    let expected = format!("its program {} is gone, but one that it forked holds its lock", program.pid());
+    let expected =
+        format!("publisher {} has exited, but a process that it forked holds its lock", program.pid());
     assert_eq!(complaints.len(), 1, "{complaints:?}");
     assert!(complaints[0].ends_with(&expected), "{complaints:?}");
     drop(place.publisher());

@@ -107,7 +107,11 @@ fn names_and_guids_that_are_others() {
         ),
         ("a name with a blank", Set { name: "System ".into(), ..lie() }, "its name is that of"),
         ("an invisible character", Set { name: "Sys\u{200B}tem".into(), ..lie() }, "its name is that of"),
-        ("nothing but those", Set { name: "\u{200B} ".into(), ..lie() }, "it has a name that shows nothing"),
+        (
+            "only such characters",
+            Set { name: "\u{200B} ".into(), ..lie() },
+            "it has a name that shows nothing",
+        ),
     ];
     for (case, set, says) in cases {
         let (names, complaints) = served(&[encode(&set)]);
@@ -142,10 +146,7 @@ fn definitions_that_are_none() {
     ] {
         let (names, complaints) = served(std::slice::from_ref(&definition));
         assert!(names.is_empty(), "{case}: {names:?}");
-        assert!(
-            complaints.len() == 1 && complaints[0].contains("entry 0 of its table"),
-            "{case}: {complaints:?}"
-        );
+        assert!(complaints.len() == 1 && complaints[0].contains("table entry 0"), "{case}: {complaints:?}");
     }
     let mut bytes = with_definitions(&[good]);
     let at = usize::try_from(get_word(&bytes, header::TABLE)).unwrap() / WORD;
@@ -154,7 +155,7 @@ fn definitions_that_are_none() {
         let place = Place::new("lies-length");
         let _forged = Forged::mapped(place.path(), "1-lie.pfs", &bytes);
         let complaints = complaints(&mut place.applications());
-        assert!(complaints[0].contains("the length of its definition is"), "{complaints:?}");
+        assert!(complaints[0].contains("the length of the definition is"), "{complaints:?}");
     }
 }
 
@@ -276,7 +277,7 @@ fn a_program_that_claims_to_be_older_hides_nobody() {
 
 /// Among publishers of untrusted users the oldest is shown, and messages about what is left out name both users.
 #[test]
-fn what_is_left_out_of_other_users_names_them() {
+fn omissions_of_other_users_name_both_users() {
     use std::os::unix::fs::chown;
     if !rustix::process::geteuid().is_root() {
         return; // nobody else may give files away

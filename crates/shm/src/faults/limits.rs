@@ -138,7 +138,7 @@ fn hidden_instances_are_counted() {
     let others = OfOthers::new("hidden", 2);
     let reader = others.reader(false, &[], &Budget::new(1 << 30, 100));
     assert_eq!(reader.rows(), 0);
-    assert_eq!(reader.not_shown_of_set(), ["6 instances of other users: --all-users"]);
+    assert_eq!(reader.not_shown_of_set(), ["6 instances of other users; --all-users includes them"]);
 }
 
 /// Members of the group of a shared directory see everything in it without requesting it.

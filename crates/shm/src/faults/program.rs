@@ -220,7 +220,7 @@ fn reopen(path: &Path) {
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         if std::fs::read_link(entry.path()).is_ok_and(|target| target == path) {
             let number: i32 = entry.file_name().to_str().unwrap().parse().unwrap();
-            // SAFETY: a copy of a descriptor is nobody else's.
+            // SAFETY: the copied file descriptor is used only here.
             let copy = unsafe { libc::dup(number) };
             assert!(copy >= 0);
             // SAFETY: it was made here.

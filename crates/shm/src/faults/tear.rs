@@ -104,7 +104,7 @@ fn nothing_is_torn_where_the_file_is_mapped() {
 
 /// A step in which all bytes change and the value only grows.
 #[test]
-fn what_grows_is_not_torn_where_the_file_is_copied() {
+fn growing_value_is_not_torn_in_copied_file() {
     const STEPS: u64 = 1 << 18;
     const STEP: u64 = (u64::MAX / STEPS) | 1;
     let (read, missing) = check::<STEP>("torn-copied", true, STEPS - 1, Duration::from_millis(1_500));

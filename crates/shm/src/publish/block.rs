@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_behind_the_end_harms_nobody() {
+    fn write_after_drop_does_not_reach_the_file() {
         let folder = scratch("after");
         let publisher = Publisher::in_folders(Folders::only(&folder));
         let block = publisher.create(&counterset(1), &units("a"), None, 0).unwrap();

@@ -62,6 +62,7 @@ impl File {
     }
 
     fn begin(path: &Path) -> io::Result<Self> {
+        // All steps are relative to this directory: a path could lead elsewhere at the next step.
         let folder = open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         // In a directory that several users write to, the file's group may read it: the administrator chose that
         // group.
@@ -87,9 +88,11 @@ impl File {
             // A child forked meanwhile must not keep the lock.
             fork::close_in_child(locked.as_fd());
             lock::take(locked.as_fd())?; // first of all: whoever cleans takes away what nobody holds
+            // The umask may have removed the group's permission.
             fchmod(&locked, mode)?;
             reserve(locked.as_fd(), 0, header::BYTES)?;
             let header = map(locked.as_fd(), &folder, is_named.then_some(&*hidden), 0, header::BYTES)?;
+            // Before the file has its name: readers must never see an incomplete header.
             write_header(header.words(), &Process::own());
             if is_named {
                 renameat(&folder, &hidden, &folder, &name)?;
@@ -137,6 +140,8 @@ impl File {
     /// Runs `work`, which changes instances or segments, and updates the change word for readers. Only one thread may
     /// do this at a time.
     pub fn change<T>(&self, work: impl FnOnce() -> T) -> T {
+        // A sequence lock of one writer. The fence orders the odd number before the changes, the release
+        // store orders them before the next even number.
         let Some(change) = self.word(header::CHANGE) else { return work() };
         let before = change.load(Relaxed);
         change.store(before.wrapping_add(1), Relaxed);
@@ -162,6 +167,7 @@ impl File {
         else {
             return Err(io::ErrorKind::InvalidData.into());
         };
+        // Only this process writes the header, and only under the store's lock.
         let at = committed.load(Relaxed);
         let number = usize::try_from(segments.load(Relaxed)).unwrap_or(usize::MAX);
         if number >= header::TABLE_MAX {
@@ -174,6 +180,7 @@ impl File {
                 map(place.locked.as_fd(), &place.folder, Some(&*place.name), at, len)?
             }
         };
+        // Before the entry exists, so that no reader sees a segment without contents.
         fill(memory.words());
         let from = header::TABLE.saturating_add(number.saturating_mul(entry::WORDS));
         let of_entry = self.header.words().get(from..).unwrap_or_default();
@@ -221,6 +228,7 @@ impl Drop for File {
         }
         // In a child the file descriptor was closed, and its number may have been reused.
         if let Some(place) = self.place.take() {
+            // Closing it could close a file of the program that got the same number.
             std::mem::forget(place.locked);
         }
     }
@@ -261,6 +269,7 @@ fn map(
             None => return Err(error.into()),
         },
     };
+    // Opened by name, the file could be another one by now.
     let (one, other) = (rustix::fs::fstat(file)?, rustix::fs::fstat(&again)?);
     if (one.st_dev, one.st_ino) != (other.st_dev, other.st_ino) {
         return Err(io::Error::other("the file was replaced by another"));
@@ -289,6 +298,7 @@ fn write_header(words: &[AtomicU64], process: &Process) {
         store_bytes(words.get(at..).unwrap_or_default(), bytes.iter().copied());
     };
     let program = process.program.as_str();
+    // Cut at a character, because readers show the name.
     let cut = (0..=header::PROGRAM_MAX.min(program.len())).rev().find(|at| program.is_char_boundary(*at));
     let program = program.get(..cut.unwrap_or(0)).unwrap_or_default();
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -304,7 +314,9 @@ fn write_header(words: &[AtomicU64], process: &Process) {
     set(header::CREATED, seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(ns.unwrap_or(0)));
     set(header::PROGRAM_LEN, u64::try_from(program.len()).unwrap_or(0));
     bytes(header::PROGRAM, program.as_bytes());
+    // Even and not 0: a reader that has seen nothing yet has 0 or an odd number.
     set(header::CHANGE, 2);
     set(header::COMMITTED, u64::try_from(header::BYTES).unwrap_or(0));
+    // Last: without it, no reader uses the rest.
     set(header::MAGIC, crate::layout::MAGIC);
 }

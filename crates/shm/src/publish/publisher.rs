@@ -125,7 +125,7 @@ impl Publisher {
     pub fn problem(&self) -> Option<PublishError> {
         match self.store() {
             Some(store) => store.problem().or_else(|| PublishError::of_left_out(self.left_out())),
-            None => Some(PublishError::NoFolder { tried: "there is no memory for a header".into() }),
+            None => Some(PublishError::NoFolder { tried: "no memory for a file header".into() }),
         }
     }
 

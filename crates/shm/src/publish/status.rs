@@ -254,10 +254,7 @@ mod tests {
             text.starts_with("not published: no other program sees these counters; to show them, mount /run"),
             "{text}"
         );
-        assert!(
-            text.contains("; problem: there is no folder to publish counters in: /proc/nowhere"),
-            "{text}"
-        );
+        assert!(text.contains("; problem: no directory to publish counters in: /proc/nowhere"), "{text}");
     }
 
     #[test]
@@ -292,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_problems_some_are_named() {
+    fn status_names_at_most_five_problems() {
         let part = |id: u32| LeftOut {
             guid: perfset_core::Guid::from_u128(1),
             name: "Orders".into(),

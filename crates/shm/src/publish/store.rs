@@ -25,7 +25,7 @@ use crate::merge::LeftOut;
 #[non_exhaustive]
 pub enum PublishError {
     /// No directory to publish in was found.
-    #[error("there is no folder to publish counters in: {tried}")]
+    #[error("no directory to publish counters in: {tried}")]
     NoFolder {
         /// The directories tried, each with the reason why it cannot be used.
         tried: String,
@@ -41,7 +41,7 @@ pub enum PublishError {
         why: String,
     },
     /// Parts of a program publish too many different countersets under one GUID: this one is not accepted.
-    #[error("counterset \"{name}\" {guid} is published already, with other counters")]
+    #[error("counterset \"{name}\" {guid} is already published with other counters")]
     Contradiction {
         /// Name of the counterset.
         name: String,
@@ -50,11 +50,11 @@ pub enum PublishError {
     },
     /// Readers leave out one counterset or counter: others publish or registered something else under its GUID, id or
     /// name.
-    #[error("readers do not show all that is published: {0}")]
+    #[error("readers leave out published counters: {0}")]
     LeftOut(LeftOut),
     /// Readers leave out several countersets or counters. [`Publisher::left_out`](super::Publisher::left_out) and
     /// [`PublishStatus::problems`] contain them all.
-    #[error("readers do not show all that is published: {first}; and {more} more")]
+    #[error("readers leave out published counters: {first}; and {more} more")]
     SeveralLeftOut {
         /// First item that is left out.
         first: LeftOut,
@@ -77,10 +77,10 @@ impl PublishError {
 #[non_exhaustive]
 pub enum CreateError {
     /// An instance of that name and id exists already.
-    #[error("there is an instance of that name and id already")]
+    #[error("an instance with this name and id already exists")]
     Exists,
     /// There is no memory for the instance, not even private memory.
-    #[error("there is no memory for another instance")]
+    #[error("no memory for another instance")]
     NoMemory,
 }
 
@@ -201,6 +201,7 @@ impl Store {
                     continue;
                 }
             };
+            // Files of killed programs stay in memory until another program of the user removes them.
             super::clean::remove_dead(&folder);
             match File::in_folder(&folder) {
                 Ok(file) => {
@@ -210,6 +211,7 @@ impl Store {
                 Err(error) => {
                     let (what, why) = ("cannot make a file", error.to_string());
                     tried.push((folder.clone(), format!("{what}: {why}")));
+                    // The first problem is that of the preferred directory, which the user would fix.
                     problem.get_or_insert(PublishError::File { path: folder, what, why });
                 }
             }
@@ -221,6 +223,8 @@ impl Store {
         };
         let (file, problem) = match made {
             Some(file) => (file, None),
+            // Counters must work without a directory: they then count in private memory, and only the problem
+            // is visible.
             None => (File::private()?, Some(problem.unwrap_or_else(no_folder))),
         };
         let state = Mutex::new(State { problem, ..State::default() });
@@ -230,6 +234,7 @@ impl Store {
     /// Returns this store, or in a process forked since its creation the store that replaces it.
     pub fn of_this_process(self: &Arc<Self>) -> Arc<Self> {
         let mut store = self;
+        // A child of a child has a store of its own as well.
         while store.generation != fork::generation() {
             let anew = || Self::new(store.folders.clone()).map(Arc::new).ok();
             match store.of_child.get().cloned().or_else(anew) {
@@ -304,6 +309,7 @@ impl Store {
         make: impl FnOnce(Slot, Option<Place>) -> Arc<T>,
     ) -> Arc<T> {
         let kept; // dropped after the lock: its last holder may be gone meanwhile
+        // After a fork the lock may be held forever by a thread that does not exist here.
         let mut state = if self.is_anothers() { None } else { Some(self.lock()) };
         let parts = state.as_mut().and_then(|state| state.published(&self.file, set, stripes));
         let Some(mut parts) = parts else {
@@ -311,6 +317,8 @@ impl Store {
         };
         let published = &parts.published;
         let key = (Box::from(name), id);
+        // An instance whose last holder is being dropped in another thread cannot be held again. A new one
+        // takes its name.
         if let Some(living) = published.instances.get(&key) {
             kept = living.holder.as_ref().and_then(Weak::upgrade);
             if let Some(Ok(held)) = kept.clone().map(Arc::downcast) {
@@ -323,6 +331,7 @@ impl Store {
         };
         let place = Place { guid: set.guid, version: parts.version, key: key.clone(), slot: slot_id };
         let made = make(slot, Some(place));
+        // Weak, because the store must not keep an instance alive.
         let weak = Arc::downgrade(&made);
         let holder: Option<Weak<dyn Any + Send + Sync>> = Some(weak);
         parts.published.instances.insert(key, Living { slot: slot_id, holder });
@@ -373,6 +382,7 @@ impl Store {
         let State { sets, unpublished, .. } = &mut *state;
         let published = sets.get_mut(&place.guid).and_then(|versions| versions.get_mut(place.version));
         let Some(published) = published else { return };
+        // The name may belong to a newer instance already: see `instance`.
         let is_it = published.instances.get(&place.key).is_some_and(|living| living.slot == place.slot);
         if is_it {
             published.instances.remove(&place.key);
@@ -445,6 +455,7 @@ impl Parts<'_> {
     /// Creates an instance in a slot of its own.
     fn begin(&mut self, file: &File, name: Called<'_>) -> Option<(SlotId, Slot)> {
         let (slot_id, slot) = self.published.take(file, name.units(), self.problem)?;
+        // Even numbers are instances; the odd number after each means that its slot is free.
         *self.sequence = self.sequence.saturating_add(2);
         self.published.write(file, slot_id, &slot, name, *self.sequence);
         if !self.published.is_public(slot_id) {
@@ -457,8 +468,10 @@ impl Parts<'_> {
 impl State {
     /// Returns a counterset, and publishes it first if necessary. `None` if there are too many of its GUID.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
+        // A program that builds definitions at run time could otherwise fill the table of its file.
         const VERSIONS: usize = 8;
         let versions = self.sets.entry(set.guid).or_default();
+        // Pointers first: comparing definitions costs more than everything else here.
         let is_it = |published: &Published| Arc::ptr_eq(&published.set, set) || published.set == *set;
         let known = versions.iter().position(is_it);
         if known.is_none() && versions.len() >= VERSIONS {
@@ -491,6 +504,7 @@ impl Published {
             return;
         }
         let bytes = encode(&self.set);
+        // Segments are mapped one by one, so they begin and end on pages.
         let len = bytes.len().saturating_add(WORD).next_multiple_of(PAGE);
         let body_len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let fill = |words: &[AtomicU64]| {
@@ -533,6 +547,8 @@ impl Published {
     /// Takes a free slot, if there is one: preferably one that other processes see.
     fn free_slot(&mut self, class: usize) -> Option<SlotId> {
         let segment = self.classes.get(class)?.fresh.and_then(|(segment, _)| self.segments.get(segment));
+        // Slots that were never used come first: an ended instance may still be written to by a program that
+        // keeps its address.
         let fresh = if segment.is_some_and(|segment| segment.is_public) { self.fresh(class) } else { None };
         fresh
             .or_else(|| self.classes.get_mut(class)?.free.pop_front())
@@ -558,6 +574,7 @@ impl Published {
         let shape = Shape::new(self.set.counters.len(), *NAME_UNITS.get(class)?, self.stripes);
         let least = shape.one().next_multiple_of(PAGE);
         let wanted = match self.set.instance_type {
+            // A single instance needs no more than the smallest segment.
             InstanceType::Single => 0,
             _ => FIRST.wrapping_shl(count.min(LARGEST_DOUBLINGS)),
         };
@@ -605,10 +622,12 @@ impl Published {
     fn write(&self, file: &File, at: SlotId, slot: &Slot, name: Called<'_>, sequence: u64) {
         let Some(word) = self.sequence(at) else { return };
         file.change(|| {
+            // The slot may have the values of an earlier instance.
             for word in slot.values.iter().chain(slot.rows) {
                 word.store(0, Relaxed);
             }
             write_block(slot.block, &self.set.guid, slot.values.len(), name);
+            // Last, with release: a reader that sees the number sees the whole block.
             word.store(sequence, Release);
         });
     }
@@ -617,6 +636,7 @@ impl Published {
     fn free(&mut self, file: &File, at: SlotId) {
         if let Some(word) = self.sequence(at) {
             file.change(|| {
+                // The fence after it orders this store before any store of the next owner of the slot.
                 word.store(word.load(Relaxed) | 1, Relaxed);
                 fence(Release);
             });

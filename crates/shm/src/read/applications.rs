@@ -213,15 +213,19 @@ impl Applications {
         let is_trusted = |user: u32| user == 0 || user == self.asker.user;
         let Some(listing) = folder.changed(is_trusted) else { return false };
         let path = folder.path.clone();
+        // Files are opened relative to the directory that was listed, so no other directory can take its
+        // place.
         let opened = listing.and_then(|listing| {
             let folder = if listing.names.is_empty() { None } else { Some(folder.open()?) };
             Ok((listing, folder))
         });
+        // Every file that is not in use is examined again below. Reasons of removed files must not stay.
         self.refused.retain(|refused, _| !refused.starts_with(&path));
         let (listing, folder) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 let refused = Refused::io("cannot be listed")(error);
+                // A lack of memory or file descriptors passes without a change of the directory.
                 if refused.is_shortage() {
                     self.doubt(at);
                 }
@@ -234,15 +238,18 @@ impl Applications {
         }
         let before = self.files.len();
         let there: HashSet<&str> = listing.names.iter().map(String::as_str).collect();
+        // Files in use stay open and are not examined again: their state would be lost.
         self.files.retain(|kept| kept.folder != at || there.contains(&*kept.name));
         let mut changed = self.files.len() != before;
         let had: HashSet<String> =
             self.files.iter().filter(|kept| kept.folder == at).map(|kept| kept.name.clone()).collect();
+        // Counted over all directories, so that no user gets more by using several.
         let mut of_user: HashMap<u32, usize> = HashMap::new();
         for kept in &self.files {
             let count = of_user.entry(kept.file.user).or_default();
             *count = count.saturating_add(1);
         }
+        // Members of the group of a shared directory see the files of all users there, and only there.
         let asker = Asker {
             everybody: self.asker.everybody
                 || folder.as_ref().is_some_and(|folder| self.is_our_groups(folder)),
@@ -253,6 +260,8 @@ impl Applications {
         let kept = usize::try_from(limit / KEPT).unwrap_or(usize::MAX);
         for name in listing.names.into_iter().filter(|name| !had.contains(name)) {
             let Some(folder) = &folder else { break };
+            // Beyond that share, files are opened at each use: the program that reads needs file descriptors
+            // too.
             let keep = self.files.len() < kept;
             let has_room =
                 |user| is_trusted(user) || of_user.get(&user).is_none_or(|count| *count < OF_A_STRANGER);
@@ -589,7 +598,7 @@ impl Provider for Applications {
         if copied > 0 {
             let is = if copied == 1 { "is" } else { "are" };
             let copied = counted(copied, "file");
-            let why = "because no child process can be had to load from mappings";
+            let why = "because no child process is available to load from mappings";
             all.push(("applications", format!("{copied} {is} copied, {why}")));
         }
         all.push(("limits", scope::limits()));

@@ -45,9 +45,12 @@ impl Asks {
 
     /// Waits until the deadline for publishers that have outstanding requests and are not late.
     pub fn wait<'a>(&mut self, all: impl Iterator<Item = &'a mut Asking>, until: Instant) {
+        // Publishers without outstanding requests cost nothing here, which is the usual case.
         let mut all: Vec<&mut Asking> = all.filter(|asking| !asking.out.is_empty()).collect();
         loop {
             let now = Instant::now();
+            // Nothing is waited for longer than the most patient request allows: late publishers have a
+            // twentieth of the deadline.
             let patience = all.iter().filter_map(|asking| asking.patience(&self.deadline)).max();
             let Some(until) = patience.map(|patience| patience.min(until)).filter(|until| *until > now)
             else {
@@ -62,6 +65,7 @@ impl Asks {
             }
             all.retain(|asking| !asking.out.is_empty());
         }
+        // Only now is it decided who is late: what has arrived while others were served is in time.
         for asking in all {
             asking.look(self);
         }
@@ -156,6 +160,8 @@ impl Held {
 
     /// Increases the number of values. Returns `false` if all publishers together have too many.
     fn grow(&mut self, to: usize) -> bool {
+        // Added before the check: a count that is too high for a moment only refuses values, a count that is
+        // too low would let memory grow.
         let more = to.saturating_sub(self.own);
         self.own = self.own.saturating_add(more);
         self.all.fetch_add(more, Relaxed).saturating_add(more) <= MOST_HELD
@@ -183,6 +189,8 @@ impl Asking {
     pub fn new(file: &ProgramFile) -> Self {
         Self {
             socket: file.path.with_extension(crate::callback::EXTENSION),
+            // The process that listens must belong to the owner of the file. Any user could create a socket
+            // with that name in `/tmp`.
             owner: file.user,
             queue: VecDeque::new(),
             out: Vec::new(),
@@ -209,6 +217,7 @@ impl Asking {
             return;
         }
         let counters = match entry.counters.ids() {
+            // PerfLib sends one request with the wildcard for all counters.
             None => vec![CounterFilter::All],
             Some(ids) => ids.iter().map(|id| CounterFilter::One(*id)).collect(),
         };
@@ -224,7 +233,11 @@ impl Asking {
     /// publisher that was late also receives the requests of countersets collected meanwhile.
     pub fn begin(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
         let may_be_asked = self.is_to_be_asked(&(What::CollectStart, counterset), asks);
+        // Without a new response, earlier values are delivered with their age, not as those of this
+        // collection.
         self.statuses.remove(&(What::Values, counterset));
+        // The counterset waits for its turn, so that its values are not missing forever behind others of the
+        // same publisher.
         if !may_be_asked {
             let is_out = self.out.iter().any(|sent| sent.counterset == counterset);
             let is_in_queue = self.queue.iter().any(|queued| queued.counterset == counterset);
@@ -236,6 +249,7 @@ impl Asking {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|other| *other != counterset);
         self.post_reading(counterset, has_referenced, machine, asks);
+        // A publisher that is on time gets the other requests when their countersets are collected.
         if self.is_late() {
             waiting.into_iter().for_each(|other| self.post_reading(other, true, machine, asks));
         }
@@ -283,8 +297,8 @@ impl Asking {
         let Late { since, failure, .. } = self.late.as_ref()?;
         let seconds = since.elapsed().as_secs();
         Some(match failure {
-            Some(failure) => format!("no usable answer for {seconds} s: {failure}"),
-            None => format!("no answer for {seconds} s"),
+            Some(failure) => format!("no usable response for {seconds} s: {failure}"),
+            None => format!("no response for {seconds} s"),
         })
     }
 
@@ -327,6 +341,7 @@ impl Asking {
 
     /// Sends the next requests. `is_behind` is `true` if the response to an earlier request was late.
     fn send(&mut self, is_behind: bool, asks: &mut Asks) {
+        // A publisher accepts few connections, which are shared by all readers of the machine.
         while self.out.len() < MOST_OUT {
             let Some(Queued { what, counterset, packet }) = self.queue.pop_front() else { return };
             match Conversation::begin(&self.socket, self.owner, &packet) {
@@ -348,11 +363,12 @@ impl Asking {
         if asks.buffer.is_empty() {
             asks.buffer = vec![0; MOST_PACKET];
         }
+        // A request that follows a late one is sent too late itself, so its response counts as late as well.
         let (mut at, mut is_behind) = (0_usize, false);
         while let Some(sent) = self.out.get_mut(at) {
             let came = sent.conversation.advance(&mut asks.buffer);
             if !sent.held.grow(sent.conversation.values()) {
-                return self.fail(Some("it has too many values".into()));
+                return self.fail(Some("the responses have too many values".into()));
             }
             match came {
                 Ok(None) => at = at.saturating_add(1),
@@ -382,7 +398,7 @@ impl Asking {
         let Some(first) = late.clone().next() else { return };
         if late.any(|sent| sent.conversation.values() > 0) {
             // An endless response would be kept in memory forever.
-            return self.fail(Some("its answer has no end".into()));
+            return self.fail(Some("the response does not end".into()));
         }
         match &mut self.late {
             Some(late) if now >= late.ask_from => late.wait_longer(now),
@@ -423,6 +439,7 @@ impl Asking {
     fn fail(&mut self, failure: Option<String>) {
         self.out.clear();
         self.queue.clear();
+        // Each failure doubles the pause: a publisher that hangs for good costs one attempt per minute.
         let now = Instant::now();
         match &mut self.late {
             Some(late) => {
@@ -443,6 +460,7 @@ impl Asking {
     fn most(&self, deadline: &Deadline) -> Duration {
         match self.late {
             None => deadline.length(),
+            // Not 0: a publisher that has recovered responds within that time, and stops being late.
             Some(_) => deadline.length().checked_div(GRACE_PART).unwrap_or_default(),
         }
     }

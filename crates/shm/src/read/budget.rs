@@ -103,6 +103,7 @@ impl Demands {
     fn due(&self, user: u32, number: u64, most: u64) -> u64 {
         let Some(of_user) = self.users.get(&user) else { return 0 };
         let wanted = of_user.shares.get(&number).map_or(0, |amounts| amounts.wanted);
+        // While there is enough for all, nothing needs to be divided. This is nearly always so.
         if self.sum.wanted <= most {
             return wanted;
         }
@@ -120,6 +121,7 @@ impl Demands {
         let mut left = most;
         let mut users = u64::try_from(sums.len()).unwrap_or(u64::MAX);
         for (sum, of) in sums {
+            // Ascending by demand: what a modest user leaves is divided among those after it.
             let part = left.checked_div(users).unwrap_or(0).min(sum);
             if of == user {
                 return part;
@@ -158,6 +160,7 @@ impl Share {
             let of_user = demands.users.get(&self.user);
             let before = of_user.and_then(|user| user.shares.get(&self.number)).copied().unwrap_or_default();
             demands.set(self.user, self.number, Some(Amounts { wanted, ..before }));
+            // What other shares still hold cannot be granted twice, even if it is no longer due to them.
             let free = most.saturating_sub(demands.sum.granted.saturating_sub(before.granted));
             let due = demands.due(self.user, self.number, most);
             let granted = granted(due, before.granted).min(wanted).min(free);
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_had() {
+    fn returned_budget_is_available_again() {
         let pool = Arc::new(Pool::new(100));
         let (one, other) = (pool.share(1), pool.share(2));
         assert_eq!((one.ask(100), other.ask(70), one.ask(100), other.ask(70)), (100, 0, 50, 50));
@@ -243,7 +246,7 @@ mod tests {
             let given = ask();
             let sum: u64 = given.iter().sum();
             assert!(sum <= 100 && sum >= 100.min(wanted.iter().sum::<u64>()), "{given:?} of {wanted:?}");
-            // Who got less than was wanted has no less than anybody else, but for what cannot be divided.
+            // A user who got less than requested has no less than any other user, except for the indivisible rest.
             let of = |amounts: &[u64], user: u32| -> u64 {
                 shares.iter().zip(amounts).filter(|((_, u), _)| *u == user).map(|(_, amount)| amount).sum()
             };

@@ -56,6 +56,8 @@ pub(crate) fn instances(
     each: &mut dyn FnMut(&Copied<'_>),
 ) -> io::Result<()> {
     let words = Shape::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
+    // Sequence words, both copies of the segment, sequence words: an instance counts only if its word is the
+    // same around both copies.
     let before = copy(file, at, words)?;
     fence(Acquire);
     let one = copy(file, at, len)?;
@@ -70,6 +72,7 @@ pub(crate) fn instances(
         }
         let range = shape.block(slot);
         let range = range.start.saturating_mul(WORD)..range.end.saturating_mul(WORD);
+        // Header and name do not change while the sequence word is the same, so one copy of them suffices.
         let block = copies.other.get(range).unwrap_or_default();
         let Some((id, name)) = index::block(block, guid, shape.counters) else { continue };
         let name = name.collect();
@@ -121,6 +124,7 @@ impl Copies<'_> {
         let line = (at / in_line).saturating_mul(in_line);
         let from = u64::try_from(line.saturating_mul(WORD)).ok()?;
         for _ in 0..TRIES {
+            // Limited for the segment as a whole, not for each word.
             self.again.set(self.again.get().checked_sub(1)?);
             let bytes = copy(self.file, self.at.saturating_add(from), LINE).ok()?;
             let now = word(&bytes, at.saturating_sub(line));
@@ -134,6 +138,8 @@ impl Copies<'_> {
 }
 
 fn same_top(one: u64, other: u64) -> bool {
+    // Words tear before their highest byte. If it is the same in two copies, the count passed no 2^56
+    // between, so neither was torn.
     const BELOW: u32 = 56;
     one >> BELOW == other >> BELOW
 }
@@ -146,7 +152,7 @@ mod tests {
 
     /// Words of which the highest byte differs between two copies are copied again, but not without end.
     #[test]
-    fn what_all_changes_at_once_is_given_up() {
+    fn copying_torn_words_again_is_limited() {
         const WORDS: usize = 10_000;
         let zero = std::fs::File::open("/dev/zero").unwrap();
         let place = crate::tests::Place::new("given-up");

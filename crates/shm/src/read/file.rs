@@ -186,34 +186,41 @@ impl ProgramFile {
             io::ErrorKind::PermissionDenied => denied(folder, name, asker, error),
             _ => Refused::io("cannot be opened")(error),
         })?;
-        let stat = fstat(&file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        let stat = fstat(&file).map_err(|error| Refused::io("cannot be inspected")(error.into()))?;
         let user = stat.st_uid;
         match FileType::from_raw_mode(stat.st_mode) {
+            // A second name could put the file of one user into the directory of another; no name means that
+            // it was removed.
             FileType::RegularFile if stat.st_nlink == 1 => {}
             FileType::RegularFile => {
-                return Err(Refused::Kind("a file with other names, or one that is removed"));
+                return Err(Refused::Kind("the file has other names, or is removed"));
             }
-            FileType::Directory => return Err(Refused::Kind("a folder")),
-            _ => return Err(Refused::Kind("no ordinary file")),
+            FileType::Directory => return Err(Refused::Kind("the path is a directory")),
+            _ => return Err(Refused::Kind("the path is not a regular file")),
         }
+        // The owner comes from the kernel, never from the header, and decides before any contents are read.
         let is_trusted = user == 0 || user == asker.user;
         if !is_trusted && !asker.everybody {
             return Err(Refused::Stranger { owner: user });
         }
         if !has_room(user) {
-            return Err(Refused::Kind("one too many of its user"));
+            return Err(Refused::Kind("its owner has too many files"));
         }
-        if !lock::is_held(file.as_fd()).map_err(Refused::io("cannot be asked for its lock"))? {
+        // The kernel releases the lock however the publisher ends, so the lock is the first proof of life.
+        if !lock::is_held(file.as_fd()).map_err(Refused::io("cannot be tested for its lock"))? {
             return Err(Refused::Dead);
         }
         let bytes = copy_of_header(file.as_fd())?;
         let header = Header::parse(&bytes)?;
+        // A process of another boot is not running, even if another process holds the lock of its file. An id
+        // of 0 is unknown.
         if header.process.boot_id != asker.boot_id
             && asker.boot_id != [0; 16]
             && header.process.boot_id != [0; 16]
         {
             return Err(Refused::Dead);
         }
+        // A child of the publisher can still hold the lock of a publisher that has ended.
         if header.process.is_gone(asker.namespace)
             || header.process.is_another(asker.namespace, asker.time_namespace)
         {
@@ -223,6 +230,7 @@ impl ProgramFile {
         let is_mapped = is_trusted && stat.st_mode & OTHERS_WRITE == 0;
         let limit = if is_mapped { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let committed = word(&bytes, header::COMMITTED);
+        // A file that is shorter than it states, or has holes, would be read as zeros.
         check_len(&stat, committed, limit)?;
         let bytes = if is_mapped {
             let view = View::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
@@ -246,6 +254,7 @@ impl ProgramFile {
             end: wide(header::BYTES),
             bad: Vec::new(),
             problem: None,
+            // Odd, so that the first refresh never takes the table for current.
             change: 1,
             limit: (!is_trusted).then(|| Limit::new(&asker.budget, user)),
             flags: 0,
@@ -255,6 +264,7 @@ impl ProgramFile {
             stamp: None,
             read_as: None,
         };
+        // Invalid entries do not refuse the file: the other countersets stay readable.
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
         Ok(this)
@@ -406,7 +416,7 @@ impl ProgramFile {
         let committed = word(&bytes, header::COMMITTED);
         self.flags = word(&bytes, header::FLAGS);
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
-        let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        let stat = fstat(file).map_err(|error| Refused::io("cannot be inspected")(error.into()))?;
         check_len(&stat, committed, limit)?;
         let now = Some(stamp(&stat));
         if self.read_as != now {
@@ -583,7 +593,7 @@ fn known(
         bytes.truncate(len);
         let len = usize::try_from(word(&bytes, 0)).unwrap_or(usize::MAX);
         let Some(body) = bytes.get(WORD..).and_then(|body| body.get(..len)) else {
-            return Err(Refused::Entry { number, what: "the length of its definition", value: wide(len) });
+            return Err(Refused::Entry { number, what: "the length of the definition", value: wide(len) });
         };
         return definitions.get(number, body).map(Known::Definition);
     }
@@ -592,14 +602,16 @@ fn known(
     let shape = index::shape(&head, found.len).map_err(|why| Refused::Shape { number, why })?;
     let set = match before.get(found.counterset) {
         Some(Known::Definition(set)) => set,
-        _ => return Err(Refused::Entry { number, what: "its counterset", value: wide(found.counterset) }),
+        _ => {
+            return Err(Refused::Entry {
+                number,
+                what: "the counterset index",
+                value: wide(found.counterset),
+            });
+        }
     };
     if shape.counters != set.counters.len() {
-        return Err(Refused::Entry {
-            number,
-            what: "the number of its counters",
-            value: wide(shape.counters),
-        });
+        return Err(Refused::Entry { number, what: "the number of counters", value: wide(shape.counters) });
     }
     let (at, len, counterset) = (found.at, found.len, found.counterset);
     Ok(Known::Instances(Instances { counterset, at, len, shape, values: None }))

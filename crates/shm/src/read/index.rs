@@ -214,6 +214,7 @@ impl Index {
         after: impl FnOnce() -> u64,
         now_100ns: Option<u64>,
     ) -> io::Result<()> {
+        // Orders the load of the change word, by the caller, before the copies below.
         fence(Acquire);
         let is_changed = stamp != self.stamp;
         let known = self.before.take().unwrap_or_else(|| self.rows.clone());
@@ -222,6 +223,7 @@ impl Index {
             self.seen.clear();
         }
         self.before = Some(known);
+        // If this call ends early, the index counts as incomplete.
         self.doubt();
         let last = segments.clone().last().map_or(0, |(number, _)| number.saturating_add(1));
         let mut found: Vec<Option<(Part, Vec<u64>)>> = vec![None; last];
@@ -233,6 +235,7 @@ impl Index {
             }
         }
         let sequence = |row: &Indexed| found.get(row.segment)?.as_ref()?.1.get(row.slot).copied();
+        // Sequence words are unique in a file: another word is another instance, or none.
         self.rows.retain(|row| sequence(row) == Some(row.sequence));
         let old = self.rows.len();
         self.seen.resize_with(last.max(self.seen.len()), Vec::new);
@@ -254,10 +257,13 @@ impl Index {
                 row.began_100ns = found.and_then(|at| known.get(at)?.began_100ns);
             }
         }
+        // Sequence words ascend, so new rows are usually in order already, behind the old ones.
         let tail = self.rows.get(old.saturating_sub(1)..).unwrap_or_default();
         if !tail.is_sorted_by_key(|row| row.sequence) {
             self.rows.sort_unstable_by_key(|row| row.sequence);
         }
+        // Orders the copies before the second load of the change word: if both are equal, nothing changed
+        // between.
         fence(Acquire);
         self.change = if after() == before { before } else { 1 };
         self.stamp = stamp;
@@ -313,6 +319,8 @@ impl Index {
         const AT_ONCE: usize = 256 << 10;
         let shape = part.shape;
         seen.resize(shape.slots, 0);
+        // Large segments are copied in steps: an owner decides on their size, and this process pays for the
+        // memory.
         let at_once = AT_ONCE.checked_div(shape.stride.saturating_mul(WORD)).unwrap_or(0).max(1);
         let (mut slot, mut before, mut after) = (0, Vec::new(), Vec::new());
         while let Some(rest) = words.get(slot..) {
@@ -328,6 +336,7 @@ impl Index {
             for _ in 0..TRIES {
                 let blocks = shape.block(slots.start).start..shape.block(slots.end).start;
                 let mut copy = std::mem::take(&mut self.copy);
+                // The copy of a block counts only if its sequence word is the same before and after.
                 let copied = copy
                     .copy(file, part.byte(blocks.start), blocks.len().saturating_mul(WORD))
                     .and_then(|_| {
@@ -342,6 +351,8 @@ impl Index {
                     if !is_live(*before) || *before == *seen {
                         continue;
                     }
+                    // Another instance took the slot: it is tried again with that word. A slot that was freed
+                    // is left out.
                     if before != after {
                         again |= is_live(*after);
                         continue;
@@ -361,6 +372,7 @@ impl Index {
                 if !again {
                     break;
                 }
+                // The words read last are those before the next copy.
                 std::mem::swap(&mut before, &mut after);
             }
         }

@@ -15,6 +15,7 @@ const FEW: usize = 16;
 
 /// Reads the changing words of the headers of all files again.
 pub(crate) fn look_at_all(files: &mut [Kept]) {
+    // A child costs about as much as copying this number of headers by system calls.
     let looked_at = if files.len() > FEW {
         let done = each(files.len(), |at, inside| {
             if let Some(kept) = files.get(at) {
@@ -51,6 +52,7 @@ pub(crate) fn load<T>(
             kept.is_to_load = is_mapped && !kept.is_gone;
         }
     }
+    // Most files need one attempt; a file that another process keeps changing gets three.
     for last in (0..TRIES).rev() {
         let kept = |at: usize| {
             let (at, number) = place(served.get(at)?);
@@ -66,6 +68,7 @@ pub(crate) fn load<T>(
         });
         for (count, (at, number)) in served.iter().map(&place).enumerate() {
             let Some(kept) = files.get_mut(at).filter(|kept| kept.is_to_load) else { continue };
+            // No child could be started for the rest. Those files are copied until one can be.
             if count >= done.count {
                 kept.file.copy_for_now();
                 kept.is_to_load = false;
@@ -75,6 +78,7 @@ pub(crate) fn load<T>(
                     index.confirm();
                 }
             } else if last > 0 {
+                // The file changed meanwhile: its index may be outdated too.
                 prepare(kept, number);
             } else if !kept.file.is_lost() {
                 kept.file.lose();
@@ -155,6 +159,8 @@ fn each(count: usize, work: impl Fn(usize, &Inside)) -> Done {
     let mut gone = Vec::new();
     loop {
         let ran = run(&mut |inside| {
+            // The counter is shared memory of parent and child: after the child ended, it shows which file
+            // ended it.
             while next.load(Relaxed) < count {
                 work(next.load(Relaxed), inside);
                 next.fetch_add(1, Relaxed);

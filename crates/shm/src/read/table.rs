@@ -15,9 +15,9 @@ use crate::process::Process;
 pub(crate) enum Refused {
     #[error("{what}: {why}")]
     Io { what: &'static str, why: io::Error },
-    #[error("it is {0}")]
+    #[error("{0}")]
     Kind(&'static str),
-    #[error("it has more files than are looked at")]
+    #[error("the directory has more files than are read")]
     TooMany,
     #[error("skipped: the file belongs to user {owner}; `--all-users` includes it")]
     Stranger { owner: u32 },
@@ -25,21 +25,21 @@ pub(crate) enum Refused {
     Denied { owner: u32 },
     #[error("{0}")]
     Folder(String),
-    #[error("it has {0} bytes, and more than {1} are not read")]
+    #[error("the header claims {0} bytes, more than the limit of {1}")]
     TooLarge(u64, u64),
-    #[error("it says that {committed} of its bytes are there, but it has {there}")]
+    #[error("the header claims {committed} bytes, but the file has {there}")]
     Holes { committed: u64, there: u64 },
     #[error("{0}")]
     Header(&'static str),
-    #[error("its program does not live")]
+    #[error("the publisher is not running")]
     Dead,
-    #[error("its program {0} is gone, but one that it forked holds its lock")]
+    #[error("publisher {0} has exited, but a process that it forked holds its lock")]
     Orphaned(u64),
-    #[error("entry {number} of its table: {what} is {value}")]
+    #[error("table entry {number}: {what} is {value}")]
     Entry { number: usize, what: &'static str, value: u64 },
-    #[error("entry {number} of its table: {why}")]
+    #[error("table entry {number}: {why}")]
     Shape { number: usize, why: BadShape },
-    #[error("entry {number} of its table: {why}")]
+    #[error("table entry {number}: {why}")]
     Definition { number: usize, why: BadDefinition },
 }
 
@@ -79,15 +79,15 @@ impl Header {
         match word(header::MAGIC) {
             MAGIC => {}
             magic if magic == MAGIC.swap_bytes() => {
-                return Err(Refused::Header("it was written by a machine of the other byte order"));
+                return Err(Refused::Header("the file is in the other byte order"));
             }
             magic if magic.to_ne_bytes().starts_with(b"PERFSET") => {
-                return Err(Refused::Header("it has another version of the layout"));
+                return Err(Refused::Header("the file has another version of the layout"));
             }
-            _ => return Err(Refused::Header("it does not begin with PERFSET")),
+            _ => return Err(Refused::Header("the file does not begin with PERFSET")),
         }
         if word(header::LEN) != u64::try_from(header::BYTES).unwrap_or(0) {
-            return Err(Refused::Header("its header has another length"));
+            return Err(Refused::Header("the header has another length"));
         }
         let at = |word: usize| word.saturating_mul(WORD);
         let boot_id = bytes.get(at(header::BOOT_ID)..).and_then(<[u8]>::first_chunk).copied();
@@ -136,18 +136,18 @@ impl Entry {
         let [at, len, kind, counterset] = words;
         let wrong = |what, value| Err(Refused::Entry { number, what, value });
         if at & WITHIN_PAGE != 0 || at < end || at > committed {
-            return wrong("its place", at);
+            return wrong("the offset", at);
         }
         if len & WITHIN_PAGE != 0 || len == 0 || len > committed.saturating_sub(at) {
-            return wrong("its length", len);
+            return wrong("the length", len);
         }
-        let Ok(len) = usize::try_from(len) else { return wrong("its length", len) };
+        let Ok(len) = usize::try_from(len) else { return wrong("the length", len) };
         if kind != entry::DEFINITION && kind != entry::INSTANCES {
-            return wrong("its kind", kind);
+            return wrong("the kind", kind);
         }
         match usize::try_from(counterset) {
             Ok(counterset) if counterset < header::TABLE_MAX => Ok(Self { at, len, kind, counterset }),
-            _ => wrong("its counterset", counterset),
+            _ => wrong("the counterset index", counterset),
         }
     }
 }
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn texts() {
         for (why, text) in [
-            (Refused::Kind("a folder"), "it is a folder"),
-            (Refused::TooMany, "it has more files than are looked at"),
+            (Refused::Kind("the path is a directory"), "the path is a directory"),
+            (Refused::TooMany, "the directory has more files than are read"),
             (
                 Refused::Stranger { owner: 7 },
                 "skipped: the file belongs to user 7; `--all-users` includes it",
@@ -181,18 +181,18 @@ mod tests {
         assert!(Entry::parse(0, good, 8192, 12288).is_ok());
         assert!(Entry::parse(1, good, 12288, 65536).is_err(), "another has its place");
         for (at, value, what) in [
-            (0, 0, "its place"),
-            (0, 4096, "its place"),
-            (0, 8200, "its place"),
-            (0, u64::MAX - 4095, "its place"),
-            (0, 12288, "its length"),
-            (1, 0, "its length"),
-            (1, 100, "its length"),
-            (1, 8192, "its length"),
-            (1, u64::MAX - 4095, "its length"),
-            (2, 0, "its kind"),
-            (2, 3, "its kind"),
-            (3, 128, "its counterset"),
+            (0, 0, "the offset"),
+            (0, 4096, "the offset"),
+            (0, 8200, "the offset"),
+            (0, u64::MAX - 4095, "the offset"),
+            (0, 12288, "the length"),
+            (1, 0, "the length"),
+            (1, 100, "the length"),
+            (1, 8192, "the length"),
+            (1, u64::MAX - 4095, "the length"),
+            (2, 0, "the kind"),
+            (2, 3, "the kind"),
+            (3, 128, "the counterset index"),
         ] {
             let mut words = good;
             words[at] = value;

@@ -82,12 +82,12 @@ fn whichever_counters_are_wanted<const STRIPES: usize>(name: &str) {
 }
 
 #[test]
-fn whichever_counters_are_wanted_without_stripes() {
+fn counter_subsets_without_stripes() {
     whichever_counters_are_wanted::<0>("wanted");
 }
 
 #[test]
-fn whichever_counters_are_wanted_with_stripes() {
+fn counter_subsets_with_stripes() {
     whichever_counters_are_wanted::<2>("wanted-striped");
 }
 
@@ -109,7 +109,7 @@ fn a_warm_collection_allocates_nothing() {
         query.collect(&mut new).unwrap();
         std::mem::swap(&mut old, &mut new);
     };
-    // A folder that changed a moment ago is listed again.
+    // A directory that changed a moment ago is listed again.
     std::thread::sleep(std::time::Duration::from_millis(50));
     for _ in 0..3 {
         round();

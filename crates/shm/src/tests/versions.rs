@@ -149,7 +149,7 @@ fn side_by_side_in_both_orders() {
     }
 }
 
-/// Of programs whose files are copied, as those of strangers.
+/// Several versions whose files are copied, as those of other users are.
 #[test]
 fn copied_side_by_side() {
     use std::os::unix::fs::PermissionsExt;
@@ -261,8 +261,8 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
     assert_eq!(asked, expected);
 }
 
-/// One version after the other, while somebody looks all the time: no value is another's, and an interval is lost only
-/// where counters come.
+/// Versions replace each other while a reader collects continuously. No value belongs to another counter, and an
+/// interval is lost only for new counters.
 #[test]
 fn a_rolling_restart() {
     let place = Place::new("versions-rolling");

@@ -22,7 +22,7 @@ use crate::unread::Unread;
 const HISTORY_LEN_MOST: usize = 400_000;
 
 /// Maximum length of the descriptions of series in one event. A series is described once for each path that selects
-/// it, so many paths for the same instances would need any amount.
+/// it, so without a limit many paths for the same instances would need unlimited memory.
 const SERIES_LEN_MOST: usize = 8 << 20;
 
 /// Reason for ending or refusing a stream whose descriptions of series are longer than that.
@@ -338,9 +338,12 @@ impl Feed {
         let (mut news, mut nothing, mut without) = (Vec::new(), Vec::new(), Vec::new());
         let mut sent = HashSet::new();
         let nobody = Taken::default();
+        // Taken out, because `learn` below needs the whole feed.
         let asks = std::mem::take(&mut self.asks);
         for (at, (ask, watch)) in asks.iter().enumerate() {
             let position = watch.position.get();
+            // Values of all instances are stored once for all feeds. The greatest ones differ from request to
+            // request.
             let taken = match ask.top {
                 None => Cow::Borrowed(sample.taken.get(position).unwrap_or(&nobody)),
                 Some(most) => {
@@ -350,10 +353,13 @@ impl Feed {
             };
             let sums = if ask.sum { taken.sums.as_slice() } else { &[] };
             for point in taken.points.iter().chain(sums) {
+                // No more text is collected than is needed to see that it is too long.
                 if self.learn(point.id, at) && news.len() <= SERIES_LEN_MOST {
                     comma(&mut news);
                     table.tell(point.id, at, &mut news);
                 }
+                // A series that several requests select is described for each of them, and its value is sent
+                // once.
                 if !sent.insert(point.id) {
                     continue;
                 }
@@ -361,6 +367,7 @@ impl Feed {
                 write(&mut ids, format_args!("{}", point.id));
                 comma(&mut values);
                 push_number(&mut values, point.value);
+                // Reasons and marks are exceptions, so they are maps by id beside the two dense arrays.
                 if point.value.is_none() {
                     comma(&mut missing);
                     write(&mut missing, format_args!("\"{}\":\"{}\"", point.id, point.status));
@@ -402,6 +409,7 @@ impl Feed {
             return None;
         }
         let mut out = Vec::new();
+        // The description of a series precedes the first sample that has it.
         push_series(&mut out, &news);
         write(&mut out, format_args!("event: sample\nid: {0}\ndata: {{\"time\":{0},\"ids\":[", sample.time));
         out.extend_from_slice(&ids);

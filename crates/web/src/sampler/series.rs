@@ -160,6 +160,7 @@ impl Table {
         const SWEEP_EVERY: u64 = 64;
         self.sample = self.sample.saturating_add(1);
         self.refused = 0;
+        // Samples are stored with wall-clock times, which would otherwise jump against each other.
         let step = clocks.step_100ns().wrapping_div(10_000);
         if step != self.step {
             let by = step.saturating_sub(self.step);
@@ -216,9 +217,11 @@ impl Table {
                 return None;
             }
         }
+        // Numbers are never reused, so a client cannot take a new series for one that it knows.
         let id = self.next;
         self.next = id.saturating_add(1);
         let mut about = about(id);
+        // The closing brace is added with the index of the request, which differs from client to client.
         about.pop();
         self.by_key.insert(key.clone(), id);
         let series =
@@ -265,6 +268,7 @@ impl Table {
             series.values.clear();
             series.first = self.sample;
         } else {
+            // A gap is stored as missing values, so that index and sample number stay in step.
             (0..missed).for_each(|_| series.values.push_back(f32::NAN));
             if next > self.sample {
                 return; // two paths mean it
@@ -313,6 +317,7 @@ impl Table {
         let now = self.sample;
         let mut over: Vec<_> = self.by_id.values().map(|s| s.last).filter(|last| *last < now).collect();
         over.sort_unstable();
+        // A quarter at once, so that the search is not repeated for each new series.
         let Some(until) = over.get(over.len().wrapping_div(4)).copied() else { return false };
         self.forget(|series| series.last <= until);
         true

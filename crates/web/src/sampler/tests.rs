@@ -90,7 +90,7 @@ fn the_last_values_are_kept_and_gaps_stay_gaps() {
     assert_eq!(samples.table.samples_after(0, 2), [(3, 3_000), (4, 4_000)], "the newest");
     samples.take(one("a", 1, 11));
     assert_eq!(samples.kept(1, 0), [Some(3.0), None, Some(7.0), Some(11.0)]);
-    // Whoever was away for longer than is kept begins anew, with the same number.
+    // A series that was absent for longer than the history starts again, with the same number.
     (0..6).for_each(|n| drop(samples.take(one("b", 2, n))));
     assert_eq!(samples.take(one("a", 1, 13)), [1]);
     assert_eq!(samples.kept(1, 0), [None, None, None, Some(13.0)]);
@@ -113,7 +113,7 @@ fn a_number_is_of_one_thing() {
 }
 
 #[test]
-fn what_is_over_makes_room() {
+fn ended_series_makes_room_for_new_ones() {
     let mut samples = Samples::new(2, 9);
     let rows = |names: &'static [&'static str]| {
         move |script: &mut Script| {
@@ -131,7 +131,7 @@ fn what_is_over_makes_room() {
 }
 
 #[test]
-fn what_is_over_for_long_is_forgotten() {
+fn long_ended_series_is_dropped() {
     let mut samples = Samples::new(9, 4);
     samples.take(one("a", 1, 2));
     (0..200).for_each(|_| drop(samples.take(one("b", 2, 3))));

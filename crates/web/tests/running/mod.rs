@@ -132,7 +132,7 @@ fn lines(headers: &[(&str, &str)]) -> String {
     headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
 }
 
-/// An answer, taken apart.
+/// A parsed response.
 #[derive(Debug)]
 pub struct Answer {
     /// 0 if the connection was closed without one.

@@ -78,10 +78,10 @@ impl Captured {
     pub fn open(folder: &Path) -> io::Result<Self> {
         let bad = |why: String| io::Error::new(io::ErrorKind::InvalidData, format!("{MANIFEST}: {why}"));
         let manifest = read(&folder.join(MANIFEST), MANIFEST_MOST)?;
-        let manifest = String::from_utf8(manifest).map_err(|_| bad("it is not UTF-8".into()))?;
+        let manifest = String::from_utf8(manifest).map_err(|_| bad("the text is not UTF-8".into()))?;
         let mut lines = (1_u32..).zip(manifest.lines());
         if lines.next().is_none_or(|(_, first)| first != FIRST_LINE) {
-            return Err(bad(format!("it does not begin with \"{FIRST_LINE}\"")));
+            return Err(bad(format!("the first line is not \"{FIRST_LINE}\"")));
         }
         let mut read_folder = Folder::default();
         for (number, line) in lines {
@@ -93,8 +93,9 @@ impl Captured {
                 ["# by", value] => value.clone_into(&mut read_folder.by),
                 [text, ..] if text.starts_with('#') => {}
                 [code, question] => {
-                    let code =
-                        code.parse().map_err(|_| bad(format!("line {number}: \"{code}\" is no code")))?;
+                    let code = code
+                        .parse()
+                        .map_err(|_| bad(format!("line {number}: \"{code}\" is not a status code")))?;
                     read_folder.answers.insert(question.to_owned(), Answer::Failed(Status(code)));
                 }
                 ["0", question, file, at, len] => {
@@ -104,17 +105,19 @@ impl Captured {
                     let range = at.parse().ok().zip(len.parse().ok());
                     let range = range.and_then(|(at, len): (usize, usize)| Some(at..at.checked_add(len)?));
                     let Some(range) = range else {
-                        return Err(bad(format!("line {number}: {at} and {len} are no place")));
+                        return Err(bad(format!(
+                            "line {number}: {at} and {len} are not an offset and a length"
+                        )));
                     };
                     read_folder.answers.insert(question.to_owned(), Answer::At(file, range));
                 }
-                _ => return Err(bad(format!("line {number}: it has not two fields, and not five"))),
+                _ => return Err(bad(format!("line {number}: the line has neither two nor five fields"))),
             }
         }
         if let Some(Answer::At(_, range)) = read_folder.answers.get("countersets")
             && range.len() > COUNTERSETS_MOST.saturating_mul(16)
         {
-            return Err(bad(format!("it has more than {COUNTERSETS_MOST} countersets")));
+            return Err(bad(format!("the capture has more than {COUNTERSETS_MOST} countersets")));
         }
         let used = |file: &&str| {
             read_folder.answers.values().any(|answer| matches!(answer, Answer::At(used, _) if used == file))
@@ -236,13 +239,13 @@ fn nothing(why: &str) -> Machine {
 fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     if !fs::symlink_metadata(path).map_err(failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a file")));
+        return Err(failed(io::Error::other("the path is not a regular file")));
     }
     let mut bytes = Vec::new();
     File::open(path).map_err(failed)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     match u64::try_from(bytes.len()) {
         Ok(len) if len <= most => Ok(bytes),
-        _ => Err(failed(io::Error::other("it is larger than any capture"))),
+        _ => Err(failed(io::Error::other("the file is larger than any capture"))),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::functions::Filled;
 use crate::ours;
 use crate::tests::{Vista, rows, script, testdata};
 
-/// A folder for one test, which is gone when the test is.
+/// Directory of one test, removed after it.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -58,7 +58,7 @@ fn captured_of(name: &str, hide_instances: bool, key: Arc<dyn PerformanceKey>) -
 }
 
 #[test]
-fn what_was_captured_is_replayed() {
+fn capture_replays_the_same_data() {
     let (scratch, captures) = captured("replayed", false);
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
@@ -78,7 +78,7 @@ fn what_was_captured_is_replayed() {
     }
     let set = replayed.counterset(&machine.countersets()[1]).unwrap();
     assert_eq!(set.translations[0].name, "Many auf Deutsch");
-    // The objects of V1 besides, whose machine is not told.
+    // The capture also has the V1 objects, without the name of the machine.
     assert_eq!(replayed.countersets().len(), 3 + 8);
     let v1 = fs::read(scratch.0.join(V1)).unwrap();
     let block = testdata("v1/windows-vista/object2-sample0.bin");
@@ -93,8 +93,8 @@ fn write_again(scratch: &Scratch) -> io::Result<Captures> {
     write(&scratch.0, &functions, &key, &options(false))
 }
 
-/// The first collection is the first sample, the second the second, whatever was listed before; and again so when
-/// nobody had asked any more. A counter that was not captured alone is there alone.
+/// The first collection is the first sample, the second the second, whatever was listed before; and again so after
+/// a time without requests. A counter that was not captured alone is there alone.
 #[test]
 fn samples_follow_each_other() {
     let (scratch, _) = captured("samples", false);
@@ -282,9 +282,9 @@ impl PerformanceKey for Changed {
     fn close(&self) {}
 }
 
-/// What nobody can read is not sent, and said to be so.
+/// Data that no reader can parse are blanked, and the capture notes it.
 #[test]
-fn what_is_blanked_is_noted() {
+fn unreadable_block_is_blanked_and_noted() {
     let signature = |name: &str, value: &mut [u8]| {
         if name == "Global" {
             value[0] = b'Q';
@@ -300,7 +300,7 @@ fn what_is_blanked_is_noted() {
     assert!(Captured::open(&folder.0).is_ok());
 }
 
-/// What came until then is there, and the key is left alone: not closed either, for somebody is in it.
+/// Data received until then are in the capture. The key is not closed, because a call on it is still running.
 #[test]
 fn a_key_that_hangs_is_given_up() {
     #[derive(Debug)]
@@ -328,7 +328,7 @@ fn a_key_that_hangs_is_given_up() {
     assert_eq!(Captured::open(&folder.0).unwrap().machine().countersets().len(), 3);
 }
 
-/// Nobody else reads what processes are called; and what was captured before something broke is there.
+/// No other user can read the names of processes. Data captured before an error are kept.
 #[cfg(unix)]
 #[test]
 fn a_capture_is_private_and_grows() {
@@ -456,8 +456,8 @@ fn told(folder: &Path) -> String {
     out
 }
 
-/// The folders of the repository; of a new one, and of one that means something else now, `UPDATE_SNAPSHOTS=1` writes
-/// what is told of it.
+/// Checks the captures of the repository against their descriptions. `UPDATE_SNAPSHOTS=1` writes the description of
+/// a new or changed capture.
 #[test]
 fn captures_of_the_repository() {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/captures");
@@ -493,18 +493,21 @@ fn damaged_manifests() {
     assert_eq!(opened(&good), Ok(()));
     let first = good.lines().next().unwrap();
     for (text, want) in [
-        ("", "manifest.txt: it does not begin with \"perfset capture 1\""),
-        ("perfset capture 2\n", "manifest.txt: it does not begin with \"perfset capture 1\""),
-        ("perfset capture 1\nx", "manifest.txt: line 2: it has not two fields, and not five"),
-        ("perfset capture 1\nx\ty", "manifest.txt: line 2: \"x\" is no code"),
+        ("", "manifest.txt: the first line is not \"perfset capture 1\""),
+        ("perfset capture 2\n", "manifest.txt: the first line is not \"perfset capture 1\""),
+        ("perfset capture 1\nx", "manifest.txt: line 2: the line has neither two nor five fields"),
+        ("perfset capture 1\nx\ty", "manifest.txt: line 2: \"x\" is not a status code"),
         (
             "perfset capture 1\n0\ty\t../query.bin\t0\t1",
             "manifest.txt: line 2: a capture has no file ../query.bin",
         ),
-        ("perfset capture 1\n0\ty\tquery.bin\t-1\t1", "manifest.txt: line 2: -1 and 1 are no place"),
+        (
+            "perfset capture 1\n0\ty\tquery.bin\t-1\t1",
+            "manifest.txt: line 2: -1 and 1 are not an offset and a length",
+        ),
         (
             "perfset capture 1\n0\ty\tquery.bin\t1\t18446744073709551615",
-            "manifest.txt: line 2: 1 and 18446744073709551615 are no place",
+            "manifest.txt: line 2: 1 and 18446744073709551615 are not an offset and a length",
         ),
     ] {
         assert_eq!(opened(text), Err(want.to_owned()));
@@ -512,9 +515,12 @@ fn damaged_manifests() {
     // What no machine has, before anything of it is read.
     let sets = |count: usize| format!("{first}\n0\tcountersets\tquery.bin\t0\t{}\n", count * 16);
     assert_eq!(opened(&sets(65_536)), Ok(()));
-    assert_eq!(opened(&sets(65_537)), Err("manifest.txt: it has more than 65536 countersets".into()));
+    assert_eq!(
+        opened(&sets(65_537)),
+        Err("manifest.txt: the capture has more than 65536 countersets".into())
+    );
     let long = format!("{good}#{}", " ".repeat(4 << 20));
-    assert!(opened(&long).unwrap_err().ends_with("manifest.txt: it is larger than any capture"));
+    assert!(opened(&long).unwrap_err().ends_with("manifest.txt: the file is larger than any capture"));
     // A place outside of its file is an answer that is not there.
     assert_eq!(opened(&format!("{first}\n0\tcountersets\tquery.bin\t0\t999999\n")), Ok(()));
     assert_eq!(

@@ -45,8 +45,11 @@ fn sizes_and_codes_are_not_believed() {
     };
     // Success, and nothing or more than there is room for.
     assert_eq!(answered("data", actual(0)), failed("PERF_DATA_HEADER at byte 0: needs 48 bytes, 0 are left"));
-    assert_eq!(answered("data", actual(1)), failed(&format!("{DATA}: it says that it wrote 1 bytes into 0")));
-    let all = failed(&format!("{DATA}: it says that it wrote 4294967295 bytes into 0"));
+    assert_eq!(
+        answered("data", actual(1)),
+        failed(&format!("{DATA}: the function claims 1 bytes in a buffer of 0"))
+    );
+    let all = failed(&format!("{DATA}: the function claims 4294967295 bytes in a buffer of 0"));
     assert_eq!(answered("data", actual(u32::MAX)), all);
     assert_eq!(answered("enumerate", actual(u32::MAX)), none());
     assert_eq!(answered("enumerate", actual(0)), none());
@@ -59,11 +62,14 @@ fn sizes_and_codes_are_not_believed() {
         *filled = Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual };
     };
     let most = 256 << 20;
-    assert_eq!(answered("data", more), failed(&format!("{DATA}: what it needs changed 10 times")));
-    assert_eq!(answered("data", needs(0)), failed(&format!("{DATA}: what it needs changed 10 times")));
+    assert_eq!(answered("data", more), failed(&format!("{DATA}: the size of the result changed 10 times")));
+    assert_eq!(
+        answered("data", needs(0)),
+        failed(&format!("{DATA}: the size of the result changed 10 times"))
+    );
     assert_eq!(
         answered("data", needs(u32::MAX)),
-        failed(&format!("{DATA}: it needs 4294967295 bytes, more than {most}"))
+        failed(&format!("{DATA}: the result needs 4294967295 bytes, more than {most}"))
     );
     // Codes, of the documents and others.
     assert_eq!(answered("data", code(120)), failed(&format!("{DATA}: ERROR_CALL_NOT_IMPLEMENTED (120)")));
@@ -137,10 +143,13 @@ fn a_key_that_is_busy_is_asked_again() {
         (Err("RegQueryValueEx \"x\": Win32 code 170".into()), vec![0, 10, 20, 40, 80, 160, 320], 0)
     );
     assert_eq!(ask(&[5]).0, Err("RegQueryValueEx \"x\": ERROR_ACCESS_DENIED (5)".into()));
-    assert_eq!(ask(&[234; 40]).0, Err("RegQueryValueEx \"x\": it needs more than 268435456 bytes".into()));
+    assert_eq!(
+        ask(&[234; 40]).0,
+        Err("RegQueryValueEx \"x\": the result needs more than 268435456 bytes".into())
+    );
     assert_eq!(
         ask(&[1]).0,
-        Err("RegQueryValueEx \"x\": it says that it wrote 4294967295 bytes into 65536".into())
+        Err("RegQueryValueEx \"x\": the function claims 4294967295 bytes in a buffer of 65536".into())
     );
 }
 
@@ -157,7 +166,7 @@ impl PerformanceKey for Silent {
 }
 
 #[test]
-fn what_nobody_wrote_is_not_an_earlier_answer() {
+fn unwritten_buffer_bytes_are_zero() {
     let old = || vec![0xAB; 70_000];
     assert!(value(&Silent, "x", old()).unwrap().iter().all(|byte| *byte == 0));
     let mut buffer = old();
@@ -166,7 +175,7 @@ fn what_nobody_wrote_is_not_an_earlier_answer() {
 }
 
 #[test]
-fn what_grows_for_ever_gets_little_and_leaves_nothing() {
+fn endlessly_growing_value_is_limited_and_freed() {
     let mut largest = 0;
     let mut creeps = |buffer: &mut [u8]| {
         largest = largest.max(buffer.len());

@@ -159,7 +159,8 @@ impl Failing {
         Self { v1, key, code, registered, start }
     }
 
-    /// What is listed so many seconds later, or why nothing; and how often all objects were asked for that.
+    /// Returns the number of countersets after this number of seconds, or the error; and how often all objects were
+    /// requested.
     fn listed(&mut self, seconds: u64) -> (Result<usize, String>, usize) {
         self.key.asked("Global");
         self.v1.refresh(self.start + Duration::from_secs(seconds));
@@ -190,7 +191,7 @@ fn a_list_that_could_not_be_had_is_tried_again_soon_and_the_last_one_stays() {
 
 /// A list that lacks something is tried again, less and less often.
 #[test]
-fn what_is_missing_for_ever_is_not_asked_for_all_the_time() {
+fn missing_object_is_retried_with_backoff() {
     let mut failing = Failing::new("Counter", 170);
     let asked: Vec<u64> = (0..2_000).filter(|seconds| failing.listed(*seconds) == (Ok(8), 1)).collect();
     let between: Vec<u64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -88,7 +88,7 @@ fn a_registration_is_of_the_counterset_that_was_asked() {
     );
 }
 
-/// The functions over [`script`], where another provider may register [`MULTI`] anew, with other counters.
+/// The functions over [`script`], where another provider may register [`MULTI`] again, with other counters.
 struct Twice {
     v2: V2,
     is_new: Arc<AtomicBool>,
@@ -122,7 +122,7 @@ impl Twice {
         Arc::clone(catalogue.countersets.iter().find(|set| set.guid == MULTI).unwrap())
     }
 
-    /// The counters that it has so many seconds later, and how many questions that cost.
+    /// Returns the counters of the counterset after this number of seconds, and the number of requests.
     fn counters(&mut self, seconds: u64) -> (Vec<u32>, u32) {
         self.asked.store(0, Relaxed);
         let ids = self.set(seconds).counters.iter().map(|counter| counter.id.0).collect();

@@ -34,7 +34,7 @@ enum Event {
     Show(usize, bool),
     /// A column of a thing can be read or not.
     Read(usize, usize, bool),
-    /// A thing begins to count anew at a number.
+    /// A thing restarts its count at this value.
     Reset(usize, u64),
     Turn,
     Collect,
@@ -320,7 +320,7 @@ proptest! {
                         things.get_mut(at % count).into_iter().for_each(|thing| thing.can[column] = can);
                     }
                     Event::Reset(at, to) => {
-                        // What passes its end is not reset: nobody could tell.
+                        // Counts that wrap are not reset, because a reset looks like a wrap.
                         let thing = things.get_mut(at % count);
                         thing.into_iter().for_each(|thing| thing.values[..2].fill(to));
                     }
@@ -341,7 +341,7 @@ proptest! {
 
 /// Names that have gone are forgotten.
 #[test]
-fn what_is_kept() {
+fn counts_of_vanished_names_are_dropped() {
     let told = Arc::<Mutex<Vec<Thing>>>::default();
     let thing = |number, name| Thing {
         number,

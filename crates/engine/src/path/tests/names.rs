@@ -39,7 +39,7 @@ fn names_of_instances() {
 }
 
 #[test]
-fn what_has_no_path_is_not_made() {
+fn ambiguous_or_incomplete_path_is_not_made() {
     let path = |machine: Option<&str>, counterset: &str, instance: Option<&str>, counter: &str| CounterPath {
         machine: machine.map(str::to_owned),
         counterset: counterset.to_owned(),
@@ -61,7 +61,7 @@ fn what_has_no_path_is_not_made() {
 
 proptest! {
     #[test]
-    fn what_is_made_reads_back(
+    fn made_path_parses_back(
         machine in proptest::option::of("[a-z\\\\().]{0,5}"),
         counterset in "[a-z\\\\/()# ]{0,6}",
         instance in proptest::option::of("[a-z\\\\/()#0-9*]{0,8}"),
@@ -215,7 +215,7 @@ fn wildcards_are_expanded() {
 
 /// What [`expand`] gives can be added, and means one instance.
 #[test]
-fn what_is_expanded_is_found() {
+fn each_expanded_path_finds_its_instance() {
     let mut machine = documented();
     let paths = expand(&mut machine, &r"\Test Set(*)\Size".parse().unwrap(), Unexpanded::default()).unwrap();
     let mut query = PathQuery::open(&mut machine).unwrap();

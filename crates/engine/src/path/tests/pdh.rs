@@ -192,7 +192,7 @@ fn values_by_the_first_sample_rule() {
 }
 
 #[test]
-fn what_collecting_says() {
+fn collect_returns_pdh_status() {
     use PdhStatus as S;
     let (mut machine, provider, mut query) = query(&[]);
     assert_eq!(query.collect_status(), S::PDH_NO_DATA, "nothing is asked");
@@ -228,7 +228,7 @@ fn formats_and_scales_of_a_counter() {
 }
 
 #[test]
-fn what_is_known_of_a_counter() {
+fn counter_info_contains_scale_help_and_status() {
     let (mut machine, provider) = machine();
     provider.with(|s| {
         let mut set = Counterset::clone(&s.catalogue.countersets[0]);

@@ -87,6 +87,7 @@ impl Files {
         let at = |controller| place(group, mounts, controller);
         let by_version = |place: Place<'_>, v2, v1| if place.is_v2 { v2 } else { v1 };
         match counter {
+            // Time. Version 2 prints microseconds, version 1 ns; counters have units of 100 ns.
             id::PERCENT_PROCESSOR_TIME => match at(Hierarchy::CpuAcct)? {
                 place if place.is_v2 => self.cpu_usec(place, |stat| &stat.usage_usec, pass),
                 place => self.ns(place, "cpuacct.usage", pass),
@@ -99,6 +100,7 @@ impl Files {
                 place if place.is_v2 => self.cpu_usec(place, |stat| &stat.system_usec, pass),
                 place => self.cpuacct(place, "cpuacct.usage_sys", |stat| &stat.system, pass),
             },
+            // Bandwidth control has the same file in both versions, with other names for times.
             id::PROCESSOR_LIMIT_PERIODS_PER_SEC => {
                 self.cpu(at(Hierarchy::Cpu)?, |stat| &stat.nr_periods, pass)
             }
@@ -113,6 +115,8 @@ impl Files {
                 place => Ok(self.cpu(place, |stat| &stat.burst_time, pass)? / NS_IN_100NS),
             },
 
+            // Memory. The kernel's own peak and limit are read, because a peak between two samples would be
+            // missed.
             id::MEMORY_BYTES => {
                 let place = at(Hierarchy::Memory)?;
                 self.number(place, by_version(place, "memory.current", "memory.usage_in_bytes"), pass)
@@ -127,6 +131,8 @@ impl Files {
                 let limit = self.read(place, file, pass, limit)?;
                 limit.ok_or(unavailable("unlimited"))
             }
+            // Version 1 has only the sum of memory and swap space. Both files are read one after the other,
+            // so the difference may be below 0.
             id::SWAP_BYTES => match at(Hierarchy::Memory)? {
                 place if place.is_v2 => self.number(place, "memory.swap.current", pass),
                 place => {
@@ -136,6 +142,8 @@ impl Files {
             },
             id::MEMORY_LOW_EVENTS_PER_SEC => self.event(at(Hierarchy::Memory)?, |events| &events.low, pass),
             id::MEMORY_HIGH_EVENTS_PER_SEC => self.event(at(Hierarchy::Memory)?, |events| &events.high, pass),
+            // `memory.oom_control` of version 1 has no such event; its own file counts how often the limit
+            // was reached.
             id::MEMORY_LIMIT_EVENTS_PER_SEC => match at(Hierarchy::Memory)? {
                 place if place.is_v2 => self.event(place, |events| &events.max, pass),
                 place => self.number(place, "memory.failcnt", pass),
@@ -146,6 +154,8 @@ impl Files {
             id::OUT_OF_MEMORY_KILLS_PER_SEC => {
                 self.event(at(Hierarchy::Memory)?, |events| &events.oom_kill, pass)
             }
+            // Parts of the memory are in `memory.stat`; kernel memory and sockets have files of their own in
+            // version 1.
             id::ANONYMOUS_BYTES => self.memory(at(Hierarchy::Memory)?, |stat| &stat.anon, pass),
             id::FILE_BYTES => self.memory(at(Hierarchy::Memory)?, |stat| &stat.file, pass),
             id::KERNEL_BYTES => match at(Hierarchy::Memory)? {
@@ -168,6 +178,7 @@ impl Files {
                 self.memory(at(Hierarchy::Memory)?, |stat| &stat.workingset_refault_file, pass)
             }
 
+            // I/O is summed up over all devices: an instance is a group, not a pair of group and device.
             id::STORAGE_READ_BYTES_PER_SEC => self.io_or_blkio(
                 at(Hierarchy::BlkIo)?,
                 |io| io.read_bytes,
@@ -199,9 +210,11 @@ impl Files {
                 pass,
             ),
 
+            // Both versions have the same files; the peak exists since Linux 6.1.
             id::TASK_COUNT => self.number(at(Hierarchy::Pids)?, "pids.current", pass),
             id::TASK_COUNT_PEAK => self.number(at(Hierarchy::Pids)?, "pids.peak", pass),
 
+            // All remaining counters are of pressure, which only version 2 measures by group.
             _ => {
                 let (resource, line) = stalled(counter).ok_or(NoValue::NotGiven)?;
                 self.stall(at(Hierarchy::Unified)?, resource, line, pass)

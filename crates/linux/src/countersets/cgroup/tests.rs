@@ -15,7 +15,7 @@ use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture
 
 use id::*;
 
-/// Not 100: nobody may assume that.
+/// Not 100, because no code may assume that value.
 const CLOCK_TICKS: u64 = 250;
 
 fn provider(roots: &Roots) -> Several<CGroup> {
@@ -505,7 +505,7 @@ fn groups_come_and_go() {
     let after = tasks(&mut provider);
     assert_eq!((&after.rows, &after.cells), (&before.rows, &before.cells));
 
-    // The same path, another group. The new folder is there before the old one goes, so that it has another inode.
+    // Same path, other group. The new directory exists before the old one is removed, so its inode differs.
     tree.write("sys/fs/cgroup/new/pids.current", "11\n");
     fs::remove_dir_all(tree.path("sys/fs/cgroup/app.slice")).unwrap();
     fs::rename(tree.path("sys/fs/cgroup/new"), tree.path("sys/fs/cgroup/app.slice")).unwrap();
@@ -518,7 +518,7 @@ fn groups_come_and_go() {
     assert_eq!(other.birth("/"), before.birth("/"));
 }
 
-/// The kernel counts the folders in a folder, and does not always note when that changed.
+/// The kernel counts the subdirectories of a directory, and does not always update its modification time.
 #[test]
 fn one_that_comes_as_another_goes() {
     let tree = Tree::copy_of("two-nodes");

@@ -103,11 +103,13 @@ impl State {
                 Some(0) => {}
                 Some(further) => self.disks.swap(at, at.saturating_add(further)),
                 None => {
+                    // At the first reading all devices are new to this program, and none has just appeared.
                     let came = NonZeroU64::new(time_100ns).filter(|_| self.pass != 0);
                     self.disks.insert(at.min(self.disks.len()), Disk::new(device, came));
                 }
             }
             if let Some(disk) = self.disks.get_mut(at) {
+                // Follows the counts at every collection, so that no overflow of a 32-bit count is missed.
                 disk.go_on(device, now);
             }
         }
@@ -189,6 +191,7 @@ impl Disk {
 
     fn look(&mut self, sys_block: &Path, pass: &mut Pass) -> Result<Kind, NoValue> {
         let folder = self.folder(sys_block);
+        // Partitions have no directory of their own in `/sys/block`.
         if !is_there(&folder)? {
             let is_known = is_there(sys_block)?;
             return if is_known { Ok(Kind::Partition) } else { Err(unavailable("there is no /sys/block")) };
@@ -200,6 +203,7 @@ impl Disk {
         };
         // `diskseq` identifies the device since Linux 5.15.
         self.key.birth = number("diskseq").and_then(NonZeroU64::new).or(self.came);
+        // Multipath hides the paths of a disk; counting them would count each request several times.
         let stands_for_hardware = is_there(&folder.join("device"))? && number("hidden") != Some(1);
         Ok(match stands_for_hardware {
             false => Kind::Virtual,

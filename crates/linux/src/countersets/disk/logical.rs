@@ -104,6 +104,8 @@ impl LogicalDisk {
         let (deadline, begun) = (self.deadline, self.until);
         let Known { volume, remote, requested, space, .. } =
             self.volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        // A request that was sent at the announcement is waited for until the common deadline; otherwise it
+        // gets one of its own.
         let got = space.get(pass, |_| match requested.take().zip(begun) {
             Some((since, until)) => remote.get(since, until, deadline),
             None => {
@@ -182,7 +184,7 @@ impl Instances for LogicalDisk {
         let late = self.volumes.iter().filter_map(|known| {
             let waited = known.remote.late_for(self.deadline)?;
             let point = String::from_utf8_lossy(&known.volume.mount_point);
-            Some(format!("mount {point}: no answer for {} s", waited.as_secs()).into())
+            Some(format!("mount {point}: no response for {} s", waited.as_secs()).into())
         });
         late.collect()
     }
@@ -267,7 +269,7 @@ impl Volume {
     fn space(path: &Path, ask: AskSpace) -> Result<Space, NoValue> {
         let stat = ask(path).map_err(|errno| match errno {
             Errno::ACCESS => {
-                let permission = "needs the right to search the folders above it, or CAP_DAC_READ_SEARCH";
+                let permission = "needs search permission on its parent directories, or CAP_DAC_READ_SEARCH";
                 NoValue::Denied(format!("{}: {permission}", path.display()).into())
             }
             errno => NoValue::Failed(format!("{}: cannot be asked: {errno}", path.display()).into()),

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_a_block_device() {
+    fn only_block_device_file_systems_are_volumes() {
         for (device, fs_type, want) in [
             ("8:2", "ext4", true),
             ("8:2", "fuseblk", false),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_block() {
+    fn volumes_below_network_mounts_may_block() {
         for (fs_type, want) in
             [("nfs4", true), ("fuse.sshfs", true), ("tmpfs", false), ("autofs", false), ("9p", true)]
         {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_is_not_looked_at() {
+    fn unchanged_mountinfo_is_not_parsed_again() {
         let mut mounts = Mounts::default();
         let texts =
             ["", "", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "x\n", "x\n"];

@@ -152,7 +152,7 @@ mod tests {
         drop(go_on);
         assert_eq!(remote.get(since, later(), LONG), Ok((11, None)), "asked once, and answered");
         assert_eq!(remote.late_for(Duration::ZERO), None);
-        // An answer of an earlier collection that nobody asked anew for is not today's.
+        // A response from an earlier collection that was not requested again is stale.
         let old = remote.get(later(), since, LONG);
         assert!(matches!(old, Ok((11, Some(Mark::Stale(_))))), "{old:?}");
     }

@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// A disk with so many requests that makes room for another one has passed no zero.
+    /// A disk with this number of requests that completes one has not wrapped to zero.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn counts_of_64_bits_pass_no_zero() {

@@ -178,7 +178,7 @@ fn every_counter_of_physical_disk() {
 }
 
 #[test]
-fn which_devices_are_disks() {
+fn disks_and_volumes_are_listed() {
     let roots = fixture("many-disks");
     let collected = collect(&mut physical(&roots), &[], &["*"]);
     let names = collected.names();
@@ -372,7 +372,7 @@ fn this_machine() {
 }
 
 #[test]
-fn what_a_file_system_refuses() {
+fn failed_statvfs_affects_its_volume_only() {
     use logical_disk::*;
     fn counted(collected: &Collected) -> Vec<&str> {
         let rows = collected.names().into_iter();
@@ -382,7 +382,7 @@ fn what_a_file_system_refuses() {
     for (errno, want) in [
         (
             Errno::ACCESS,
-            "denied: /boot: needs the right to search the folders above it, or CAP_DAC_READ_SEARCH",
+            "denied: /boot: needs search permission on its parent directories, or CAP_DAC_READ_SEARCH",
         ),
         (Errno::IO, "failed: /boot: cannot be asked: Input/output error (os error 5)"),
     ] {
@@ -440,7 +440,7 @@ fn a_file_system_that_hangs_stops_no_other() {
     }
     assert_eq!(ASKED.load(Ordering::SeqCst), 1, "it is asked once");
     let says = machine.late();
-    assert!(says.iter().any(|text| text.starts_with("mount /boot: no answer for ")), "{says:?}");
+    assert!(says.iter().any(|text| text.starts_with("mount /boot: no response for ")), "{says:?}");
     drop(closed);
     while collect()["/boot"] != fresh {}
     assert_eq!(machine.late().iter().filter(|text| text.contains("/boot")).count(), 0);
@@ -637,7 +637,7 @@ impl OneDisk {
         Self { tree, provider: Several::new(PhysicalDisk::new(disks)) }
     }
 
-    /// The disk after so many reads, ms that they took, ms busy, at that time.
+    /// Collects the disk at that time, after this number of reads, with these ms of reading and of being busy.
     fn at(&mut self, now_100ns: u64, reads: u64, read_ms: u64, busy_ms: u64) -> Collected {
         let line = format!("8 0 sda {reads} 0 0 {read_ms} 0 0 0 0 0 {busy_ms} 0\n");
         self.lines(now_100ns, &line)

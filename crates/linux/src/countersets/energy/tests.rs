@@ -15,7 +15,7 @@ fn provider(roots: &Roots) -> Several<EnergyMeter> {
 
 const CLASS: &str = "sys/class/powercap";
 
-/// Folder, name and µJ. They are no fixture because not every system can have a `:` in the name of a folder.
+/// Directory, name and µJ. Not a fixture, because some systems do not allow `:` in directory names.
 const ZONES: [(&str, &str, u64); 8] = [
     ("intel-rapl:0", "package-0", 9_000_011),
     ("intel-rapl:0:0", "core", 18_000_041),

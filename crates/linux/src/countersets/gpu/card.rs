@@ -92,7 +92,7 @@ const TEMPERATURES: [(&str, &str); 3] =
 const ABSENT: &str = "its driver does not publish it";
 
 impl CardFiles {
-    /// Creates the files of a card. `folder`: its directory in `/sys/class/drm`. `keep`: `true` if file descriptors
+    /// Creates the files of the card with this directory in `/sys/class/drm`. `keep`: `true` if file descriptors
     /// stay open.
     pub(super) fn new(folder: PathBuf, keep: bool) -> Self {
         Self {

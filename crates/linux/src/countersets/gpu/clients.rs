@@ -97,6 +97,7 @@ impl Clients {
                 changed |= came != Came::Same;
                 came != Came::Gone
             });
+            // Finding clients examines every open file of the machine; reading known clients is cheap.
             if pass.is_due(&mut self.walked_at_ns) {
                 match self.walk(adapters, pass) {
                     Ok(found) => changed |= found,
@@ -124,7 +125,7 @@ impl Clients {
         let Self { refused, .. } = self;
         let why = || {
             let s = if *refused == 1 { "" } else { "es" };
-            format!("what {refused} process{s} have open cannot be seen: needs CAP_SYS_PTRACE")
+            format!("open files of {refused} process{s} cannot be read: needs CAP_SYS_PTRACE")
         };
         (*refused > 0).then(|| NoValue::Denied(why().into()))
     }
@@ -166,6 +167,7 @@ impl Clients {
         if pass.read(&mut file, "", |text| info.parse(text)).is_err() {
             return false; // gone meanwhile, or a driver that tells nothing
         }
+        // Without an id, two descriptors of one client would be counted twice.
         let Some(Ok(id)) = info.client_id else { return false };
         let pci_address = info.pci_address;
         let Some(luid) = pci_address.map(Luid::of_pci).or_else(|| adapters.of_node(node)) else {
@@ -176,6 +178,8 @@ impl Clients {
             Ok(Some(client)) => {
                 let before = client.pid();
                 client.holders.push(holder);
+                // The login manager also holds the files of a compositor. The greatest pid is usually that of
+                // the newest process, which uses the device.
                 client.holders.sort_unstable_by_key(|holder| (std::cmp::Reverse(holder.pid), holder.fd));
                 if client.holders.first() == Some(&holder) {
                     client.file = holder.file(&self.proc, client.keep);
@@ -217,6 +221,7 @@ impl Client {
         loop {
             let Self { file, info, .. } = self;
             let is_one = pass.read(file, "", |text| info.parse(text)).is_ok();
+            // The process may have closed the file, and its number may belong to another one.
             let is_this = info.client_id == Some(Ok(self.id)) && info.pci_address == self.pci_address;
             if is_one && is_this {
                 break;
@@ -235,6 +240,7 @@ impl Client {
             let place = self.most.binary_search_by(|most| most.name.as_str().cmp(&engine.name));
             let at = match place {
                 Ok(at) => at,
+                // Names come from the driver; their number must not grow without end.
                 Err(_) if self.most.len() >= DrmFdinfo::LIMIT => continue,
                 Err(at) => {
                     self.most.insert(at, Most { name: engine.name.clone(), busy_ns: 0, cycles: 0 });

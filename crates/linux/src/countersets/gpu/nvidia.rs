@@ -16,7 +16,7 @@ pub(super) fn not_loaded() -> Result<Box<dyn Nvml>, NoValue> {
 }
 
 pub(super) fn not_own_roots() -> Result<Box<dyn Nvml>, NoValue> {
-    Err(unavailable("NVIDIA's library tells about this machine, not about the one whose files are read"))
+    Err(unavailable("NVIDIA's library reports this machine, not the one whose files are read"))
 }
 
 /// NVIDIA's library and the GPUs that it lists.

@@ -44,7 +44,7 @@ pub(super) struct Process {
 
 /// Error code that a function of the library returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{function} of NVIDIA's library answers {code}")]
+#[error("{function} of NVIDIA's library returned {code}")]
 pub(super) struct NvmlError {
     pub(super) function: &'static str,
     /// Error code, of type `nvmlReturn_t`.
@@ -60,9 +60,11 @@ const FUNCTION_NOT_FOUND: c_int = 13;
 impl From<NvmlError> for NoValue {
     fn from(error: NvmlError) -> Self {
         match error.code {
-            NOT_SUPPORTED => Self::Unavailable("this GPU does not tell NVIDIA's library".into()),
-            FUNCTION_NOT_FOUND => Self::Unavailable("this version of NVIDIA's library cannot tell".into()),
-            NO_PERMISSION => Self::Denied("NVIDIA's library tells only root".into()),
+            NOT_SUPPORTED => Self::Unavailable("this GPU does not report it to NVIDIA's library".into()),
+            FUNCTION_NOT_FOUND => {
+                Self::Unavailable("this version of NVIDIA's library does not support it".into())
+            }
+            NO_PERMISSION => Self::Denied("NVIDIA's library returns it only to root".into()),
             _ => Self::Failed(error.to_string().into()),
         }
     }
@@ -127,8 +129,8 @@ const _: () = assert!(size_of::<Utilization>() == 8);
 
 /// Memory of one process: `nvmlProcessInfo_v2_t`.
 ///
-/// The functions that end in `_v3` should have the same structure, but those of the first drivers 535 wrote another 8
-/// bytes each.
+/// The functions that end in `_v3` should have the same structure. In the first drivers 535, however, they wrote
+/// another 8 bytes each.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct ProcessInfo {

@@ -339,7 +339,7 @@ fn a_client_goes_to_another_process() {
 
 /// The descriptor, the file or the process may be another by now.
 #[test]
-fn what_a_descriptor_became() {
+fn changed_fdinfo_drops_the_old_client() {
     let file = "proc/1301/fdinfo/5";
     let others = || fixture_rows("0x00000010");
     for (what, change) in [
@@ -429,7 +429,7 @@ fn engines_that_come_later() {
     assert_eq!(names(&mut provider), after);
 }
 
-/// What is opened, but for the processes that are looked through.
+/// Returns the opened files, except those of processes.
 fn opened_besides_processes<P: Provider>(
     tree: &Tree,
     provider: impl Fn(&Roots) -> P,
@@ -525,8 +525,8 @@ fn refusals() {
     let shared = Gpu::shared(&fixture(MACHINE), nvidia::not_loaded);
     collect_all(&mut Several::new(GpuEngine::new(&shared)));
     for (refused, want) in [
-        (1, "what 1 process have open cannot be seen: needs CAP_SYS_PTRACE"),
-        (7, "what 7 processes have open cannot be seen: needs CAP_SYS_PTRACE"),
+        (1, "open files of 1 process cannot be read: needs CAP_SYS_PTRACE"),
+        (7, "open files of 7 processes cannot be read: needs CAP_SYS_PTRACE"),
     ] {
         lock(&shared).clients.refused = refused;
         assert_eq!(lock(&shared).clients.refusal(), Some(NoValue::Denied(want.into())));
@@ -645,9 +645,9 @@ fn adapters_of_nvidia() {
     assert_eq!(collected.names(), names);
     let missing = collected.missing("0000:81:00.0");
     for (counter, want) in [
-        (GPU_TEMPERATURE, "f of NVIDIA's library answers 15"),
-        (POWER_LIMIT, "denied: NVIDIA's library tells only root"),
-        (FAN_SPEED, "unavailable: this GPU does not tell NVIDIA's library"),
+        (GPU_TEMPERATURE, "f of NVIDIA's library returned 15"),
+        (POWER_LIMIT, "denied: NVIDIA's library returns it only to root"),
+        (FAN_SPEED, "unavailable: this GPU does not report it to NVIDIA's library"),
     ] {
         assert_eq!(missing[&counter.0], want);
     }
@@ -666,7 +666,7 @@ fn a_gpu_of_nvidia_is_lost() {
     let collected = collect_all(&mut Several::new(AdapterSet::<LinuxGpu>::new(&shared)));
     assert_eq!(*collected.get("0000:81:00.0", linux::DEDICATED_MEMORY_USED), Got::Value(7_919));
     let missing = collected.missing("0000:82:00.0");
-    assert!(missing.values().all(|reason| reason == "f of NVIDIA's library answers 15"), "{missing:?}");
+    assert!(missing.values().all(|reason| reason == "f of NVIDIA's library returned 15"), "{missing:?}");
 }
 
 /// A card of the kernel that NVIDIA's driver has is one adapter, not two.
@@ -678,7 +678,7 @@ fn one_adapter_of_two_sources() {
     let collected = collect_all(&mut Several::new(AdapterSet::<AdapterMemory>::new(&shared)));
     assert_eq!(collected.names().len(), 4);
     let missing = collected.missing("luid_0x00000000_0x00000300_phys_0");
-    let why = "NVIDIA's library tells about this machine, not about the one whose files are read";
+    let why = "NVIDIA's library reports this machine, not the one whose files are read";
     assert!(missing.len() == 3 && missing.values().all(|reason| reason.ends_with(why)), "{missing:?}");
 }
 
@@ -708,9 +708,9 @@ fn processes_of_nvidia() {
     assert_eq!(collect_all(&mut Several::new(GpuEngine::new(&shared))).names(), [""; 0]);
 }
 
-/// A folder that cannot be listed is a reason each time, not only at the first look.
+/// A directory that cannot be listed is a reason in every collection, not only in the first.
 #[test]
-fn what_cannot_be_looked_through() {
+fn unlistable_proc_fails_each_collection() {
     let tree = Tree::copy_of(MACHINE);
     let shared = Gpu::shared(&tree.roots(), nvidia::not_loaded);
     let mut provider = Several::new(GpuEngine::new(&shared));

@@ -84,6 +84,8 @@ impl Values for Memory {
 
     fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
         Ok(match counter {
+            // Page lists of Windows, by the nearest number of the kernel. `MemAvailable` is its own estimate,
+            // and may be below `MemFree`, because some free memory is a reserve.
             id::AVAILABLE_BYTES => self.bytes(|mi| &mi.mem_available, pass)?,
             id::AVAILABLE_KBYTES => self.kib(|mi| &mi.mem_available, pass)?,
             id::AVAILABLE_MBYTES => self.kib(|mi| &mi.mem_available, pass)? / KIB_IN_MIB,
@@ -102,6 +104,8 @@ impl Values for Memory {
                 self.page_cache(pass)?.saturating_add(pool)
             }
 
+            // Commit charge. A percentage and its base are two counters, because PerfLib divides them in the
+            // consumer.
             id::COMMITTED_BYTES | id::PERCENT_COMMITTED_BYTES_IN_USE => {
                 self.bytes(|mi| &mi.committed_as, pass)?
             }
@@ -109,6 +113,8 @@ impl Values for Memory {
                 self.bytes(|mi| &mi.commit_limit, pass)?
             }
 
+            // Pools. Linux never writes kernel memory to disk: what it can give up takes the place of the
+            // paged pool, the rest that of the nonpaged pool.
             id::POOL_PAGED_BYTES | id::POOL_PAGED_RESIDENT_BYTES => {
                 self.bytes(|mi| &mi.s_reclaimable, pass)?
             }
@@ -126,6 +132,7 @@ impl Values for Memory {
             }
             id::SYSTEM_DRIVER_TOTAL_BYTES => self.modules.get(pass)?.bytes,
 
+            // Faults and paging. `pgpgin` and `pgpgout` count KiB, although their names say pages.
             id::PAGE_FAULTS_PER_SEC => self.events(|vm| &vm.pgfault, pass)?,
             id::PAGE_READS_PER_SEC => self.events(|vm| &vm.pgmajfault, pass)?,
             id::TRANSITION_PAGES_REPURPOSED_PER_SEC => {

@@ -18,7 +18,7 @@ use crate::testing::{
 
 use id::*;
 
-/// Not 4,096: nobody may assume that.
+/// Not 4,096, because no code may assume that value.
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Single<Memory> {

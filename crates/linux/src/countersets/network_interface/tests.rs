@@ -30,7 +30,7 @@ const NEVER: [CounterId; 7] = [
     TCP_RSC_AVERAGE_PACKET_SIZE,
 ];
 
-/// All others but Output Queue Length, and what they are of eth0 in the fixture `two-nodes`.
+/// All other counters except Output Queue Length, with their values for eth0 in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 14] = [
     (BYTES_TOTAL_PER_SEC, 20_000_213 + 20_000_327),
     (PACKETS_PER_SEC, 20_000_221 + 20_000_329),
@@ -157,7 +157,7 @@ fn a_fault_costs_only_what_the_file_feeds() {
         if fault == "cut" {
             let collected = collect_all(&mut provider);
             assert_eq!(lost(&collected, "eth0"), []);
-            assert_eq!(lost(&collected, LONG).len(), KNOWN.len() - 1, "all but what is in /sys");
+            assert_eq!(lost(&collected, LONG).len(), KNOWN.len() - 1, "all except those in /sys");
         } else {
             let error = try_collect(&mut provider, &[BYTES_TOTAL_PER_SEC], &["*"]).unwrap_err().to_string();
             let want = if fault == "missing" { "there is no /proc/net/dev" } else { "net/dev" };
@@ -320,7 +320,7 @@ fn an_interface_that_is_made_again_and_counts_more() {
     begin(5);
     dev(70);
     assert_eq!(found(&tree, &mut interfaces, 0).0, [("tun0".to_owned(), 5)]);
-    // The old folder stays, so that its inode number is not used again.
+    // The old directory stays, so that its inode number is not used again.
     fs::rename(tree.path("sys/class/net/tun0"), tree.path("sys/class/net/old")).unwrap();
     begin(6);
     dev(71);

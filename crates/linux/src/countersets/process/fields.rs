@@ -269,6 +269,7 @@ impl Field {
     /// Returns the field's value for a process.
     pub(super) fn value(self, of: &Process, units: Units) -> Result<Value, NoValue> {
         let raw = match self {
+            // The CPU clock has ns and needs no file; `stat` has ticks.
             Self::ProcessorTime if units.clocks => {
                 return Ok(Value { raw: of.clock_ns / 100, mark: of.held.then_some(Mark::Held) });
             }
@@ -278,6 +279,8 @@ impl Field {
                 let raw = user.raw.saturating_add(privileged.raw);
                 return Ok(Value { raw, mark: user.mark.or(privileged.mark) });
             }
+            // The kernel's count of either share can fall a little: the most so far is reported, marked
+            // `Held`.
             Self::UserTime => return Ok(held(of.stat.get()?.utime, of.most_utime, units)),
             Self::PrivilegedTime => return Ok(held(of.stat.get()?.stime, of.most_stime, units)),
             Self::VirtualBytes => living(of)?.vsize,
@@ -287,6 +290,8 @@ impl Field {
             }
             Self::MinorFaults => of.stat.get()?.minflt,
             Self::MajorFaults => of.stat.get()?.majflt,
+            // A zombie has given up its memory. Its `statm` has zeros, which are no measurement, so `living`
+            // comes first.
             Self::WorkingSet => {
                 living(of)?;
                 of.statm.get()?.resident.saturating_mul(units.page_size)
@@ -296,6 +301,7 @@ impl Field {
                 let statm = of.statm.get()?;
                 statm.resident.saturating_sub(statm.shared).saturating_mul(units.page_size)
             }
+            // `status` has no memory lines for threads of the kernel: these have a reason, not 0.
             Self::VirtualBytesPeak => memory(of, StatusLine::VM_PEAK)?,
             Self::WorkingSetPeak => memory(of, StatusLine::VM_HWM)?,
             Self::SwapBytes => memory(of, StatusLine::VM_SWAP)?,
@@ -312,6 +318,7 @@ impl Field {
             }
             Self::ThreadCount => of.stat.get()?.num_threads.into(),
             Self::PriorityBase => priority_base(of.stat.get()?).into(),
+            // A start time, from which the formula of the counter computes the age.
             Self::ElapsedTime => units.start_of(of.stat.get()?),
             Self::ProcessId => of.pid.into(),
             Self::CreatingProcessId => of.stat.get()?.ppid.into(),
@@ -329,6 +336,7 @@ impl Field {
             Self::IoDataBytes => io(of, IoLine::RCHAR)?.wrapping_add(io(of, IoLine::WCHAR)?),
             Self::RunQueueWaitTime => seldom(of)?.schedstat.get()?.wait_ns / 100,
             Self::Timeslices => seldom(of)?.schedstat.get()?.timeslices,
+            // Without delay accounting the field exists and stays 0, which would look like a measurement.
             Self::BlockIoDelay => {
                 if !units.delays {
                     return Err(unavailable("the kernel measures it with kernel.task_delayacct=1 only"));
@@ -401,6 +409,7 @@ pub(super) fn priority_base(stat: &Stat) -> u8 {
     const IDLE: u8 = 5;
     const DEADLINE: u8 = 6;
     match stat.policy {
+        // Windows has 16 real-time priorities from 16 to 31, Linux 99.
         Some(FIFO | RR) => {
             let priority = u16::from(stat.rt_priority.unwrap_or(0).min(99));
             u8::try_from(priority.saturating_mul(15) / 99).unwrap_or(15).saturating_add(16)
@@ -408,6 +417,7 @@ pub(super) fn priority_base(stat: &Stat) -> u8 {
         Some(IDLE) => 1,
         Some(DEADLINE) => 31,
         _ => match stat.nice {
+            // The five classes of Windows from Idle to High, in the order of nice values.
             10.. => 4,
             1..=9 => 6,
             0 => 8,

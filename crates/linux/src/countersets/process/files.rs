@@ -83,6 +83,7 @@ impl Files {
     fn list(&mut self, table: &mut Table, pass: &mut Pass) -> Result<(), NoValue> {
         let mut pids = std::mem::take(&mut self.pids);
         let listed = self.reader.pids(&mut pids, pass);
+        // Pids and table are both ascending, so one pass over both finds what began and what ended.
         let mut listed_pids = pids.iter().copied().peekable();
         if listed.is_ok() {
             table.start(pass);
@@ -99,6 +100,7 @@ impl Files {
                     self.ended.push(process.pid);
                     let Process { pid, clock_ns, .. } = *process;
                     let ppid = process.stat.value.ppid;
+                    // Whether it has ended or is only hidden is decided below, by its CPU clock.
                     hidden.push(Hidden { pid, birth: process.birth(), ppid, clock_ns });
                 }
                 stays
@@ -112,6 +114,7 @@ impl Files {
                 stays
             });
             hidden.retain(|known| {
+                // A pid that is listed again is no longer hidden, whichever process has it now.
                 let is_in =
                     |list: &[Process]| list.binary_search_by_key(&known.pid, |process| process.pid).is_ok();
                 !is_in(&table.processes) && !is_in(&new) && self.exists(known)
@@ -124,6 +127,8 @@ impl Files {
             if !self.ended.is_empty() {
                 for process in &mut table.processes {
                     let orphaned = self.ended.binary_search(&process.stat.value.ppid).is_ok();
+                    // The kernel gives it another parent, and a process that is idle would not be read again
+                    // for that.
                     if orphaned && !process.stat.is_new(now) {
                         self.read_stat(process, now, pass); // one that ended meanwhile is not listed next time
                     }
@@ -150,7 +155,11 @@ impl Files {
                     if process.clock_ns != ns {
                         (process.clock_ns, process.ran) = (ns, now);
                     }
+                    // The gate reads the clock itself, which does not step back. Only records of the iterator
+                    // can be behind it.
                     process.held = false;
+                    // Compared with the last reading of `stat`, not with the last collection: that one may
+                    // have read other files.
                     moved = !process.stat.is_unchanged(process.ran);
                 }
                 Err(_) => return false,
@@ -166,7 +175,10 @@ impl Files {
         let pid = process.pid;
         let read = self.reader.read((pid, None), "stat", pass, |text| {
             let stat = Stat::parse(text)?;
+            // A thread of the kernel appends its current work to its name; an instance name must stay.
             let name = stat.lasting_name(comm(text)?);
+            // Another process has the pid, so the earlier one has ended, and its children have another
+            // parent.
             if process.begins(name, stat.starttime) {
                 self.ended.push(pid);
             }
@@ -183,6 +195,8 @@ impl Files {
         };
         let was_zombie = process.stat.value.is_zombie();
         process.set_stat(stat, now);
+        // The kernel gives the children of a process to another parent when it becomes a zombie, before it is
+        // reaped.
         if process.stat.value.is_zombie() && !was_zombie {
             self.ended.push(pid);
         }
@@ -322,6 +336,7 @@ fn read_threads(
 ) {
     let mut before = std::mem::take(threads).into_iter().peekable();
     for tid in tids {
+        // Both lists are ascending: threads that are skipped have ended.
         while before.next_if(|thread| thread.tid < *tid).is_some() {}
         let known = before.next_if(|thread| thread.tid == *tid);
         let path = (pid, Some(*tid));

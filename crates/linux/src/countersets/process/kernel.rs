@@ -59,7 +59,7 @@ struct Cpus {
 
 impl Cpus {
     /// Copies the processors of a file, and returns the time since which they have been the same. A processor with far
-    /// less idle time than before was offline meanwhile and has begun anew.
+    /// less idle time than before was offline meanwhile and has restarted its count.
     fn follow(
         &mut self,
         now: impl Iterator<Item = (u32, u64)> + Clone,
@@ -77,6 +77,7 @@ impl Cpus {
             Some(since) if same => since,
             Some(_) => at(now_100ns),
         };
+        // The highest idle time so far was that of other processors.
         if self.since_100ns != Some(since) {
             self.most_rest = 0;
         }
@@ -120,6 +121,8 @@ impl Kernel {
     pub(super) fn has_all(&mut self, pass: &mut Pass) -> bool {
         if self.is_first && pass.is_due(&mut self.looked_at_ns) {
             let Self { mounts, proc, .. } = self;
+            // A mount option is read every 10 s, because a check at each collection would cost more than the
+            // sums.
             let options = pass.read(mounts, "", |text| Ok(hides(text, proc)));
             self.hides = options.unwrap_or(false) && !(self.is_own && may_trace(1));
         }
@@ -131,6 +134,7 @@ impl Kernel {
         let Self { stat, times, cpus, start_100ns, .. } = self;
         let read = |pass: &mut Pass| {
             let lines = &stat.get(pass)?.cpus;
+            // A sum without one of its processors would look like a step back at the next collection.
             if let Some(text) = lines.iter().find_map(|line| line.ticks.as_ref().err()) {
                 let text = text.clone();
                 return Err(stat.fault(text));
@@ -177,6 +181,8 @@ impl Kernel {
     ) -> Result<(Value, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
         let of = |raw, mark: Option<Mark>| Ok((Value { raw, mark }, times.since_100ns));
+        // Idle time counts as privileged, as in Windows' `Idle` process, so that the parts of `_Total` add
+        // up.
         let resting = times.rest.raw.saturating_add(times.privileged);
         match field {
             Field::ProcessorTime => of(resting.saturating_add(times.user), times.rest.mark),
@@ -236,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_hides() {
+    fn hidepid_is_detected() {
         let line = |options: &str| format!("22 27 0:21 / /proc rw,relatime - proc proc rw{options}\n");
         for (options, want) in [
             ("", false),

@@ -151,6 +151,8 @@ impl Processes {
                     let a = column(a, sum);
                     PartOfTotal::Rows(a, b.map(|b| column(b, sum)))
                 }
+                // The kernel's sum includes processes that lived shorter than an interval, so it is
+                // preferred.
                 _ if field.adds_up() => PartOfTotal::Kernel,
                 _ => PartOfTotal::Nothing,
             });
@@ -181,10 +183,13 @@ impl Processes {
         let set = want.counterset.guid;
         self.fields.clear();
         self.fields.extend(want.counters.iter().map(|counter| Field::of(set, *counter)));
+        // The setting can change at any time, and only this counter depends on it.
         if self.fields.contains(&Field::BlockIoDelay) {
             let delays = pass.read(&mut self.delays, "", attribute::number);
             self.units.delays = delays == Ok(1);
         }
+        // The files of all requested counters are determined first, so that each file is read once per
+        // process.
         let mut parts = Parts::NONE;
         for (column, field) in self.fields.iter().enumerate() {
             parts = parts | field.parts(self.units);
@@ -203,6 +208,8 @@ impl Processes {
         source.refresh(parts, &|process| adds_up || wanted(process), table, pass).map_err(source_error)?;
         rows.set_layer(source.layer().number());
 
+        // As on Windows, `Idle` stands for the processors' idle time. It is part of `_Total`, so that the sum
+        // is that of all processors.
         if let Some(name) = idle_name(set) {
             let mut cells = want.wants(name, IDLE_ID).then(|| rows.push(name, IDLE_ID, None));
             if let Some(cells) = &mut cells {
@@ -226,6 +233,8 @@ impl Processes {
             }
         }
 
+        // Each process is visited once, for its own row and for the total, also if only the total is
+        // requested.
         let now = table.moment(pass);
         for process in table.in_order() {
             let has_row = wanted(process);
@@ -254,6 +263,8 @@ impl Processes {
             }
         }
         if adds_up {
+            // A process that `/proc` hides may still be running. Without this, its counts would be taken for
+            // those of an ended process, and stay.
             let hidden = NoValue::Denied("/proc hides the process".into());
             for process in &table.hidden {
                 let (birth, id, parent) = (process.birth, process.pid, process.ppid);
@@ -266,6 +277,7 @@ impl Processes {
             totals.end();
         }
         if has_total {
+            // The total is the last row, because only now all of its members are known.
             let mut cells = rows.push(TOTAL_NAME, TOTAL_ID, None);
             for (column, (field, part)) in fields.iter().zip(&*parts_of_total).enumerate() {
                 match part {
@@ -311,6 +323,8 @@ impl Processes {
         let now = table.moment(pass);
         let mut name = String::new();
         for process in table.in_order() {
+            // A process that has not run has the same threads as before; their values are marked, not read
+            // again.
             let reused = !process.is_new(Parts::TASK, now);
             let Some(known) = process.seldom.as_deref().map(|seldom| &seldom.threads) else { continue };
             let threads = match known.get() {
@@ -467,7 +481,7 @@ impl Provider for Processes {
     }
 
     fn about(&mut self) -> Vec<(Text, Text)> {
-        vec![("process source".into(), self.source.about().into())]
+        vec![("process collection".into(), self.source.about().into())]
     }
 }
 

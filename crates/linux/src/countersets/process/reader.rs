@@ -51,6 +51,7 @@ impl Reader {
         self.path.clear(); // an error is about the root
         let listed = open(&self.root).and_then(|folder| {
             let listed = list(&folder, &mut self.names, pass, |name| pids.extend(pid(name)));
+            // Opened again with each listing: another file system may be mounted at this path by now.
             self.folder = Some(folder);
             listed
         });
@@ -88,6 +89,8 @@ impl Reader {
         self.set_path(of, thread, file);
         let len = match self.fill() {
             Ok(len) => len,
+            // `ENOENT` if the process ended before the file was opened, `ESRCH` if it ended between opening
+            // and reading.
             Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
             Err(errno) => return Err(self.refused(file, errno)),
         };
@@ -115,6 +118,7 @@ impl Reader {
             Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
             Err(errno) => return Err(self.refused("fd", errno)),
         };
+        // Older kernels always report 0. A positive size of any process shows that 0 means no open files.
         self.counts_files |= size > 0 && self.is_procfs;
         if self.counts_files {
             return Ok(Some(size));
@@ -175,14 +179,14 @@ impl Reader {
     fn refused(&self, file: &'static str, errno: Errno) -> NoValue {
         let why = match (errno, file) {
             (Errno::ACCESS | Errno::PERM, "io") => {
-                "/proc/PID/io: needs the same user, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+                "/proc/PID/io: run as its user, or grant CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
             }
-            (Errno::ACCESS | Errno::PERM, "fd") => "/proc/PID/fd: needs the same user, or CAP_SYS_PTRACE",
+            (Errno::ACCESS | Errno::PERM, "fd") => "/proc/PID/fd: run as its user, or grant CAP_SYS_PTRACE",
             (Errno::ACCESS | Errno::PERM, "smaps_rollup") => {
-                "/proc/PID/smaps_rollup: needs the same user, or CAP_SYS_PTRACE"
+                "/proc/PID/smaps_rollup: run as its user, or grant CAP_SYS_PTRACE"
             }
             (Errno::ACCESS | Errno::PERM, _) => {
-                "files of the process: need the same user, or CAP_SYS_PTRACE and a /proc without hidepid"
+                "files of the process: run as its user, or grant CAP_SYS_PTRACE and mount /proc without hidepid"
             }
             _ => {
                 let error = std::io::Error::from(errno);

@@ -69,9 +69,9 @@ impl Layer {
     /// Returns the method's description for users.
     pub(super) fn what(self) -> &'static str {
         match self {
-            Self::Tasks => "a walk over the kernel's tasks",
-            Self::Gate => "files of processes whose CPU clock moved, of the others in turn",
-            Self::Plain => "files of all processes, each time",
+            Self::Tasks => "BPF task iterator",
+            Self::Gate => "/proc files of processes that ran, others refreshed periodically",
+            Self::Plain => "/proc files of all processes, each time",
         }
     }
 }
@@ -116,11 +116,12 @@ impl Ways {
     /// Creates the methods for processes below `roots`. `clocks`: `true` if the CPU clocks of these processes are
     /// readable.
     pub(super) fn new(roots: &Roots, clocks: bool, wish: ProcessSource) -> Self {
+        // Without readable CPU clocks nothing shows which processes ran, so all files are read.
         let layer = if clocks && wish != ProcessSource::Proc { Layer::Gate } else { Layer::Plain };
         let walk = match (wish, clocks) {
-            (ProcessSource::Gate | ProcessSource::Proc, _) => Walk::Closed("files were asked for".into()),
+            (ProcessSource::Gate | ProcessSource::Proc, _) => Walk::Closed("files were requested".into()),
             (_, false) => Walk::Closed(
-                "these processes are not of this PID namespace, so their clocks cannot be read".into(),
+                "these processes belong to another PID namespace, so their clocks cannot be read".into(),
             ),
             _ => Walk::Untried,
         };
@@ -154,9 +155,12 @@ impl Ways {
         if matches!(self.walk, Walk::Untried) && self.pays() {
             self.open();
         }
+        // Several countersets of one collection share the listing: only the first of them counts as a
+        // collection.
         self.rest(table.is_listed(pass));
         let Self { walk, files, .. } = self;
         if let Walk::Open(tasks) = walk {
+            // After a failure the files are read in this same collection, so no collection is lost.
             let left = match tasks.refresh(parts, wanted, table, pass, files) {
                 Ok(()) => {
                     self.taken = Layer::Tasks;
@@ -172,6 +176,8 @@ impl Ways {
             };
         }
         self.taken = self.files.layer();
+        // Once the iterator was tried, the cost of files decides nothing any more, and two system calls are
+        // saved.
         let is_counted = matches!(self.walk, Walk::Untried);
         let before = if is_counted { cpu_ns() } else { 0 };
         let done = self.files.refresh(parts, wanted, table, pass);
@@ -196,6 +202,8 @@ impl Ways {
     /// collecting has gone on for long.
     fn pays(&self) -> bool {
         let first = || u64::from(rules::process_count(&self.roots)).saturating_mul(Self::FIRST_NS);
+        // Before anything was spent, the number of processes is the best estimate. Later the time that was
+        // spent decides.
         self.wish == ProcessSource::Bpf
             || prepared::is_there(&self.roots)
             || self.spent_ns >= Self::LOAD_NS
@@ -218,10 +226,8 @@ impl Ways {
         }
         match &self.walk {
             Walk::Open(tasks) if self.taken == Layer::Tasks => format!("{what} ({})", tasks.about()),
-            Walk::Open(_) => {
-                format!("{what}; {} takes over once it has paid for its loading", Layer::Tasks.what())
-            }
-            Walk::Resting { why, .. } => format!("{what}; {why}; it is tried again"),
+            Walk::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),
+            Walk::Resting { why, .. } => format!("{what}; {why}; BPF is tried again later"),
             Walk::Closed(why) => format!("{what}; {why}"),
             Walk::Untried => what.to_owned(),
         }

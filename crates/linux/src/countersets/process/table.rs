@@ -123,6 +123,7 @@ impl Thread {
         now: Moment,
     ) {
         if let (Ok(old), Ok(new)) = (&self.stat, &stat) {
+            // Another thread has the id: what the earlier one reached must not hold its counts.
             if old.starttime != new.starttime {
                 (self.most_utime, self.most_stime) = (0, 0);
                 self.in_ticks = None;
@@ -345,6 +346,7 @@ impl Process {
     pub(super) fn is_new(&self, parts: Parts, now: Moment) -> bool {
         let seldom = self.seldom.as_deref();
         let new = |part, is_new: &dyn Fn(&Seldom) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
+        // If `stat` of this collection shows unchanged memory, the earlier `statm` is as good as a new one.
         let statm_is_new = || self.statm.is_new(now) || self.stat.is_new(now) && self.memory_stays();
         (!parts.has(Parts::STAT) || self.stat.is_new(now))
             && (!parts.has(Parts::STATM) || statm_is_new())
@@ -376,6 +378,7 @@ impl Process {
         let birth = birth(start);
         let other = self.birth.is_some() && self.birth != birth;
         if other {
+            // Clock and time of the last run were read for the new process already.
             *self = Self { clock_ns: self.clock_ns, ran: self.ran, ..Self::new(self.pid) };
         }
         self.birth = birth;

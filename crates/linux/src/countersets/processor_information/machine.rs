@@ -154,6 +154,7 @@ impl Machine {
     /// If neither lists any CPU.
     pub(super) fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<bool, SourceError> {
         let Self { online, online_text, online_ids, stat, ids, listed, listed_by_stat, looked, .. } = self;
+        // `/proc/stat` is read anyway for the times, and a CPU that goes offline leaves it, too.
         if times && !ids.is_empty() && !online_ids.is_empty() && *looked < Self::LOOK {
             let is_as_before =
                 |stat: &ProcStat| stat.cpus.iter().map(|line| &line.cpu).eq(listed_by_stat.iter());
@@ -172,6 +173,7 @@ impl Machine {
             online_text.extend_from_slice(text);
             Ok(true)
         });
+        // Without this, a file that returns with the same text would count as unchanged.
         if by_sys.is_err() {
             online_text.clear();
             online_ids.clear();
@@ -183,6 +185,7 @@ impl Machine {
         let by_stat = stat.get(pass);
         listed_by_stat.clear();
         listed_by_stat.extend(by_stat.iter().flat_map(|stat| &stat.cpus).map(|line| line.cpu));
+        // One unreadable source is no reason to change the rows.
         if nothing_new && by_stat.is_err() {
             return Ok(false);
         }
@@ -209,10 +212,12 @@ impl Machine {
     }
 
     fn find_cpus(&mut self, pass: &mut Pass) {
+        // A CPU that stays keeps its highest counts, by its number: its index may be another one now.
         let gone = std::mem::take(&mut self.cpus);
         let mut before: Vec<_> = gone.into_iter().map(|cpu| (cpu.place.cpu, cpu.highest)).collect();
         before.sort_unstable_by_key(|(cpu, _)| *cpu);
         let folder = self.roots.sys.join("devices/system/cpu");
+        // With many CPUs, opening the files each time is better than using up the descriptors of the program.
         let keep = self.ids.len() <= Self::CPUS_THAT_KEEP;
         let cpu = |place: Place| {
             let folder = folder.join(format!("cpu{}", place.cpu));

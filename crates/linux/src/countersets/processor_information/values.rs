@@ -48,13 +48,17 @@ impl Machine {
         let count = cpus.len();
         let mut mark = None;
         let raw = match counter {
+            // Events: sums over the CPUs of the row.
             id::INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::of, pass)?,
+            // Without such a row, 0 would look like a machine whose clock never ticks.
             id::CLOCK_INTERRUPTS_PER_SEC if !interrupts.get(pass)?.has_clock() => {
                 return Err(unavailable("/proc/interrupts has no row of clock interrupts: LOC, arch_timer"));
             }
             id::CLOCK_INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::clock_of, pass)?,
             id::DPCS_QUEUED_PER_SEC => column(cpus, softirqs, Softirqs::of, pass)?,
 
+            // Windows counts three idle states. The kernel has any number of them, which are grouped by
+            // depth.
             id::PERCENT_C1_TIME => mean(idle_100ns(cpus, Some(IdleClass::C1), pass)?, count),
             id::PERCENT_C2_TIME => mean(idle_100ns(cpus, Some(IdleClass::C2), pass)?, count),
             id::PERCENT_C3_TIME => mean(idle_100ns(cpus, Some(IdleClass::C3), pass)?, count),
@@ -66,6 +70,8 @@ impl Machine {
                 sum(cpus, |cpu| cpu.idle.usage(None, pass))?
             }
 
+            // Gauges. `/proc/cpuinfo` is read only without cpufreq, and not each time: the kernel measures
+            // the frequencies while it prints the file.
             id::PROCESSOR_FREQUENCY => {
                 let khz = gauge(cpus, |cpu| match cpu.frequency.nominal(pass) {
                     Err(NoValue::Unavailable(_)) => {
@@ -80,6 +86,8 @@ impl Machine {
             id::PERCENT_OF_MAXIMUM_FREQUENCY => gauge(cpus, |cpu| cpu.frequency.current_percent(pass))?,
             id::PERCENT_PERFORMANCE_LIMIT => gauge(cpus, |cpu| cpu.frequency.limit_percent(pass))?,
 
+            // Performance and utility are fractions with a 32-bit base, so their cycles are shifted; see
+            // `CYCLE_SHIFT`.
             id::PERCENT_PROCESSOR_PERFORMANCE => {
                 let delivered = sum(cpus, |cpu| Ok(cpu.cppc.counters(pass)?.delivered))?;
                 cycles(delivered.saturating_mul(100), count)
@@ -105,6 +113,7 @@ impl Machine {
                 cycles(privileged.saturating_mul(100), count)
             }
 
+            // Counters for which Linux has no number.
             id::DPC_RATE => return Err(unavailable("the kernel counts soft interrupts since boot only")),
             id::PARKING_STATUS => return Err(unavailable("Linux does not park cores")),
             id::PROCESSOR_STATE_FLAGS => return Err(unavailable("Linux has no such flags")),

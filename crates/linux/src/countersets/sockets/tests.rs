@@ -13,7 +13,7 @@ use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture
 
 use id::*;
 
-/// Not 4,096: nobody may assume that.
+/// Not 4,096, because no code may assume that value.
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Several<Sockets> {

@@ -126,7 +126,7 @@ fn a_fault_costs_only_its_zone() {
 }
 
 #[test]
-fn what_no_temperature_is() {
+fn temperature_below_absolute_zero_is_unavailable() {
     let tree = named_apart();
     for (temp, want) in [
         ("-273150", Some((0, 0))),

@@ -79,7 +79,7 @@ mod tests {
     const SWITCHES: &str = "voluntary_ctxt_switches:\t23\nnonvoluntary_ctxt_switches:\t29\n";
 
     #[test]
-    fn what_there_is() {
+    fn present_status_fields_are_parsed() {
         let some = |n| Some(Ok(n));
         let all = Status {
             uid: some(2),

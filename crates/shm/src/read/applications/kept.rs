@@ -87,6 +87,8 @@ impl Wanted {
                 Err(None) => rows.none_in_column(column, LACKS),
             }
         }
+        // With all counters in their order, a row is one copy of consecutive words, which is the usual
+        // request.
         let first = self.places.first().copied().unwrap_or(0);
         let run = first..first.saturating_add(wanted.len());
         self.run = self.places.iter().copied().eq(run.clone()).then_some(run);
@@ -127,6 +129,8 @@ impl Kept {
     fn look_for_instances(&mut self, number: usize) -> bool {
         const TRIES: usize = 3;
         let index = self.indexes.entry(number).or_default();
+        // A file that another process truncates and restores again and again must not hold up this
+        // collection.
         for _ in 0..TRIES {
             self.file.look();
             self.file.index(number, index, None);
@@ -166,10 +170,12 @@ impl Kept {
         wanted: Option<&InstanceFilters>,
         places: &[usize],
     ) -> Option<CopiedRows> {
+        // The limit of instances is requested before the copy, because a copy may have to be repeated.
         let room = self.file.file().map_or(0, |file| self.room(number, file.as_fd()));
         let user: Vec<u16> = self.file.prefix().encode_utf16().collect();
         let copied = self.file.copy(|this, file| {
             let mut all = CopiedRows::default();
+            // Each attempt begins with the whole limit.
             let mut room = room;
             let Some(set) = this.definition(number) else { return Ok(all) };
             for (_, of) in this.instances(number) {
@@ -182,6 +188,8 @@ impl Kept {
             }
             Ok(all)
         })?;
+        // Kept in case the file cannot be read next time: its instances then have the reason in place of
+        // values.
         self.known.insert(number, copied.instances.clone());
         Some(copied)
     }
@@ -197,6 +205,8 @@ impl Kept {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
         let now_100ns = rows.totals_at_100ns();
+        // In another time namespace the monotonic clock has an offset, so the time in the header means
+        // nothing here.
         let created = now_100ns.filter(|_| self.file.has_our_clock);
         let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
@@ -205,6 +215,8 @@ impl Kept {
             return self.note_what_is_missed(number);
         }
         let Some(index) = self.indexes.get(&number) else { return self.note_what_is_missed(number) };
+        // A file that is not intact keeps its rows, without values: instances would otherwise seem to end and
+        // begin again.
         if let Some(why) = self.file.why_lost() {
             for indexed in index.confirmed() {
                 if wanted.is_none_or(|wanted| index.is_wanted(indexed, wanted)) {
@@ -215,12 +227,14 @@ impl Kept {
             return self.note_what_is_missed(number);
         }
         let referenced = self.referenced(number);
+        // The segment is looked up once per run; most files have all instances of a counterset in one.
         for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
             let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
             let Some(segment) = segment else { continue };
             for indexed in run {
                 if wanted.is_none_or(|wanted| index.is_wanted(indexed, wanted)) {
                     if now_100ns.is_some() {
+                        // An instance cannot be older than its file.
                         rows.set_began(of_file.max(indexed.began_100ns));
                     }
                     add(segment, index, indexed, file_id, counters, &referenced, rows);
@@ -251,6 +265,7 @@ impl Kept {
         let why = self.file.why_lost();
         let is_asked = !self.file.is_limited();
         let referenced = self.referenced(number);
+        // `known` and `values` are of the same copy, so both have the wanted instances in the same order.
         let mut values = copied.iter().flat_map(|copied| copied.values.iter().copied());
         for Known { name, id, sequence } in self.known.get(&number).into_iter().flatten() {
             let id = InstanceId(*id);
@@ -315,6 +330,7 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let [seconds, nanoseconds] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
     let now_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+    // Computed from the age: the two clocks have different origins.
     now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
 }
 

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_least_comes_first() {
+    fn users_with_fewest_problems_come_first() {
         let order = |users: &[_]| -> Vec<String> {
             in_turn(told(users)).into_iter().map(|(_, text)| text.into_owned()).collect()
         };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_counted() {
+    fn problems_over_the_limit_are_counted() {
         let lines = |users: &[_]| -> Vec<String> {
             cut(in_turn(told(users))).into_iter().map(Text::into_owned).collect()
         };

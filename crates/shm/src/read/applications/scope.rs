@@ -49,8 +49,8 @@ pub(super) fn groups() -> Vec<u32> {
 pub(super) fn limits() -> String {
     let number = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
     format!(
-        "of each other user {} programs in a directory, of root and this user {}; of all other users {} counters \
-         added to a counterset, of all programs {} values by reference",
+        "{} programs of each other user in a directory, {} of root and of this user; {} counters added to a \
+         counterset by all other users, {} values by reference of all programs",
         number(OF_A_STRANGER),
         number(MOST_NAMES),
         number(OF_STRANGERS),
@@ -102,7 +102,7 @@ impl Applications {
         };
         let (instances, bytes) = self.read_of_others();
         format!(
-            "{whose}; of files of other users at most {} and {} instances are read, now {} and {instances}",
+            "{whose}; files of other users: at most {} and {} instances are read, now {} and {instances}",
             size(self.asker.budget.bytes.most()),
             grouped(self.asker.budget.instances.most()),
             size(bytes),
@@ -139,8 +139,8 @@ impl Applications {
                 what.push(size(bytes));
             }
             said.push(format!(
-                "{} of other users are left out: {} and {} instances of all of them together are read, divided among \
-                 the users",
+                "{} of other users are left out: at most {} and {} instances of all other users together are read, \
+                 divided among them",
                 what.join(" and "),
                 size(self.asker.budget.bytes.most()),
                 grouped(self.asker.budget.instances.most()),
@@ -148,10 +148,10 @@ impl Applications {
         }
         // Without a given counterset, these are reported by `left_out`.
         let missed = self.missed().filter(|(_, guid, _)| counterset == Some(guid));
-        said.extend(missed.map(|(.., why)| format!("instances that are not known are left out: {why}")));
+        said.extend(missed.map(|(.., why)| format!("an unknown number of instances is left out: {why}")));
         let hidden = self.count_hidden(&is_wanted);
         if hidden > 0 {
-            said.push(format!("{} of other users: --all-users", many(hidden, "instance")));
+            said.push(format!("{} of other users; --all-users includes them", many(hidden, "instance")));
         }
         // It is unknown whether invisible publishers publish a counterset. That matters only if no other publisher
         // does.
@@ -214,7 +214,7 @@ impl Applications {
                 format!(", or join group {}", group_name(group).unwrap_or_else(|| group.to_string()))
             });
             let (programs, them) = (counted(count, "program"), if count == 1 { "it" } else { "them" });
-            format!("{programs} of other users in {}: to see {them} run as root{or_join}", folder.display())
+            format!("{programs} of other users in {}; to see {them}, run as root{or_join}", folder.display())
         };
         counts.into_iter().map(said).collect()
     }
@@ -246,8 +246,8 @@ fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
     };
     let (s, verb) = if folders.len() == 1 { ("y", "is") } else { ("ies", "are") };
     Some(format!(
-        "{} director{s} of other users {verb} private, and programs may publish there: {names}{more}: to see them \
-         run as root, or let them publish in /run/perfset",
+        "{} director{s} of other users {verb} private, and programs might publish there: {names}{more}; to see \
+         them, run as root, or let them publish in /run/perfset",
         folders.len()
     ))
 }
@@ -393,13 +393,13 @@ mod tests {
         assert_eq!(text(0), None);
         assert_eq!(
             text(1).unwrap(),
-            "1 directory of other users is private, and programs may publish there: /tmp/perfset-1: to see them run as \
-             root, or let them publish in /run/perfset"
+            "1 directory of other users is private, and programs might publish there: /tmp/perfset-1; to see them, \
+             run as root, or let them publish in /run/perfset"
         );
         let said = text(5).unwrap();
         assert!(said.starts_with("5 directories of other users are private, and"), "{said}");
         assert!(
-            said.contains(": /tmp/perfset-1, /tmp/perfset-2, /tmp/perfset-3 and 2 more: to see"),
+            said.contains(": /tmp/perfset-1, /tmp/perfset-2, /tmp/perfset-3 and 2 more; to see"),
             "{said}"
         );
     }

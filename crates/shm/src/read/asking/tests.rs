@@ -229,7 +229,7 @@ fn a_late_value_is_the_previous_one_and_marked() {
     }
     assert!(heard <= 1 && asked.lock().unwrap().len() <= 1, "it is not asked again before it has answered");
     let late = machine.late();
-    assert!(late.len() == 1 && late[0].contains(": no answer for "), "{late:?}");
+    assert!(late.len() == 1 && late[0].contains(": no response for "), "{late:?}");
     drop(closed);
 
     // It answers: a pause later it is asked again, and then in time.
@@ -257,7 +257,7 @@ fn a_late_value_is_the_previous_one_and_marked() {
 
 /// A request that comes while another one is answered is answered after that, however long it takes.
 #[test]
-fn who_waits_for_a_slow_answer_is_heard() {
+fn queued_requests_are_served_after_a_slow_reply() {
     const SLOW: Duration = Duration::from_millis(2_200);
     let place = Place::new("heard");
     let publisher = place.publisher();
@@ -472,7 +472,7 @@ fn many_that_misbehave_cost_one_deadline_and_none_of_the_others() {
         let late = machine.late();
         assert!(late.len() >= kept.len(), "{late:?}");
         let says = |what: &str| late.iter().any(|late| late.contains(what));
-        assert!(says("no answer for ") && says("no usable answer for "), "{late:?}");
+        assert!(says("no response for ") && says("no usable response for "), "{late:?}");
         is_over.store(true, Ordering::Relaxed);
     });
 }

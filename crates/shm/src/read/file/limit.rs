@@ -35,7 +35,9 @@ impl Limit {
         let mut lens = Vec::new();
         self.ends.clear();
         for [_, len, kind, _] in table {
+            // The table is untrusted input: one entry must not overflow the sum.
             let len = len.min(MOST_BYTES.1);
+            // A decoded definition takes several times the memory of its bytes.
             let cost = if kind == entry::DEFINITION { len.saturating_mul(DECODED) } else { len };
             end = end.saturating_add(cost);
             lens.push(len);

@@ -18,6 +18,7 @@ use crate::read::table::{Refused, load};
 pub(in crate::read) type Stamp = [i128; 5];
 
 pub(super) fn stamp(stat: &Stat) -> Stamp {
+    // Size and both times: a file can have its length back before it is examined, and not its change time.
     [
         stat.st_size.into(),
         stat.st_mtime.into(),
@@ -69,7 +70,7 @@ impl ProgramFile {
             let word = |at: usize| load(header.words(), at);
             let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
             if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
-                self.lost = Some(Refused::Header("its header was overwritten"));
+                self.lost = Some(Refused::Header("the header was overwritten"));
             }
         }
     }
@@ -89,10 +90,12 @@ impl ProgramFile {
             };
             match stat {
                 Ok(stat) => {
+                    // On kernels before 6.13 times have the resolution of the tick, so two changes within one
+                    // tick are not noticed.
                     is_same = self.stamp == Some(stamp(&stat));
                     self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
                 }
-                Err(why) => self.lost = Some(Refused::io("cannot be looked at")(why)),
+                Err(why) => self.lost = Some(Refused::io("cannot be inspected")(why)),
             }
         }
         is_same && self.lost.is_none()
@@ -100,7 +103,7 @@ impl ProgramFile {
 
     /// Marks the file as lost, because it was changed by system calls during every load.
     pub fn lose(&mut self) {
-        self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
+        self.lost = Some(Refused::Header("the file was truncated or overwritten while it was read"));
     }
 
     /// Returns the reason why the file cannot be read now, for the user.
@@ -115,6 +118,8 @@ impl ProgramFile {
         self.lost = None;
         for _ in 0..TRIES {
             let copied = self.file().map_err(Refused::io("cannot be read")).and_then(|file| {
+                // Examined before and after, because a file that is whole again may have been read with a
+                // hole.
                 let before = self.whole(file.as_fd())?;
                 let copied = read(self, file.as_fd()).map_err(Refused::io("cannot be read"))?;
                 Ok((self.whole(file.as_fd())? == before).then_some(copied))
@@ -136,10 +141,10 @@ impl ProgramFile {
     fn whole(&self, file: BorrowedFd<'_>) -> Result<Stamp, Refused> {
         let words = lines::first_words(file).map_err(Refused::io("cannot be read"))?;
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
-        let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        let stat = fstat(file).map_err(|error| Refused::io("cannot be inspected")(error.into()))?;
         let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
         if word(header::MAGIC) != MAGIC || id != self.header.id {
-            return Err(Refused::Header("its header was overwritten"));
+            return Err(Refused::Header("the header was overwritten"));
         }
         check_len(&stat, word(header::COMMITTED), MOST_BYTES.1)?;
         Ok(stamp(&stat))
@@ -159,6 +164,8 @@ pub(super) fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), R
         return Err(Refused::TooLarge(committed, limit));
     }
     let size = u64::try_from(stat.st_size).unwrap_or(0);
+    // A hole has no blocks, and a file that was truncated has no size: the smaller of both is what can be
+    // read safely.
     let there = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK).min(size);
     if committed < wide(header::BYTES) || committed > there {
         return Err(Refused::Holes { committed, there });

@@ -239,9 +239,9 @@ fn lists_of_processes() {
 }
 
 #[test]
-fn what_cannot_be_started() {
+fn failed_nvml_init_has_a_reason() {
     let error = Library::start(Functions { init: Some(no_driver), ..FUNCTIONS }, None).unwrap_err();
-    let why = "nvmlInit_v2 of NVIDIA's library answers 9";
+    let why = "nvmlInit_v2 of NVIDIA's library returned 9";
     assert_eq!(NoValue::from(error).to_string(), why);
     let error = Library::start(Functions::default(), None).unwrap_err();
     assert!(matches!(NoValue::from(error), NoValue::Unavailable(_)));

@@ -44,6 +44,7 @@ impl Tasks {
         /// Maximum number of attempts: this process may execute something in between, or its record may be
         /// inconsistent.
         const TIMES: u32 = 3;
+        // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
         rules::may_show_all(&self.roots).map_err(|why| Left::ForGood(why.to_owned()))?;
         let mut table = Table::default();
         let pass = Pass::enumeration(elapsed_ns());
@@ -51,8 +52,7 @@ impl Tasks {
         let mut own =
             Own { files: Files::new(&self.roots, true, Layer::Plain), now: table.moment(&pass), pass };
         let differs = |what| {
-            let why =
-                format!("no walk over the tasks: it does not say of this process what /proc says: {what}");
+            let why = format!("BPF unavailable: its data of this process differ from /proc: {what}");
             Err(Left::ForGood(why))
         };
         for at in from..=self.walks.len() {
@@ -78,9 +78,10 @@ impl Tasks {
     fn differs(&mut self, at: usize, own: &mut Own) -> Result<Option<&'static str>, Left> {
         let Some((parts, walk)) = self.walks.get_mut(at) else { return Ok(None) };
         let parts = *parts;
+        // Files, iterator, files: what the iterator returns must lie between both readings.
         let (listed, before) = (own.files.pids(&mut own.pass), own.read(parts));
         let Some(records) = run(walk)? else { return Ok(None) };
-        let lacks = || Left::ForGood("no walk over the tasks: it lacks columns".to_owned());
+        let lacks = || Left::ForGood("BPF unavailable: columns are missing".to_owned());
         let taker = Taker::new(&records, parts, self.units).ok_or_else(lacks)?;
         let mut met: Vec<u32> = records.iter().map(|record| taker.pid(&record)).collect();
         let mut walked = Process::new(before.pid);
@@ -91,25 +92,27 @@ impl Tasks {
         }
         let (after, lasts) = (own.read(parts), own.files.pids(&mut own.pass));
         met.sort_unstable();
+        // Listed before and after, so a process that began or ended meanwhile is not missed.
         let is_unmet = |pid: &u32| met.binary_search(pid).is_err() && lasts.binary_search(pid).is_ok();
         self.unmet = listed.into_iter().filter(is_unmet).collect();
         if self.unmet.len() > Self::MOST_UNMET {
             let (count, first) = (self.unmet.len(), self.unmet.first().copied().unwrap_or_default());
             return Err(Left::ForGood(format!(
-                "no walk over the tasks: it passes over {count} processes that /proc lists, {first} among them"
+                "BPF unavailable: {count} processes that /proc lists are missing, {first} among them"
             )));
         }
         if is_torn {
             return Ok(None);
         }
         if let Some(why) = [&before, &after].iter().find_map(|process| process.stat.get().err()) {
-            return Err(Left::ForNow(format!("no walk over the tasks: /proc/self/stat: {why}")));
+            return Err(Left::ForNow(format!("BPF unavailable: /proc/self/stat: {why}")));
         }
         if [before.name(), after.name()].iter().all(|name| *name != walked.name()) {
-            return Ok(Some("its name"));
+            return Ok(Some("name"));
         }
+        // The start time never changes, so any difference is a fault of the iterator.
         if walked.birth() != before.birth() {
-            return Ok(Some("its start"));
+            return Ok(Some("start time"));
         }
         let [before, walked, after] = [&before, &walked, &after].map(|process| numbers(process, parts));
         Ok(differing(&before, &walked, &after))
@@ -128,7 +131,7 @@ impl Tasks {
         for thread in threads_of(&before) {
             let of = |threads: &[Thread]| threads.iter().find(|other| other.tid == thread.tid).map(of_thread);
             let Some(last) = of(threads_of(&after)) else { continue };
-            let Some(walked) = of(walked) else { return Ok(Some("its threads")) };
+            let Some(walked) = of(walked) else { return Ok(Some("threads")) };
             let differs = differing(&of_thread(thread), &walked, &last);
             if differs.is_some() {
                 return Ok(differs);
@@ -171,20 +174,20 @@ fn numbers(process: &Process, parts: Parts) -> Vec<Named> {
         all.extend([
             ("minor faults", Some(stat.minflt)),
             ("major faults", Some(stat.majflt)),
-            ("its parent", Some(stat.ppid.into())),
-            ("how many threads it has", Some(stat.num_threads.into())),
-            ("its priority", Some(stat.nice.abs_diff(i8::MIN).into())),
-            ("its policy", stat.policy.map(u64::from)),
-            ("its virtual memory", Some(stat.vsize)),
-            ("its session", Some(stat.session.into()).filter(|_| parts.has(Parts::RARE))),
+            ("parent", Some(stat.ppid.into())),
+            ("number of threads", Some(stat.num_threads.into())),
+            ("priority", Some(stat.nice.abs_diff(i8::MIN).into())),
+            ("policy", stat.policy.map(u64::from)),
+            ("virtual memory", Some(stat.vsize)),
+            ("session", Some(stat.session.into()).filter(|_| parts.has(Parts::RARE))),
         ]);
     }
     if let Some(statm) = process.statm.get().ok().filter(|_| parts.has(Parts::STATM)) {
-        all.extend([("its memory", Some(statm.resident)), ("its shared memory", Some(statm.shared))]);
+        all.extend([("resident memory", Some(statm.resident)), ("shared memory", Some(statm.shared))]);
     }
     if parts.has(Parts::IO) {
         let io = process.io.get().ok();
-        all.extend((0..7).map(|line| ("what it reads and writes", io.and_then(|io| io.get(line).ok()?))));
+        all.extend((0..7).map(|line| ("I/O", io.and_then(|io| io.get(line).ok()?))));
     }
     let seldom = process.seldom.as_deref();
     if parts.has(Parts::STATUS) {
@@ -194,8 +197,8 @@ fn numbers(process: &Process, parts: Parts) -> Vec<Named> {
     if parts.has(Parts::SCHEDSTAT) {
         let waits = seldom.and_then(|seldom| seldom.schedstat.get().ok());
         all.extend([
-            ("how long it waited", waits.map(|waits| waits.wait_ns)),
-            ("its timeslices", waits.map(|waits| waits.timeslices)),
+            ("wait time", waits.map(|waits| waits.wait_ns)),
+            ("timeslices", waits.map(|waits| waits.timeslices)),
         ]);
     }
     all
@@ -204,11 +207,11 @@ fn numbers(process: &Process, parts: Parts) -> Vec<Named> {
 fn of_thread(thread: &Thread) -> Vec<Named> {
     let (stat, waits) = (thread.stat.as_ref().ok(), thread.schedstat.as_ref().ok());
     vec![
-        ("when a thread started", stat.map(|stat| stat.starttime)),
-        ("the priority of a thread", stat.map(|stat| stat.nice.abs_diff(i8::MIN).into())),
-        ("the policy of a thread", stat.and_then(|stat| stat.policy).map(u64::from)),
-        ("how long a thread ran", waits.map(|waits| waits.run_ns)),
-        ("how long a thread waited", waits.map(|waits| waits.wait_ns)),
-        ("the timeslices of a thread", waits.map(|waits| waits.timeslices)),
+        ("start time of a thread", stat.map(|stat| stat.starttime)),
+        ("priority of a thread", stat.map(|stat| stat.nice.abs_diff(i8::MIN).into())),
+        ("policy of a thread", stat.and_then(|stat| stat.policy).map(u64::from)),
+        ("run time of a thread", waits.map(|waits| waits.run_ns)),
+        ("wait time of a thread", waits.map(|waits| waits.wait_ns)),
+        ("timeslices of a thread", waits.map(|waits| waits.timeslices)),
     ]
 }

@@ -121,13 +121,17 @@ impl Tasks {
                 KernelError::File(error) => format!("{error} (CONFIG_DEBUG_INFO_BTF)"),
                 error => error.to_string(),
             };
-            Left::ForGood(format!("no walk over the tasks: {}: {why}", path.display()))
+            Left::ForGood(format!("BPF unavailable: {}: {why}", path.display()))
         })?;
+        // Loading makes this process not dumpable, and then its own `io` belongs to root: it is opened
+        // before.
         if rules::may_load() {
             own_io::keep(&roots.proc);
         }
         let units = Units::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
+        // The open-coded iterator visits all tasks without a pause. With very many tasks, that would hold up
+        // one CPU noticeably.
         let ways = if many { [Way::Classic, Way::OpenCoded] } else { [Way::OpenCoded, Way::Classic] };
         let offsets = match possible_cpus(roots) {
             Some(cpus) if cpus <= Self::MOST_CPUS && kernel.counts_memory_by_cpu() => {
@@ -161,6 +165,7 @@ impl Tasks {
                     return Ok(tasks);
                 }
                 Err(why) => {
+                    // The reason of the preferred iterator is the one that a user can act on.
                     first.get_or_insert(why);
                 }
             }
@@ -171,8 +176,8 @@ impl Tasks {
     /// Returns the kind of iterator, for users.
     pub(super) fn about(&self) -> &'static str {
         match self.way {
-            Way::OpenCoded => "open-coded iterator",
-            Way::Classic => "classic iterator",
+            Way::OpenCoded => "open-coded",
+            Way::Classic => "classic",
         }
     }
 
@@ -202,6 +207,7 @@ impl Tasks {
         let now = if is_listed { table.moment(pass) } else { table.next_moment(pass) };
         let has = |process: &Process| process.is_new(of_walk, now);
         if !is_listed || !of_walk.is_none() && !table.processes.iter().all(has) {
+            // Before each run: a process that `/proc` hides from now on must not be shown once more.
             if rules::hides(&self.first) {
                 return Err(Left::ForGood(rules::HIDES.to_owned()));
             }
@@ -241,6 +247,8 @@ impl Tasks {
         files: &mut Files,
     ) -> Result<bool, Left> {
         let at = self.walk_of(parts)?;
+        // Each attempt has twice the room that the last run needed. Tasks that grow faster are read from
+        // files.
         for _ in 0..3 {
             let Self { walks, met, new, units, unmet, .. } = self;
             let Some((parts, walk)) = walks.get_mut(at) else { break };
@@ -255,6 +263,7 @@ impl Tasks {
                 Err(error) => return Err(said(&error)),
             };
             let Some(taker) = Taker::new(&records, *parts, *units) else { break };
+            // The rows of this collection are fixed already: records only add data to known processes.
             if is_listed {
                 take_more(&records, &taker, table, table.moment(pass));
                 return Ok(false); // some may have ended since
@@ -285,6 +294,8 @@ impl Tasks {
         if let Some(exact) = exact {
             return Ok(exact);
         }
+        // Each kind of request gets the iterator with the fewest columns. After some kinds, one for
+        // everything limits the memory in the kernel.
         let is_full = self.walks.len() >= Self::MOST;
         if (!is_full || self.wider(parts).is_none()) && self.may_load() {
             let done = self.load(if is_full { self.provides } else { parts }, None);
@@ -298,7 +309,8 @@ impl Tasks {
                 (Err(left), None) => return Err(left),
             }
         }
-        let lacks = || Left::ForGood("no walk over the tasks has all that is asked".to_owned());
+        let lacks =
+            || Left::ForGood("BPF unavailable: no iterator provides all that is requested".to_owned());
         self.wider(parts).ok_or_else(lacks)
     }
 
@@ -330,6 +342,7 @@ impl Tasks {
             (Each::Process, Way::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
         };
+        // Room for a quarter more, so that ordinary growth needs no second loading.
         let ample = count.saturating_add(count / 4).saturating_add(512);
         let offsets = self.offsets.as_ref();
         let room = room.unwrap_or(ample);
@@ -368,11 +381,11 @@ impl Tasks {
     }
 }
 
-const GROW: &str = "no walk over the tasks: they grow faster than room for them";
-const NO_MORE: &str = "the right to load a larger one was given up";
+const GROW: &str = "BPF unavailable: the number of tasks grows faster than the space for them";
+const NO_MORE: &str = "the capabilities to load a larger one were dropped";
 
 fn too_many(of: &str, left: Left) -> Left {
-    let with = |why| format!("more {of} than a walk over the tasks has room for; {why}");
+    let with = |why| format!("more {of} than the BPF task iterator has space for; {why}");
     match left {
         Left::ForNow(why) => Left::ForNow(with(why)),
         Left::ForGood(why) => Left::ForGood(with(why)),
@@ -385,8 +398,8 @@ fn said(error: &WalkError) -> Left {
     const EACCES: i32 = 13;
     const ENOSYS: i32 = 38;
     let what = match std::error::Error::source(error) {
-        Some(source) => format!("no walk over the tasks: {error}: {source}"),
-        None => format!("no walk over the tasks: {error}"),
+        Some(source) => format!("BPF unavailable: {error}: {source}"),
+        None => format!("BPF unavailable: {error}"),
     };
     let refused = error.os_error().is_some_and(|code| matches!(code, EPERM | EACCES));
     match (refused, rules::may_load()) {
@@ -394,12 +407,12 @@ fn said(error: &WalkError) -> Left {
             let program = std::env::current_exe();
             let program = program.map_or("PROGRAM".to_owned(), |path| path.display().to_string());
             Left::ForGood(format!(
-                "no walk over the tasks: it needs CAP_BPF and CAP_PERFMON, which a program has after \
+                "BPF unavailable: needs CAP_BPF and CAP_PERFMON; grant them with \
                  `setcap cap_bpf,cap_perfmon+ep {program}`"
             ))
         }
         (true, true) => Left::ForGood(format!(
-            "{what}: there are the rights for it, so seccomp or a security module forbids bpf(2)"
+            "{what}: the capabilities are granted, so seccomp or a security module forbids bpf(2)"
         )),
         _ if matches!(error, WalkError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
             Left::ForNow(what)
@@ -434,12 +447,15 @@ fn take_all(
     let (mut last, mut count, mut changed, mut whole) = (None, 0_usize, false, true);
     for record in records.iter() {
         let pid = taker.pid(&record);
+        // Records usually arrive in the order of the table, so the entry after the last one is tried before a
+        // search.
         let found = table.find(pid, last);
         if let Some((at, process)) = found {
             last = Some(at);
             let taken = taker.take(&record, process, now, pass, files);
             changed |= taken.other;
             whole &= taken.whole;
+            // Counted once, even if two records have this pid.
             if let Some(met) = met.get_mut(at).filter(|met| !**met) {
                 *met = true;
                 count = count.saturating_add(1);
@@ -453,6 +469,8 @@ fn take_all(
             new.push(process);
         }
     }
+    // Some kernels omit processes that `/proc` lists. These are read from their files until they end or a
+    // record has them.
     unmet.retain(|pid| {
         let Ok(clock_ns) = cpu_clock_ns(*pid) else { return false }; // it has ended
         let mut added = None;
@@ -476,11 +494,13 @@ fn take_all(
         new.extend(added.filter(|_| is_there));
         is_there
     });
+    // A process that neither a record nor its CPU clock confirmed has ended.
     if count != table.processes.len() {
         let mut met = met.iter();
         table.processes.retain(|_| met.next().is_some_and(|met| *met));
         changed = true;
     }
+    // In the usual case nothing began or ended, and the order stays.
     if changed || !new.is_empty() {
         table.arrange(new);
     }

@@ -20,7 +20,7 @@ fn lock() -> MutexGuard<'static, Option<(Roots, Tasks)>> {
 /// The reason why processes will be read from files.
 pub fn prepare_walks(roots: &Roots, source: ProcessSource) -> Result<(), String> {
     if matches!(source, ProcessSource::Gate | ProcessSource::Proc) {
-        return Err("files were asked for".to_owned());
+        return Err("files were requested".to_owned());
     }
     let tasks = Tasks::prepare(roots)?;
     *lock() = Some((roots.clone(), tasks));

@@ -33,7 +33,7 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
     const FIRST: &str = "pid:[4026531836]";
     let namespace = fs::read_link(roots.proc.join("self/ns/pid"));
     if namespace.is_ok_and(|name| name.as_os_str() != FIRST) {
-        return Err("a walk over the tasks would show more than this PID namespace");
+        return Err("BPF would show processes outside this PID namespace");
     }
     if hides(&first_process(roots)) {
         return Err(HIDES);
@@ -41,8 +41,7 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
     Ok(())
 }
 
-pub(super) const HIDES: &str =
-    "this /proc hides processes (hidepid), and a walk over the tasks would show them";
+pub(super) const HIDES: &str = "this /proc hides processes (hidepid), and BPF would show them";
 
 /// Returns the file that [`hides`] examines.
 pub(super) fn first_process(roots: &Roots) -> PathBuf {

@@ -307,12 +307,15 @@ impl Taker {
     /// Copies the data of the record, unless it is inconsistent: then the process is unchanged. Returns `true` if all
     /// files are up to date.
     pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) -> bool {
+        // A record with values of two moments is not used. With `ran` set, the process is read from its
+        // files.
         if self.torn.is(record) {
             process.ran = now;
             return false;
         }
         let units = self.units;
         let flags = number(record, self.flags);
+        // A thread of the kernel can borrow the memory of a process, which `/proc` does not show as its own.
         let has_memory = flags & KERNEL_THREAD == 0;
         let pages = |place: Place| if has_memory { amount(record.get(place)) } else { 0 };
         let resident = self.resident.map(|resident| resident.map(pages));
@@ -320,6 +323,7 @@ impl Taker {
             let old = &process.stat.value;
             let mut stat = Stat {
                 flags,
+                // Few requests include these two columns; otherwise the last values read stay.
                 session: old.session,
                 delayacct_blkio_ticks: old.delayacct_blkio_ticks,
                 rss: match resident {
@@ -347,6 +351,8 @@ impl Taker {
             *process.statm.renew(now) = Statm { resident: shared.saturating_add(anonymous), shared };
         }
         let mut whole = true;
+        // The iterator reads the I/O of every process. It is shown only if the kernel would let this thread
+        // read the file.
         if let Some(io) = self.io {
             match self.may_show_io(process, now) {
                 Some(true) => process.io.renew(now).set_words(io.map(|place| record.get(place))),
@@ -358,9 +364,12 @@ impl Taker {
             let waits = Waits { wait_ns: record.get(delay), timeslices: record.get(count) };
             *process.seldom.get_or_insert_default().schedstat.renew(now) = waits;
         }
+        // The kernel updates both peaks only before a size decreases. `status` therefore prints the larger of
+        // peak and current size, and so does this.
         if let (Some(places), Some([file, anonymous, shared])) = (&self.status, resident) {
             let vm = pages(places.vm);
             let in_memory = file.saturating_add(anonymous).saturating_add(shared);
+            // Without memory, `status` has none of these lines.
             let kib = |pages: u64| (vm != 0).then(|| Ok(units.kib(pages)));
             let numbers = [
                 Some(Ok(record.get(places.user))),
@@ -572,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_by_cpu() {
+    fn negative_per_cpu_sum_is_zero() {
         assert_eq!([0, 7, u64::MAX, 1 << 63].map(amount), [0, 7, 0, 0]);
     }
 }

@@ -88,7 +88,7 @@ fn nobody_can_pass_for_the_sum() {
 }
 
 #[test]
-fn what_could_not_be_read_is_read_again() {
+fn failed_read_is_repeated() {
     let [first, second, third] = moments();
     let set = |read| {
         let mut part = table::Part::<u64>::default();
@@ -191,7 +191,7 @@ fn times_that_step_back_are_held() {
     assert_eq!(times(2_040), plain(2_040));
 }
 
-/// A `/proc` of processes, each with so many page faults.
+/// A `/proc` of processes, each with its own number of page faults.
 struct World {
     tree: Tree,
     machine: Machine,

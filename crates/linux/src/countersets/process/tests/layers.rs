@@ -171,7 +171,7 @@ fn the_walk_says_so_through_an_hour_of_churn() {
     let before = begun();
     let mut walk = layered(ProcessSource::Bpf);
     let _ = everything(&mut walk);
-    assert!(walk.about()[0].1.starts_with("a walk over the kernel's tasks"), "{:?}", walk.about());
+    assert!(walk.about()[0].1.starts_with("BPF task iterator"), "{:?}", walk.about());
     let compared = conforms(ProcessSource::Bpf, walk, 0, Duration::from_secs(30));
     stop.store(true, Relaxed);
     threads.join().unwrap();
@@ -180,8 +180,8 @@ fn the_walk_says_so_through_an_hour_of_churn() {
     assert!(begun >= 10_000, "{begun} processes and threads begun");
 }
 
-/// That all is the same as what plain reading says before or after, as far as nothing changed in between; so many
-/// values at least are to be taken over from an earlier collection.
+/// Compares every value with a full `/proc` scan before and after, if nothing changed in between. At least
+/// `least_reused` values must be reused from an earlier collection.
 pub(super) fn conforms(
     way: ProcessSource,
     mut gate: Processes,
@@ -257,8 +257,8 @@ pub(super) fn conforms(
                         assert!(!rested || value(first).is_some() == value(got).is_some(), "{}", place());
                         continue;
                     };
-                    // The kernel divides the time anew whenever it shows it, and does not know of what it was divided
-                    // into by a walk in between.
+                    // The kernel computes the shares of user and kernel time at each request, and does not know the
+                    // shares that the BPF task iterator reported in between.
                     let is_share = way == ProcessSource::Bpf && listed(&SHARES, *counter);
                     assert!(a <= b && (b <= c || is_share), "{}", place());
                 }
@@ -277,7 +277,7 @@ pub(super) fn conforms(
 /// What a counter needs is asked for with it, whatever else is asked.
 #[test]
 fn every_counter_alone_says_the_same_in_all_layers() {
-    // It does nothing but wait, so nothing of it changes.
+    // The child only waits, so its values do not change.
     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let pid = child.id();
     while cpu_clock_ns(pid).is_ok() && fs::read(format!("/proc/{pid}/comm")).unwrap() != b"cat\n" {}

@@ -13,7 +13,7 @@ mod totals;
 mod values;
 mod ways;
 
-/// Not 100 and not 4,096: nobody may assume that.
+/// Not 100 and not 4,096, because no code may assume those values.
 const CLOCK_TICKS: u64 = 250;
 const PAGE_SIZE: u64 = 16_384;
 const START_100NS: u64 = 130_000_000_000_000_000;

@@ -42,7 +42,7 @@ fn a_total_keeps_what_ended_processes_used() {
 
 /// The kernel adds what a process read and wrote to its parent's when it has ended: that was counted before.
 #[test]
-fn what_ended_children_read_counts_once() {
+fn io_of_ended_children_counts_once() {
     let tree = Tree::proc_of("processes");
     let counter = v2::IO_READ_BYTES_PER_SEC;
     let mut provider = provider(&tree.roots());
@@ -317,7 +317,7 @@ fn sums_of_the_rows() {
     }
 }
 
-/// Times of other processors than before are not compared with them, nor those of one that began anew meanwhile.
+/// Times are not compared if the set of processors changed, or if a processor restarted its count meanwhile.
 #[test]
 fn processors_that_come_and_go_make_another_idle() {
     let times = [v2::PERCENT_PROCESSOR_TIME, v2::PERCENT_PRIVILEGED_TIME];

@@ -218,7 +218,7 @@ fn totals() {
 }
 
 #[test]
-fn what_has_no_memory_says_so() {
+fn missing_memory_values_have_reasons() {
     let mut provider = provider(&fixture("processes"));
     let counters = [v2::WORKING_SET, v2::VIRTUAL_BYTES, v2::PRIVATE_BYTES, v2::WORKING_SET_PEAK];
     let collected = collect_of(&mut provider, &v2::COUNTERSET, &counters, &["*"]);

@@ -42,11 +42,11 @@ fn files_where_they_were_asked_for() {
     let roots = Roots::default();
     assert_eq!(
         taken(&mut by(&roots, ProcessSource::Gate)),
-        (2, "files of processes whose CPU clock moved, of the others in turn; files were asked for".into())
+        (2, "/proc files of processes that ran, others refreshed periodically; files were requested".into())
     );
     assert_eq!(
         taken(&mut by(&roots, ProcessSource::Proc)),
-        (3, "files of all processes, each time; files were asked for".into())
+        (3, "/proc files of all processes, each time; files were requested".into())
     );
 }
 
@@ -55,7 +55,7 @@ fn files_of_another_machine() {
     for wish in [ProcessSource::Auto, ProcessSource::Bpf] {
         let (layer, about) = taken(&mut by(&fixture("processes"), wish));
         assert_eq!(layer, 3);
-        let want = "files of all processes, each time; these processes are not of this PID";
+        let want = "/proc files of all processes, each time; these processes belong to another PID";
         assert!(about.starts_with(want), "{about}");
     }
 }
@@ -63,10 +63,10 @@ fn files_of_another_machine() {
 #[test]
 fn few_processes_are_not_worth_a_walk_at_first() {
     let (layer, about) = taken(&mut by(&Roots::default(), ProcessSource::Auto));
-    let start = "files of processes whose CPU clock moved, of the others in turn; ";
+    let start = "/proc files of processes that ran, others refreshed periodically; ";
     let why = about.strip_prefix(start).unwrap();
     assert_eq!(layer, 2);
-    let can = why == "a walk over the kernel's tasks takes over once it has paid for its loading";
+    let can = why == "switches to BPF when that becomes cheaper";
     assert_eq!(can, Tasks::open(&Roots::default()).is_ok(), "{why}");
 }
 
@@ -76,7 +76,7 @@ fn a_walk_where_it_was_asked_for_and_can_be_had() {
     match Tasks::open(&Roots::default()) {
         Ok(_) => {
             assert_eq!(layer, 1);
-            assert!(about.starts_with("a walk over the kernel's tasks ("), "{about}");
+            assert!(about.starts_with("BPF task iterator ("), "{about}");
         }
         Err(why) => assert_eq!((layer, about.ends_with(&why)), (2, true), "{about}"),
     }
@@ -88,8 +88,8 @@ fn a_kernel_that_describes_nothing_or_nonsense() {
     let half = real.get(..real.len() / 2).unwrap_or_default();
     let cases: [(&str, Option<&[u8]>, &str); 5] = [
         ("none", None, "No such file or directory (os error 2) (CONFIG_DEBUG_INFO_BTF)"),
-        ("empty", Some(b""), "BTF at byte 0: it is cut"),
-        ("garbage", Some(b"This is a text."), "BTF at byte 0: it does not begin as a description of types"),
+        ("empty", Some(b""), "BTF at byte 0: unexpected end"),
+        ("garbage", Some(b"This is a text."), "BTF at byte 0: no type description in this byte order"),
         ("no types", Some(&NO_TYPES), "the kernel's types have no task_struct.signal"),
         ("half", Some(half), "BTF at byte "),
     ];
@@ -98,7 +98,7 @@ fn a_kernel_that_describes_nothing_or_nonsense() {
         let (layer, about) = taken(&mut by(&roots, ProcessSource::Bpf));
         let (_, why) = about.split_once("; ").unwrap();
         assert_eq!(layer, 2, "{name}");
-        assert!(why.starts_with("no walk over the tasks: "), "{name}: {why}");
+        assert!(why.starts_with("BPF unavailable: "), "{name}: {why}");
         assert!(why.contains(want), "{name}: {why}");
     }
 }
@@ -128,7 +128,7 @@ fn a_kernel_that_describes_itself_otherwise() {
     let all: Vec<_> = v2::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
     collect_of(&mut processes, &v2::COUNTERSET, &all, &["*"]);
     let (layer, about) = taken(&mut processes);
-    let want = "no walk over the tasks: it does not say of this process what /proc says: minor faults";
+    let want = "BPF unavailable: its data of this process differ from /proc: minor faults";
     assert_eq!((layer, about.split_once("; ").unwrap().1), (2, want));
 }
 
@@ -137,7 +137,7 @@ fn the_classic_iterator_says_what_plain_reading_says() {
     let Some((_tree, roots)) = renamed("bpf_iter_task_new", "bpf_iter_task_neu") else { return };
     let mut processes = by(&roots, ProcessSource::Bpf);
     let (layer, about) = taken(&mut processes);
-    let classic = "a walk over the kernel's tasks (classic iterator)";
+    let classic = "BPF task iterator (classic)";
     assert!(layer == 2 || about == classic, "{about}");
     let _ = layers::conforms(
         ProcessSource::Bpf,
@@ -161,8 +161,8 @@ fn a_walk_that_failed_is_tried_again() {
         }
         ways.about()
     };
-    let want = "files of processes whose CPU clock moved, of the others in turn; more processes than a walk over the \
-                tasks has room for; the right to load a larger one was given up; it is tried again";
+    let want = "/proc files of processes that ran, others refreshed periodically; more processes than the BPF task \
+                iterator has space for; the capabilities to load a larger one were dropped; BPF is tried again later";
     for number in 1..200 {
         assert_eq!(collect(number), want, "{number}");
     }
@@ -193,11 +193,11 @@ fn room_grows_with_the_processes() {
     let error =
         tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut Pass::new(2, 0), &mut files).unwrap_err();
     let error = error.why();
-    assert!(error.starts_with("more processes than a walk over the tasks has room for"), "{error}");
+    assert!(error.starts_with("more processes than the BPF task iterator has space for"), "{error}");
 }
 
 #[test]
-fn what_a_process_takes_of_memory() {
+fn process_entry_size_is_bounded() {
     assert!(size_of::<Process>() <= 304, "{}", size_of::<Process>()); // times ten thousand
 }
 

@@ -18,7 +18,7 @@ mod over_time;
 mod shares;
 mod values;
 
-/// Not 100: nobody may assume that.
+/// Not 100, because no code may assume that value.
 const CLOCK_TICKS: u64 = 250;
 const ELAPSED_NS: u64 = 123_456_789_012_345;
 

@@ -240,7 +240,7 @@ fn idle_time_that_steps_back_is_held() {
 }
 
 #[test]
-fn what_is_held_outlives_other_cpus() {
+fn held_value_survives_offline_of_other_cpu() {
     let tree = Tree::copy_of("old-kernel");
     let mut provider = provider(tree.roots());
     tree.write("proc/stat", "cpu  0 0 0 0\ncpu0 2 3 5 100\ncpu1 2 3 5 200\n");
