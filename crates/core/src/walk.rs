@@ -195,7 +195,7 @@ impl From<WireError> for Stop {
 }
 
 /// Visit of a block, with its visitor.
-pub(crate) struct Walk<'b, 'v> {
+pub(crate) struct Visitor<'b, 'v> {
     /// Bytes of the whole block.
     pub bytes: &'b [u8],
     visit: &'v mut Visit<'v>,
@@ -208,7 +208,7 @@ pub(crate) struct Here {
     pub depth: usize,
 }
 
-impl<'b, 'v> Walk<'b, 'v> {
+impl<'b, 'v> Visitor<'b, 'v> {
     pub fn new(bytes: &'b [u8], visit: &'v mut Visit<'v>) -> Self {
         Self { bytes, visit }
     }

@@ -6,7 +6,7 @@ use super::instance::{Instance, Values};
 use crate::counter_type::{Kind, Size, TextKind};
 use crate::utf16::Name;
 use crate::v2::Value;
-use crate::walk::{Event, FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
+use crate::walk::{Event, FieldValue, Here, Mode, Stop, Visit, Visitor, forgiven};
 use crate::wire::{Why, WireError, length};
 
 /// Reads a block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
@@ -31,10 +31,10 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>),
 /// everything that can be read without it.
 pub fn walk(bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
     let block = DataBlock::parse(bytes)?;
-    Stop::into_result(data(&mut Walk::new(bytes, visit), &block))
+    Stop::into_result(data(&mut Visitor::new(bytes, visit), &block))
 }
 
-fn data(walk: &mut Walk<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
+fn data(walk: &mut Visitor<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
     let header = block.header;
     let clocks = block.clocks();
     let here = walk.begin("PERF_DATA_BLOCK", 0, 0, None)?;
@@ -76,7 +76,7 @@ fn data(walk: &mut Walk<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
     walk.rule(is_cut || objects.rest.is_empty(), objects.rest.at(), "PERF_DATA_BLOCK", "R9", text)
 }
 
-fn visit_object(walk: &mut Walk<'_, '_>, object: &Object<'_>, index: usize) -> Result<(), Stop> {
+fn visit_object(walk: &mut Visitor<'_, '_>, object: &Object<'_>, index: usize) -> Result<(), Stop> {
     let (header, at) = (object.header, object.at);
     let here = walk.begin("PERF_OBJECT_TYPE", at, 1, Some(index))?;
     unaligned(walk, at, 8, at, "PERF_OBJECT_TYPE")?;
@@ -118,7 +118,7 @@ fn visit_object(walk: &mut Walk<'_, '_>, object: &Object<'_>, index: usize) -> R
 }
 
 fn visit_definition(
-    walk: &mut Walk<'_, '_>,
+    walk: &mut Visitor<'_, '_>,
     definition: &Definition<'_>,
     position: usize,
     has_base: bool,
@@ -169,7 +169,7 @@ fn visit_definition(
 }
 
 fn visit_instance(
-    walk: &mut Walk<'_, '_>,
+    walk: &mut Visitor<'_, '_>,
     definitions: Definitions<'_>,
     instance: &Instance<'_>,
     index: usize,
@@ -189,7 +189,7 @@ fn visit_instance(
 }
 
 fn visit_values(
-    walk: &mut Walk<'_, '_>,
+    walk: &mut Visitor<'_, '_>,
     definitions: Definitions<'_>,
     values: &Values<'_>,
     depth: usize,
@@ -244,7 +244,7 @@ fn visit_values(
 }
 
 fn unusual(
-    walk: &mut Walk<'_, '_>,
+    walk: &mut Visitor<'_, '_>,
     here: Here,
     offset: usize,
     what: &'static str,
@@ -257,7 +257,7 @@ fn unusual(
 
 /// Reports R26: an unaligned structure or value is legal and unusual.
 fn unaligned(
-    walk: &mut Walk<'_, '_>,
+    walk: &mut Visitor<'_, '_>,
     offset: usize,
     alignment: usize,
     at: usize,

@@ -9,7 +9,7 @@ use super::strings::StringBlock;
 use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
 use crate::counterset::CounterFilter;
 use crate::utf16::Name;
-use crate::walk::{FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
+use crate::walk::{FieldValue, Here, Mode, Stop, Visit, Visitor, forgiven};
 use crate::wire::{Cursor, WireError, length};
 
 /// Formats of PerfLib V2 lists and blocks.
@@ -52,7 +52,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), Wir
 /// # Errors
 /// The first structure that cannot be read; everything before it has been visited.
 pub fn walk(format: Format, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
-    let mut walk = Walk::new(bytes, visit);
+    let mut walk = Visitor::new(bytes, visit);
     let end = match format {
         Format::Data => walk.data(),
         Format::Identifiers => walk.identifiers(),
@@ -64,7 +64,7 @@ pub fn walk(format: Format, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), W
     Stop::into_result(end)
 }
 
-impl Walk<'_, '_> {
+impl Visitor<'_, '_> {
     fn zero(&mut self, bytes: &[u8], at: usize, what: &'static str) -> Result<(), Stop> {
         self.rule(
             bytes.iter().all(|byte| *byte == 0),
