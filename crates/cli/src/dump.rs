@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use anyhow::anyhow;
 use perfset::v1::DataBlock;
 use perfset::v2::{Block, Format};
-use perfset::walk::{self, Event, FieldValue, Mode, Visit};
+use perfset::walk::{self, Event, FieldValue, Mode, VisitFn};
 use perfset::wire::WireError;
 use perfset::{v1, v2};
 use serde::Serialize;
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    fn walk(self, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
+    fn walk(self, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
         match self {
             Self::V1 => v1::walk(bytes, visit),
             Self::V2(format) => v2::walk(format, bytes, visit),

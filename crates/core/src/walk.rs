@@ -135,7 +135,7 @@ impl fmt::Display for FieldValue<'_> {
 }
 
 /// Visitor that receives each event; `Break` ends the visit.
-pub type Visit<'v> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'v;
+pub type VisitFn<'v> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'v;
 
 /// Returns the maximum number of listed violations for a number of bytes: few enough to need little more memory than
 /// the bytes.
@@ -147,7 +147,7 @@ pub(crate) fn most_listed(bytes: usize) -> usize {
 pub(crate) fn forgiven(
     mode: Mode,
     bytes: usize,
-    walk: impl FnOnce(&mut Visit<'_>) -> Result<(), WireError>,
+    walk: impl FnOnce(&mut VisitFn<'_>) -> Result<(), WireError>,
 ) -> Result<Vec<WireError>, WireError> {
     let most = most_listed(bytes);
     let mut forgiven = Vec::new();
@@ -198,7 +198,7 @@ impl From<WireError> for Stop {
 pub(crate) struct Visitor<'b, 'v> {
     /// Bytes of the whole block.
     pub bytes: &'b [u8],
-    visit: &'v mut Visit<'v>,
+    visit: &'v mut VisitFn<'v>,
 }
 
 /// Offset and depth of the structure that is being visited.
@@ -209,7 +209,7 @@ pub(crate) struct Here {
 }
 
 impl<'b, 'v> Visitor<'b, 'v> {
-    pub fn new(bytes: &'b [u8], visit: &'v mut Visit<'v>) -> Self {
+    pub fn new(bytes: &'b [u8], visit: &'v mut VisitFn<'v>) -> Self {
         Self { bytes, visit }
     }
 
@@ -279,7 +279,7 @@ impl<'b, 'v> Visitor<'b, 'v> {
 /// # Errors
 /// The error of the visit. It is not part of the text.
 pub fn dump(
-    walk: impl FnOnce(&mut Visit<'_>) -> Result<(), WireError>,
+    walk: impl FnOnce(&mut VisitFn<'_>) -> Result<(), WireError>,
     out: &mut impl Write,
 ) -> Result<(), WireError> {
     walk(&mut |event| {

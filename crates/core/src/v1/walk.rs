@@ -6,7 +6,7 @@ use super::instance::{Instance, Values};
 use crate::counter_type::{Kind, Size, TextKind};
 use crate::utf16::Name;
 use crate::v2::Value;
-use crate::walk::{Event, FieldValue, Here, Mode, Stop, Visit, Visitor, forgiven};
+use crate::walk::{Event, FieldValue, Here, Mode, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Why, WireError, length};
 
 /// Reads a block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
@@ -29,7 +29,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>),
 /// # Errors
 /// Fails if the header cannot be read. Every later violation is an [`Event::Broken`], and the visit continues with
 /// everything that can be read without it.
-pub fn walk(bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
+pub fn walk(bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
     let block = DataBlock::parse(bytes)?;
     Stop::into_result(data(&mut Visitor::new(bytes, visit), &block))
 }

@@ -9,7 +9,7 @@ use super::strings::StringBlock;
 use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
 use crate::counterset::CounterFilter;
 use crate::utf16::Name;
-use crate::walk::{FieldValue, Here, Mode, Stop, Visit, Visitor, forgiven};
+use crate::walk::{FieldValue, Here, Mode, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Cursor, WireError, length};
 
 /// Formats of PerfLib V2 lists and blocks.
@@ -51,7 +51,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), Wir
 ///
 /// # Errors
 /// The first structure that cannot be read; everything before it has been visited.
-pub fn walk(format: Format, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
+pub fn walk(format: Format, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
     let mut walk = Visitor::new(bytes, visit);
     let end = match format {
         Format::Data => walk.data(),

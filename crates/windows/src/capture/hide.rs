@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use perfset_core::Name;
 use perfset_core::v1::{self, Contents, DataBlock, raw};
 use perfset_core::v2::{self, Format, PERF_AGGREGATE_INSTANCE, Value};
-use perfset_core::walk::{Event, FieldValue, Visit};
+use perfset_core::walk::{Event, FieldValue, VisitFn};
 use perfset_core::wire::WireError;
 
 /// Replaces names of instances. Each gets letters of its own, as many as it has. Blocks therefore keep their length,
@@ -73,7 +73,7 @@ impl Hidden {
     fn tell(
         &self,
         bytes: &mut [u8],
-        walk: impl FnOnce(&[u8], &mut Visit<'_>) -> Result<(), WireError>,
+        walk: impl FnOnce(&[u8], &mut VisitFn<'_>) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
         let mut told = vec![0; bytes.len()];
         let walked = walk(bytes, &mut |event| {
