@@ -203,7 +203,7 @@ pub(crate) struct Visitor<'b, 'v> {
 
 /// Offset and depth of the structure that is being visited.
 #[derive(Clone, Copy)]
-pub(crate) struct Here {
+pub(crate) struct OpenStruct {
     pub at: usize,
     pub depth: usize,
 }
@@ -226,14 +226,14 @@ impl<'b, 'v> Visitor<'b, 'v> {
         at: usize,
         depth: usize,
         index: Option<usize>,
-    ) -> Result<Here, Stop> {
+    ) -> Result<OpenStruct, Stop> {
         self.event(Event::Structure { at, depth, name, index })?;
-        Ok(Here { at, depth })
+        Ok(OpenStruct { at, depth })
     }
 
     pub fn field(
         &mut self,
-        here: Here,
+        here: OpenStruct,
         offset: usize,
         name: &'static str,
         value: FieldValue<'_>,
@@ -241,13 +241,19 @@ impl<'b, 'v> Visitor<'b, 'v> {
         self.event(Event::Field { at: here.at.saturating_add(offset), depth: here.depth, name, value })
     }
 
-    pub fn number(&mut self, here: Here, offset: usize, name: &'static str, value: u32) -> Result<(), Stop> {
+    pub fn number(
+        &mut self,
+        here: OpenStruct,
+        offset: usize,
+        name: &'static str,
+        value: u32,
+    ) -> Result<(), Stop> {
         self.field(here, offset, name, FieldValue::U32(value))
     }
 
     pub fn counter_value(
         &mut self,
-        here: Here,
+        here: OpenStruct,
         offset: usize,
         position: usize,
         value: FieldValue<'_>,

@@ -6,7 +6,7 @@ use super::instance::{Instance, Values};
 use crate::counter_type::{Kind, Size, TextKind};
 use crate::utf16::Name;
 use crate::v2::Value;
-use crate::walk::{Event, FieldValue, Here, Mode, Stop, VisitFn, Visitor, forgiven};
+use crate::walk::{Event, FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Why, WireError, length};
 
 /// Reads a block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
@@ -245,7 +245,7 @@ fn visit_values(
 
 fn unusual(
     walk: &mut Visitor<'_, '_>,
-    here: Here,
+    here: OpenStruct,
     offset: usize,
     what: &'static str,
     text: &'static str,

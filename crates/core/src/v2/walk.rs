@@ -9,7 +9,7 @@ use super::strings::StringBlock;
 use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
 use crate::counterset::CounterFilter;
 use crate::utf16::Name;
-use crate::walk::{FieldValue, Here, Mode, Stop, VisitFn, Visitor, forgiven};
+use crate::walk::{FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Cursor, WireError, length};
 
 /// Formats of PerfLib V2 lists and blocks.
@@ -75,7 +75,13 @@ impl Visitor<'_, '_> {
         )
     }
 
-    fn reserved(&mut self, here: Here, offset: usize, what: &'static str, value: u32) -> Result<(), Stop> {
+    fn reserved(
+        &mut self,
+        here: OpenStruct,
+        offset: usize,
+        what: &'static str,
+        value: u32,
+    ) -> Result<(), Stop> {
         self.number(here, offset, "Reserved", value)?;
         self.zero(&value.to_le_bytes(), here.at.saturating_add(offset), what)
     }
