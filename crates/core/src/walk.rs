@@ -10,7 +10,7 @@ use crate::guid::Guid;
 use crate::status::Status;
 use crate::utf16::Name;
 use crate::v1::InstanceName;
-use crate::v2::{Kind, Value};
+use crate::v2::{CounterDataType, Value};
 use crate::wire::{Why, WireError};
 
 /// Treatment of violated rules.
@@ -85,7 +85,7 @@ pub enum FieldValue<'a> {
     /// Date and time, UTC or local.
     Time(SystemTime),
     /// Type of a query result.
-    Kind(Kind),
+    Kind(CounterDataType),
     /// Type of a counter.
     CounterType(CounterType),
     /// Attributes of a counter.

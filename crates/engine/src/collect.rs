@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{BlockBuilder, Kind, PatchResult, TableBuilder};
+use perfset_core::v2::{BlockBuilder, CounterDataType, PatchResult, TableBuilder};
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue, Status};
 
 use crate::entry::{Counters, Entry};
@@ -47,7 +47,7 @@ struct Target {
     all_columns: bool,
     /// Index of the entry's filter in the group's filters.
     filter: usize,
-    kind: Kind,
+    kind: CounterDataType,
     /// `true` if the entry's table has all rows of the group, and no other entry has any of them.
     is_whole: bool,
 }
@@ -116,10 +116,10 @@ impl Plan {
             // The four kinds of results that PerfLib V2 has: one or several counters, of one or several
             // instances.
             let kind = match (one_counter, wild) {
-                (true, false) => Kind::SingleCounter,
-                (false, false) => Kind::MultipleCounters,
-                (true, true) => Kind::MultipleInstances,
-                (false, true) => Kind::Counterset,
+                (true, false) => CounterDataType::SingleCounter,
+                (false, false) => CounterDataType::MultipleCounters,
+                (true, true) => CounterDataType::MultipleInstances,
+                (false, true) => CounterDataType::Counterset,
             };
             targets.push(Ok((at, counters.clone(), place, kind)));
             infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
@@ -129,7 +129,7 @@ impl Plan {
         }
         // A column is the position among the wanted counters. It is known only now, when all entries have
         // marked theirs.
-        let planned = |target: Result<(usize, Vec<usize>, usize, Kind), SourceError>| Planned {
+        let planned = |target: Result<(usize, Vec<usize>, usize, CounterDataType), SourceError>| Planned {
             target: target.map(|(group, counters, filter, kind)| {
                 let wanted = wanted.get(group).map(Vec::as_slice).unwrap_or_default();
                 let column = |at: usize| wanted.iter().take(at).filter(|wanted| **wanted).count();
@@ -504,7 +504,7 @@ fn place(list: &[usize], number: usize) -> Option<usize> {
 impl Target {
     /// Returns `true` if the result has a row for each selected instance, not only the values of one.
     fn is_of_several(&self) -> bool {
-        matches!(self.kind, Kind::MultipleInstances | Kind::Counterset)
+        matches!(self.kind, CounterDataType::MultipleInstances | CounterDataType::Counterset)
     }
 
     /// Returns the form of the result.
@@ -516,7 +516,7 @@ impl Target {
         match group.selection(self.filter).first() {
             None => Form::Failed(Status::ERROR_NO_DATA),
             Some(_) if self.is_of_several() => Form::Table,
-            Some(row) if self.kind == Kind::SingleCounter && self.is_empty(rows.cells(*row)) => {
+            Some(row) if self.kind == CounterDataType::SingleCounter && self.is_empty(rows.cells(*row)) => {
                 Form::Failed(Status::ERROR_NO_DATA)
             }
             Some(row) => Form::Row(*row),
@@ -547,7 +547,7 @@ impl Target {
 
     fn table<'a>(&self, info: &EntryInfo, builder: &'a mut BlockBuilder) -> TableBuilder<'a> {
         match self.kind {
-            Kind::Counterset => builder.counterset(info.counters().map(|counter| counter.id)),
+            CounterDataType::Counterset => builder.counterset(info.counters().map(|counter| counter.id)),
             _ => builder.multiple_instances(),
         }
     }
@@ -584,22 +584,24 @@ impl Target {
         };
         match (self.kind, form) {
             (_, Form::Failed(status)) => return builder.error(status),
-            (Kind::SingleCounter, Form::Row(row)) => {
+            (CounterDataType::SingleCounter, Form::Row(row)) => {
                 return builder.single(cells(row).next().unwrap_or(Cell::EMPTY));
             }
             (_, Form::Row(row)) => {
                 let ids = info.counters().map(|counter| counter.id);
                 return builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
             }
-            (Kind::MultipleInstances, Form::Table) => match written.entry((self.group, self.filter)) {
-                Place::Occupied(before) => {
-                    let values = selection.iter().filter_map(|row| cells(*row).next());
-                    return builder.again(*before.get(), values);
+            (CounterDataType::MultipleInstances, Form::Table) => {
+                match written.entry((self.group, self.filter)) {
+                    Place::Occupied(before) => {
+                        let values = selection.iter().filter_map(|row| cells(*row).next());
+                        return builder.again(*before.get(), values);
+                    }
+                    Place::Vacant(place) => {
+                        place.insert(builder.position());
+                    }
                 }
-                Place::Vacant(place) => {
-                    place.insert(builder.position());
-                }
-            },
+            }
             (_, Form::Table) => {}
         }
         let mut table = self.table(info, builder);

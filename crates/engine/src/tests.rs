@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perfset_core::catalogue::perfset_engine as own;
-use perfset_core::v2::{Block, Body, Kind, read};
+use perfset_core::v2::{Block, Body, CounterDataType, read};
 use perfset_core::walk::Mode;
 use perfset_core::*;
 use proptest::prelude::*;
@@ -1112,7 +1112,7 @@ fn identifiers_over_bytes() {
     let mut data = Snapshot::default();
     query.collect(&mut data).unwrap();
     let kinds: Vec<_> = Block::parse(data.block()).unwrap().results().map(|r| r.unwrap().kind()).collect();
-    assert_eq!(kinds, [Kind::SingleCounter, Kind::Counterset]);
+    assert_eq!(kinds, [CounterDataType::SingleCounter, CounterDataType::Counterset]);
 
     let mut delete = [block(three, Some("A")), block(three, Some("b"))].concat();
     assert_eq!(perflib::delete_counters(&mut query, &mut delete), Ok(()));

@@ -6,7 +6,7 @@
 
 use perfset::v2::identifier::Identifiers;
 use perfset::v2::raw::Cell;
-use perfset::v2::{Kind, PERF_MAX_INSTANCE_NAME};
+use perfset::v2::{CounterDataType, PERF_MAX_INSTANCE_NAME};
 use perfset::wire::WireError;
 
 /// Units of a program's text.
@@ -68,9 +68,9 @@ pub fn data_to_utf32(block: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(header);
     while let Some((result, after)) = sized(rest, 8) {
         let start = out.len();
-        match u32_at(result, 4).and_then(Kind::from_wire) {
-            Some(Kind::MultipleInstances) => table(out, result, 16, 1),
-            Some(Kind::Counterset) => {
+        match u32_at(result, 4).and_then(CounterDataType::from_wire) {
+            Some(CounterDataType::MultipleInstances) => table(out, result, 16, 1),
+            Some(CounterDataType::Counterset) => {
                 let ids = len_at(result, 16).unwrap_or(0);
                 table(out, result, ids.saturating_add(16), len_at(result, 20).unwrap_or(0));
             }

@@ -18,7 +18,7 @@ use std::sync::Once;
 use perflib::consumer::*;
 use perfset::catalogue::{memory, processor, processor_information as cpu, system};
 use perfset::v2::identifier::{self, Identifiers, NewIdentifier};
-use perfset::v2::{Block, Body, Kind, instances, strings};
+use perfset::v2::{Block, Body, CounterDataType, instances, strings};
 use perfset::{
     CounterFilter, CounterId, Entry, Guid, InstanceId, InstanceIdFilter, Machine, Name, Snapshot, Utf16,
     Value,
@@ -362,8 +362,9 @@ fn data_are_the_engines() {
     let block = read().unwrap();
     let same = without_clocks(block.clone()) == without_clocks(snapshot.block().to_vec());
     assert!(same, "the blocks differ in more than their clocks");
-    let kinds: Vec<Kind> = Block::parse(&block).unwrap().results().map(|r| r.unwrap().kind()).collect();
-    use Kind::{Counterset, Error, MultipleCounters, MultipleInstances, SingleCounter};
+    let kinds: Vec<CounterDataType> =
+        Block::parse(&block).unwrap().results().map(|r| r.unwrap().kind()).collect();
+    use CounterDataType::{Counterset, Error, MultipleCounters, MultipleInstances, SingleCounter};
     let kinds_wanted = [
         SingleCounter,
         MultipleInstances,

@@ -91,7 +91,7 @@ impl FusedIterator for Results<'_> {}
 /// Type of a query result, decided by the request of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "PerfCounterDataType")]
-pub enum Kind {
+pub enum CounterDataType {
     /// Error: the entry failed, or matched nothing.
     #[doc(alias = "PERF_ERROR_RETURN")]
     Error,
@@ -109,7 +109,7 @@ pub enum Kind {
     Counterset,
 }
 
-impl Kind {
+impl CounterDataType {
     /// Converts the `dwType` field; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
@@ -184,17 +184,19 @@ impl<'a> QueryResult<'a> {
         let size = header.size.get();
         let mut data = rest.body("PERF_COUNTER_HEADER.dwSize", at.saturating_add(8), size, 16)?;
         let kind = header.kind.get();
-        let body = match Kind::from_wire(kind) {
-            Some(Kind::Error) => Body::Error,
-            Some(Kind::SingleCounter) => {
+        let body = match CounterDataType::from_wire(kind) {
+            Some(CounterDataType::Error) => Body::Error,
+            Some(CounterDataType::SingleCounter) => {
                 Body::SingleCounter(Values::parse(&mut data, 1)?.get(0).unwrap_or(Value::Empty))
             }
-            Some(Kind::MultipleCounters) => {
+            Some(CounterDataType::MultipleCounters) => {
                 let ids = Ids::parse(&mut data)?;
                 Body::MultipleCounters(ids, Values::parse(&mut data, ids.len())?)
             }
-            Some(Kind::MultipleInstances) => Body::MultipleInstances(InstanceTable::parse(&mut data, 1)?),
-            Some(Kind::Counterset) => {
+            Some(CounterDataType::MultipleInstances) => {
+                Body::MultipleInstances(InstanceTable::parse(&mut data, 1)?)
+            }
+            Some(CounterDataType::Counterset) => {
                 let ids = Ids::parse(&mut data)?;
                 Body::Counterset(ids, InstanceTable::parse(&mut data, ids.len())?)
             }
@@ -208,13 +210,13 @@ impl<'a> QueryResult<'a> {
 
     /// Returns the type of the result.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> CounterDataType {
         match self.body {
-            Body::Error => Kind::Error,
-            Body::SingleCounter(_) => Kind::SingleCounter,
-            Body::MultipleCounters(..) => Kind::MultipleCounters,
-            Body::MultipleInstances(_) => Kind::MultipleInstances,
-            Body::Counterset(..) => Kind::Counterset,
+            Body::Error => CounterDataType::Error,
+            Body::SingleCounter(_) => CounterDataType::SingleCounter,
+            Body::MultipleCounters(..) => CounterDataType::MultipleCounters,
+            Body::MultipleInstances(_) => CounterDataType::MultipleInstances,
+            Body::Counterset(..) => CounterDataType::Counterset,
         }
     }
 }

@@ -3,7 +3,7 @@
 use zerocopy::little_endian::{I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::Kind;
+use super::CounterDataType;
 use super::over::Over;
 use super::raw::{self, Cell};
 use super::rows::TableRows;
@@ -45,7 +45,7 @@ impl BlockBuilder {
 
     /// Writes the result of a failed entry.
     pub fn error(&mut self, status: Status) {
-        let start = self.begin(Kind::Error, status);
+        let start = self.begin(CounterDataType::Error, status);
         self.end(start);
     }
 
@@ -54,14 +54,14 @@ impl BlockBuilder {
         if value == Cell::EMPTY {
             return self.error(Status::ERROR_NO_DATA);
         }
-        let start = self.begin(Kind::SingleCounter, Status::ERROR_SUCCESS);
+        let start = self.begin(CounterDataType::SingleCounter, Status::ERROR_SUCCESS);
         self.out.write(value.as_bytes());
         self.end(start);
     }
 
     /// Writes the values of several counters of one instance.
     pub fn multiple_counters(&mut self, values: impl IntoIterator<Item = (CounterId, Cell)> + Clone) {
-        let start = self.begin(Kind::MultipleCounters, Status::ERROR_SUCCESS);
+        let start = self.begin(CounterDataType::MultipleCounters, Status::ERROR_SUCCESS);
         self.ids(values.clone().into_iter().map(|(id, _)| id));
         for (_, value) in values {
             self.out.write(value.as_bytes());
@@ -71,7 +71,7 @@ impl BlockBuilder {
 
     /// Starts a result with one counter of several instances: each row of the table has one value.
     pub fn multiple_instances(&mut self) -> TableBuilder<'_> {
-        let start = self.begin(Kind::MultipleInstances, Status::ERROR_SUCCESS);
+        let start = self.begin(CounterDataType::MultipleInstances, Status::ERROR_SUCCESS);
         self.table(start, 1)
     }
 
@@ -113,7 +113,7 @@ impl BlockBuilder {
     /// Starts a result with several counters of several instances: each row has one value per id, in the order of the
     /// ids.
     pub fn counterset(&mut self, ids: impl IntoIterator<Item = CounterId>) -> TableBuilder<'_> {
-        let start = self.begin(Kind::Counterset, Status::ERROR_SUCCESS);
+        let start = self.begin(CounterDataType::Counterset, Status::ERROR_SUCCESS);
         let columns = self.ids(ids);
         self.table(start, columns)
     }
@@ -136,7 +136,7 @@ impl BlockBuilder {
         Ok(self.out.bytes)
     }
 
-    fn begin(&mut self, kind: Kind, status: Status) -> usize {
+    fn begin(&mut self, kind: CounterDataType, status: Status) -> usize {
         let start = self.out.at;
         self.out.expect(&status.0.to_le_bytes());
         self.out.expect(&kind.to_wire().to_le_bytes());
@@ -250,14 +250,18 @@ pub enum PatchResult<'a> {
 /// Returns the result at the start of `bytes`, which a [`BlockBuilder`] wrote, and its length.
 fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
     let (header, _) = raw::CounterHeader::ref_from_prefix(bytes).ok()?;
-    let (kind, size) = (Kind::from_wire(header.kind.get())?, length(header.size.get()));
+    let (kind, size) = (CounterDataType::from_wire(header.kind.get())?, length(header.size.get()));
     let data = bytes.get_mut(size_of::<raw::CounterHeader>()..size)?;
     let result = match kind {
-        Kind::Error => PatchResult::Error,
-        Kind::SingleCounter => PatchResult::Cells(<[Cell]>::mut_from_bytes(data).ok()?),
-        Kind::MultipleCounters => PatchResult::Cells(<[Cell]>::mut_from_bytes(skip_ids(data)?.0).ok()?),
-        Kind::MultipleInstances => PatchResult::Table(TablePatch { rest: data.get_mut(8..)?, columns: 1 }),
-        Kind::Counterset => {
+        CounterDataType::Error => PatchResult::Error,
+        CounterDataType::SingleCounter => PatchResult::Cells(<[Cell]>::mut_from_bytes(data).ok()?),
+        CounterDataType::MultipleCounters => {
+            PatchResult::Cells(<[Cell]>::mut_from_bytes(skip_ids(data)?.0).ok()?)
+        }
+        CounterDataType::MultipleInstances => {
+            PatchResult::Table(TablePatch { rest: data.get_mut(8..)?, columns: 1 })
+        }
+        CounterDataType::Counterset => {
             let (table, columns) = skip_ids(data)?;
             PatchResult::Table(TablePatch { rest: table.get_mut(8..)?, columns })
         }

@@ -1,6 +1,8 @@
 //! Visits every field of every V2 structure, in byte order, and checks the rules for writers.
 
-use super::block::{Block, Body, Ids, Instance, InstanceTable, Kind, QueryResult, Value, walked_value};
+use super::block::{
+    Block, Body, CounterDataType, Ids, Instance, InstanceTable, QueryResult, Value, walked_value,
+};
 use super::identifier::{Identifier, Identifiers};
 use super::identity::{CounterIdentity, Identities};
 use super::instances::Instances;
@@ -142,7 +144,7 @@ impl Visitor<'_, '_> {
         self.field(here, 4, "dwType", FieldValue::Kind(result.kind()))?;
         self.number(here, 8, "dwSize", header.size.get())?;
         self.reserved(here, 12, "PERF_COUNTER_HEADER.Reserved", header.reserved.get())?;
-        let failed = result.kind() == Kind::Error;
+        let failed = result.kind() == CounterDataType::Error;
         self.rule(
             failed != result.status.is_success(),
             here.at,
