@@ -11,7 +11,7 @@ use std::hint::black_box;
 use anyhow::{Result, ensure};
 use perfset_core::CounterId;
 use perfset_core::catalogue::processor_information as cpu;
-use perfset_core::v2::{Block, Body, Value};
+use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_core::wire::WireError;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_linux::{ProcessSource, Roots, SystemClock, providers};
@@ -117,7 +117,7 @@ pub struct Values {
 }
 
 impl Values {
-    fn add(&mut self, value: Value<'_>) {
+    fn add(&mut self, value: BlockValue<'_>) {
         if let Some(number) = value.number() {
             self.count += 1;
             self.sum = self.sum.wrapping_add(number.get());

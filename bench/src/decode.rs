@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use anyhow::{Context, Result, ensure};
 use perfset_core::RawValue;
-use perfset_core::v2::{Block, Body, Instance, Value};
+use perfset_core::v2::{Block, BlockValue, Body, Instance};
 use perfset_core::wire::WireError;
 
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
@@ -66,7 +66,7 @@ type Sums = (u64, u64);
 /// As a consumer writes it.
 fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_rows(bytes, |row| {
-        let numbers = row.values().iter().filter_map(Value::number);
+        let numbers = row.values().iter().filter_map(BlockValue::number);
         numbers.map(RawValue::get).fold(0, u64::wrapping_add)
     })
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use perfset_core::v2::{Block, Body, Value};
+use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_core::{CounterType, Guid, InstanceId, RawValue};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
@@ -147,7 +147,7 @@ fn by_position((old, new): &Two) -> u64 {
         for rows in old.rows().zip(new.rows()) {
             let (Ok(old), Ok(new)) = rows else { return 0 };
             for (old, new) in old.values().iter().zip(new.values()) {
-                let number = |value: Value<'_>| value.number().map_or(0, RawValue::get);
+                let number = |value: BlockValue<'_>| value.number().map_or(0, RawValue::get);
                 sum += number(new).wrapping_sub(number(old)) as f64 / seconds;
             }
         }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::{Result, ensure};
 use perfset_core::clock::ClockReading;
 use perfset_core::v1::{BlockBuilder, Contents, DataBlock, Instance, NewCounter, NewInstance, NewObject};
-use perfset_core::v2::Value;
+use perfset_core::v2::BlockValue;
 use perfset_core::wire::WireError;
 use perfset_core::{CounterType, RawValue};
 
@@ -116,7 +116,7 @@ fn build(instances: usize, widths: Widths) -> Result<(Vec<u8>, Sums)> {
 /// As a consumer writes it.
 fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_instances(bytes, |instance| {
-        let numbers = instance.values().iter().filter_map(Value::number);
+        let numbers = instance.values().iter().filter_map(BlockValue::number);
         numbers.map(RawValue::get).fold(0, u64::wrapping_add)
     })
 }

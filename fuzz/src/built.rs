@@ -2,7 +2,7 @@
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{Block, BlockBuilder, Body, Format, PatchResult, Value, Values, read};
+use perfset_core::v2::{Block, BlockBuilder, BlockValue, Body, Format, PatchResult, Values, read};
 use perfset_core::walk::Mode;
 use perfset_core::{CounterId, InstanceId, Status};
 
@@ -153,11 +153,11 @@ fn assert_values(values: Values<'_>, cells: impl Iterator<Item = Cell>) {
     assert!(values.iter().eq(cells.iter().map(value_of)));
 }
 
-fn value_of<'a>(cell: &Cell) -> Value<'a> {
+fn value_of<'a>(cell: &Cell) -> BlockValue<'a> {
     match cell.header.data_size.get() {
-        0 => Value::Empty,
-        4 => Value::U32(u32::try_from(cell.value.get()).unwrap()),
-        _ => Value::U64(cell.value.get()),
+        0 => BlockValue::Empty,
+        4 => BlockValue::U32(u32::try_from(cell.value.get()).unwrap()),
+        _ => BlockValue::U64(cell.value.get()),
     }
 }
 
@@ -175,8 +175,8 @@ fn cells_of(entry: &mut Entry) -> Box<dyn Iterator<Item = &mut Cell> + '_> {
 /// Another value of the same width: a missing one stays missing, and so an entry keeps its kind.
 fn changed(cell: Cell, by: u64) -> Cell {
     match value_of(&cell) {
-        Value::U32(value) => Cell::from_u32(value ^ (by & 0xFFFF_FFFF) as u32),
-        Value::U64(value) => Cell::from_u64(value ^ by),
+        BlockValue::U32(value) => Cell::from_u32(value ^ (by & 0xFFFF_FFFF) as u32),
+        BlockValue::U64(value) => Cell::from_u64(value ^ by),
         _ => cell,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write};
 use std::ops::ControlFlow;
 
 use perfset_core::v1::{Contents, DataBlock, Definition, Instance, Object, Values, read, walk};
-use perfset_core::v2::Value;
+use perfset_core::v2::BlockValue;
 use perfset_core::walk::{Event, FieldValue, Mode};
 use perfset_core::wire::WireError;
 
@@ -61,9 +61,9 @@ fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
             }
             Event::CounterValue { at, position, value, .. } => {
                 let is_there = match value {
-                    FieldValue::Value(value) => stands_at(bytes, at, value),
-                    FieldValue::Text(text) => stands_at(bytes, at, Value::Other(text.as_bytes())),
-                    FieldValue::Ascii(text) => stands_at(bytes, at, Value::Other(text)),
+                    FieldValue::BlockValue(value) => stands_at(bytes, at, value),
+                    FieldValue::Text(text) => stands_at(bytes, at, BlockValue::Other(text.as_bytes())),
+                    FieldValue::Ascii(text) => stands_at(bytes, at, BlockValue::Other(text)),
                     _ => false,
                 };
                 assert!(is_there, "{value} does not stand at {at}");
@@ -87,13 +87,13 @@ fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
     end
 }
 
-fn stands_at(bytes: &[u8], at: usize, value: Value<'_>) -> bool {
+fn stands_at(bytes: &[u8], at: usize, value: BlockValue<'_>) -> bool {
     let Some(bytes) = bytes.get(at..) else { return false };
     match value {
-        Value::U32(number) => bytes.starts_with(&number.to_le_bytes()),
-        Value::U64(number) => bytes.starts_with(&number.to_le_bytes()),
-        Value::Other(other) => bytes.starts_with(other),
-        Value::Empty => false,
+        BlockValue::U32(number) => bytes.starts_with(&number.to_le_bytes()),
+        BlockValue::U64(number) => bytes.starts_with(&number.to_le_bytes()),
+        BlockValue::Other(other) => bytes.starts_with(other),
+        BlockValue::Empty => false,
     }
 }
 
@@ -122,7 +122,7 @@ fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
     let mut blame = |error| assert!(broken.any(|rule| *rule == error), "the walk does not know of {error}");
     let mut meet = |object: &Object<'_>, instance: Values<'_>| {
         for (position, value) in visit_values(object, instance).into_iter().enumerate() {
-            if value == Value::Empty {
+            if value == BlockValue::Empty {
                 continue;
             }
             let Some((at_position, at)) = values.next() else {
@@ -132,7 +132,7 @@ fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
             assert!(stands_at(walked.bytes, *at, value));
             let definition = object.definitions().get(position).unwrap();
             if let Some(items) = instance.items_behind(&definition) {
-                assert!(stands_at(walked.bytes, at + definition.value_len(), Value::U32(items)));
+                assert!(stands_at(walked.bytes, at + definition.value_len(), BlockValue::U32(items)));
             }
         }
     };
@@ -175,7 +175,7 @@ fn visit_definitions(object: &Object<'_>) {
     }
 }
 
-fn visit_values<'a>(object: &Object<'_>, values: Values<'a>) -> Vec<Value<'a>> {
+fn visit_values<'a>(object: &Object<'_>, values: Values<'a>) -> Vec<BlockValue<'a>> {
     let all = each_way(|| values.iter(), |at| values.get(at), |value| *value);
     assert_eq!(all.len(), object.definitions().len());
     assert_eq!(

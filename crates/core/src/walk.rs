@@ -10,7 +10,7 @@ use crate::guid::Guid;
 use crate::status::Status;
 use crate::utf16::Name;
 use crate::v1::InstanceName;
-use crate::v2::{CounterDataType, Value};
+use crate::v2::{BlockValue, CounterDataType};
 use crate::wire::{Why, WireError};
 
 /// Treatment of violated rules.
@@ -97,7 +97,7 @@ pub enum FieldValue<'a> {
     /// Name of a V1 instance, in the code page of its object.
     InstanceName(InstanceName<'a>),
     /// Value of a counter, as stored.
-    Value(Value<'a>),
+    Value(BlockValue<'a>),
     /// Bytes without a meaning.
     Bytes(&'a [u8]),
 }
@@ -119,10 +119,10 @@ impl fmt::Display for FieldValue<'_> {
             Self::Text(name) => write!(f, "{:?}", name.to_string()),
             Self::Ascii(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::InstanceName(name) => write!(f, "{:?}", name.to_string()),
-            Self::Value(Value::U32(n)) => write!(f, "{n}"),
-            Self::Value(Value::U64(n)) => write!(f, "{n}"),
-            Self::Value(Value::Empty) => f.write_str("no value"),
-            Self::Value(Value::Other(bytes)) | Self::Bytes(bytes) => {
+            Self::Value(BlockValue::U32(n)) => write!(f, "{n}"),
+            Self::Value(BlockValue::U64(n)) => write!(f, "{n}"),
+            Self::Value(BlockValue::Empty) => f.write_str("no value"),
+            Self::Value(BlockValue::Other(bytes)) | Self::Bytes(bytes) => {
                 const SHOWN: usize = 16;
                 for byte in bytes.iter().take(SHOWN) {
                     write!(f, "{byte:02x} ")?;

@@ -144,7 +144,7 @@ impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
 
 #[derive(Clone, Copy)]
 enum Cells<'a> {
-    One(v2::Value<'a>),
+    One(v2::BlockValue<'a>),
     Several(Values<'a>),
 }
 
@@ -155,7 +155,7 @@ impl Cells<'_> {
             Self::One(value) => Some(*value).filter(|_| column == 0),
             Self::Several(values) => values.get(column),
         };
-        match value.and_then(v2::Value::number) {
+        match value.and_then(v2::BlockValue::number) {
             Some(RawValue::U64(value)) => Number { width: 8, value },
             Some(RawValue::U32(value)) => Number { width: 4, value: value.into() },
             None => Number { width: 0, value: 0 },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perfset_core::sample::Clocks;
-use perfset_core::v2::{Body, QueryResult, Value};
+use perfset_core::v2::{BlockValue, Body, QueryResult};
 use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue, catalogue};
 use perfset_engine::path::Selector;
 use perfset_engine::{Entry, EntryAnnex, EntryInfo};
@@ -369,10 +369,10 @@ impl Table {
         name: Name<'_>,
         id: InstanceId,
         owner: u32,
-        values: impl Iterator<Item = Value<'a>>,
+        values: impl Iterator<Item = BlockValue<'a>>,
     ) {
         self.now.push(name, id, owner);
-        self.numbers.extend(values.map(Value::number).take(self.columns.len()));
+        self.numbers.extend(values.map(BlockValue::number).take(self.columns.len()));
         self.numbers.resize(self.now.len.saturating_mul(self.columns.len()), None);
     }
 

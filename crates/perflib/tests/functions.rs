@@ -419,7 +419,7 @@ fn facts(block: &[u8]) -> Vec<String> {
         facts.push(format!("{:?} {:?}", result.kind().to_wire(), result.status.0));
         let ids =
             |ids: perfset::v2::Ids<'_>| format!("ids {:?}", ids.iter().map(|id| id.0).collect::<Vec<_>>());
-        let value = |value: perfset::v2::Value<'_>| match value.number() {
+        let value = |value: perfset::v2::BlockValue<'_>| match value.number() {
             Some(number) => format!("{}", number.get()),
             None => "-".to_owned(),
         };

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use fixture::{FIXTURES, machine, machine_at, tree_of};
 use perfset::v1::{Contents, Names, Values, read};
-use perfset::v2::Value;
+use perfset::v2::BlockValue;
 use perfset::walk::Mode;
 use perfset::{Entry, Machine, Snapshot, catalogue};
 
@@ -65,8 +65,8 @@ fn v1_objects(machine: &Machine) -> Objects {
         let row = |instance: String, values: Values<'_>| {
             let shown = object.definitions().iter().filter(|d| !d.counter_type().is_base()).map(|d| {
                 let raw = match values.value_of(&d) {
-                    Value::U32(raw) => raw.into(),
-                    Value::U64(raw) => raw,
+                    BlockValue::U32(raw) => raw.into(),
+                    BlockValue::U64(raw) => raw,
                     other => panic!("{other:?}"),
                 };
                 (names.get(d.name_index()).unwrap().to_owned(), raw)

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use perfset_core::Status;
-use perfset_core::v2::{Block, Body, Value};
+use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;
@@ -317,7 +317,7 @@ fn cut(count: u64) {
                     };
                     for row in table.rows().flatten() {
                         for value in row.values().iter() {
-                            let Value::U64(value) = value else { continue };
+                            let BlockValue::U64(value) = value else { continue };
                             read = read.wrapping_add(1);
                             // A thread needs years for more steps.
                             torn = torn.wrapping_add(u64::from(value.wrapping_mul(INVERSE) >= 1 << 40));

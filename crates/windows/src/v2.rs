@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use perfset_core::sample::Clocks;
 use perfset_core::v2::instances::Instances;
-use perfset_core::v2::{Block, Body, Value, Values};
+use perfset_core::v2::{Block, BlockValue, Body, Values};
 use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue, Status, Text};
 use perfset_engine::{Catalogue, Change, Entry, Provider, Row, Rows, SourceError, Want};
 
@@ -308,14 +308,14 @@ impl Columns {
         Self(columns)
     }
 
-    fn set<'a>(&self, row: &mut Row<'_>, values: impl Iterator<Item = Value<'a>>) {
+    fn set<'a>(&self, row: &mut Row<'_>, values: impl Iterator<Item = BlockValue<'a>>) {
         for (column, value) in self.0.iter().zip(values) {
             let Some(column) = column else { continue };
             match value {
-                Value::U32(value) => row.set_raw(*column, perfset_core::RawValue::U32(value)),
-                Value::U64(value) => row.set_raw(*column, perfset_core::RawValue::U64(value)),
-                Value::Other(_) => row.none(*column, NoValue::NotDisplayable),
-                Value::Empty => row.none(*column, NoValue::NotGiven),
+                BlockValue::U32(value) => row.set_raw(*column, perfset_core::RawValue::U32(value)),
+                BlockValue::U64(value) => row.set_raw(*column, perfset_core::RawValue::U64(value)),
+                BlockValue::Other(_) => row.none(*column, NoValue::NotDisplayable),
+                BlockValue::Empty => row.none(*column, NoValue::NotGiven),
             }
         }
     }

@@ -4,7 +4,7 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::v1::{
     BlockBuilder, Contents, NewCounter, NewInstance, NewObject, Object, Parent, Values, read,
 };
-use perfset_core::v2::Value;
+use perfset_core::v2::BlockValue;
 use perfset_core::walk::Mode;
 use perfset_core::{CounterType, DetailLevel};
 
@@ -187,11 +187,11 @@ fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     assert_eq!(values.len(), counters.len());
     for ((value, counter), wanted) in values.iter().zip(counters).zip(wanted) {
         match (counter.counter_type.value_len(), value) {
-            (0, Value::Empty) => {}
-            (4, Value::U32(number)) => assert_eq!(number.to_le_bytes(), wanted[..4]),
-            (8, Value::U64(number)) => assert_eq!(number.to_le_bytes(), wanted),
-            (4, Value::Other(text)) => assert_eq!(text, &wanted[..4]),
-            (8, Value::Other(text)) => assert_eq!(text, wanted),
+            (0, BlockValue::Empty) => {}
+            (4, BlockValue::U32(number)) => assert_eq!(number.to_le_bytes(), wanted[..4]),
+            (8, BlockValue::U64(number)) => assert_eq!(number.to_le_bytes(), wanted),
+            (4, BlockValue::Other(text)) => assert_eq!(text, &wanted[..4]),
+            (8, BlockValue::Other(text)) => assert_eq!(text, wanted),
             (len, value) => panic!("{value:?} of {len} bytes"),
         }
     }

@@ -10,7 +10,7 @@ use super::block::out_of_range;
 use super::definition::{Definition, Definitions, DefinitionsIter, Layout};
 use super::{PERF_NO_UNIQUE_ID, raw};
 use crate::utf16::{Name, Utf16};
-use crate::v2::Value;
+use crate::v2::BlockValue;
 use crate::wire::{Cursor, Why, WireError, length};
 
 /// Instances of an object. After an error the iterator ends, because the start of the next instance is unknown.
@@ -258,12 +258,12 @@ impl<'a> Values<'a> {
         self.definitions.is_empty()
     }
 
-    /// Returns the value at a position: [`Value::Empty`] if the counter block contains none, [`Value::Other`] for a
+    /// Returns the value at a position: [`BlockValue::Empty`] if the counter block contains none, [`BlockValue::Other`] for a
     /// text and everything else that is not a number of 4 or 8 bytes.
     #[must_use]
-    pub fn get(&self, position: usize) -> Option<Value<'a>> {
+    pub fn get(&self, position: usize) -> Option<BlockValue<'a>> {
         if let Some(values) = self.dense {
-            return values.get(position).map(|value| Value::U64(value.get()));
+            return values.get(position).map(|value| BlockValue::U64(value.get()));
         }
         self.definitions.get(position).map(|definition| self.value_of(&definition))
     }
@@ -301,21 +301,21 @@ impl<'a> Values<'a> {
     /// Returns the value of a definition, which must belong to the same object.
     #[must_use]
     #[inline]
-    pub fn value_of(&self, definition: &Definition<'_>) -> Value<'a> {
+    pub fn value_of(&self, definition: &Definition<'_>) -> BlockValue<'a> {
         let (at, len) = (definition.value_at(), definition.value_len());
         if len == 0 || at < 4 {
-            return Value::Empty;
+            return BlockValue::Empty;
         }
         match self.bytes.get(at..at.saturating_add(len)) {
-            None => Value::Empty,
-            Some(bytes) if definition.is_text() => Value::Other(bytes),
-            Some(bytes) => Value::from_bytes(bytes),
+            None => BlockValue::Empty,
+            Some(bytes) if definition.is_text() => BlockValue::Other(bytes),
+            Some(bytes) => BlockValue::from_bytes(bytes),
         }
     }
 }
 
 impl<'a> IntoIterator for Values<'a> {
-    type Item = Value<'a>;
+    type Item = BlockValue<'a>;
     type IntoIter = ValuesIter<'a>;
 
     fn into_iter(self) -> ValuesIter<'a> {
@@ -334,12 +334,12 @@ enum Iter<'a> {
 }
 
 impl<'a> Iterator for ValuesIter<'a> {
-    type Item = Value<'a>;
+    type Item = BlockValue<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Value<'a>> {
+    fn next(&mut self) -> Option<BlockValue<'a>> {
         match &mut self.0 {
-            Iter::Dense(values) => values.next().map(|value| Value::U64(value.get())),
+            Iter::Dense(values) => values.next().map(|value| BlockValue::U64(value.get())),
             Iter::Walked { values, definitions } => {
                 definitions.next().map(|definition| values.value_of(&definition))
             }
@@ -356,9 +356,9 @@ impl<'a> Iterator for ValuesIter<'a> {
 
     /// Selects the layout once, not for each value.
     #[inline]
-    fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
+    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
         match self.0 {
-            Iter::Dense(values) => values.fold(init, |all, value| f(all, Value::U64(value.get()))),
+            Iter::Dense(values) => values.fold(init, |all, value| f(all, BlockValue::U64(value.get()))),
             Iter::Walked { values, definitions } => {
                 definitions.fold(init, |all, definition| f(all, values.value_of(&definition)))
             }

@@ -11,7 +11,7 @@ use super::*;
 use crate::clock::{ClockReading, SystemTime};
 use crate::counter_type::CounterType;
 use crate::counterset::DetailLevel;
-use crate::v2::Value;
+use crate::v2::BlockValue;
 use crate::walk::{Event, FieldValue, Mode};
 use crate::wire::WireError;
 
@@ -428,15 +428,15 @@ fn builder_follows_the_layout_rules_for_writers() {
 
     let Contents::Multiple(instances) = block.object(238).unwrap().contents() else { panic!() };
     let instances: Vec<_> = instances.map(Result::unwrap).collect();
-    let Value::U64(long) = instances[0].values().get(0).unwrap() else {
+    let BlockValue::U64(long) = instances[0].values().get(0).unwrap() else {
         panic!("an average timer has 8 bytes")
     };
     let base = block.object(238).unwrap().definitions().get(1).unwrap();
-    assert_eq!((long, instances[0].values().get(1)), (1 << 40, Some(Value::U32(5))));
+    assert_eq!((long, instances[0].values().get(1)), (1 << 40, Some(BlockValue::U32(5))));
     assert_eq!(instances[0].values().items_behind(&base), Some(0));
     assert_eq!((instances[1].name().to_string(), instances[1].unique_id()), ("é中".to_owned(), Some(77)));
     assert_eq!(instances[1].parent(), parent);
-    assert_eq!(instances[1].values().get(1), Some(Value::U32(0)), "what is missing is written as 0");
+    assert_eq!(instances[1].values().get(1), Some(BlockValue::U32(0)), "what is missing is written as 0");
     assert_eq!((instances[0].parent(), instances[0].unique_id()), (None, None));
     let metadata: Vec<_> = block.objects().skip(3).map(|object| object.unwrap().contents()).collect();
     assert!(matches!(
@@ -529,7 +529,7 @@ fn work_is_in_proportion_to_the_bytes() {
     let (block, _) = read(&bytes, Mode::Strict).unwrap();
     let Contents::Single(values) = block.object(2).unwrap().contents() else { panic!() };
     assert_eq!(
-        values.iter().map(|value| usize::from(value != Value::Empty)).sum::<usize>(),
+        values.iter().map(|value| usize::from(value != BlockValue::Empty)).sum::<usize>(),
         count as usize - 1
     );
 }

@@ -5,7 +5,7 @@ use super::definition::{Definition, Definitions};
 use super::instance::{Instance, Values};
 use crate::counter_type::{Kind, Size, TextKind};
 use crate::utf16::Name;
-use crate::v2::Value;
+use crate::v2::BlockValue;
 use crate::walk::{Event, FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Why, WireError, length};
 
@@ -221,7 +221,7 @@ fn visit_values(
         }
         let kind = definition.counter_type().decode().kind;
         let value = match (values.value_of(&definition), kind) {
-            (Value::Other(bytes), Kind::Text(kind)) if bytes.len() <= text_left => {
+            (BlockValue::Other(bytes), Kind::Text(kind)) if bytes.len() <= text_left => {
                 text_left = text_left.saturating_sub(bytes.len());
                 match kind {
                     TextKind::Unicode => FieldValue::Text(Name::until_nul(bytes)),

@@ -168,7 +168,7 @@ pub enum Body<'a> {
     /// No values: see the status.
     Error,
     /// Value of one counter of one instance.
-    SingleCounter(Value<'a>),
+    SingleCounter(BlockValue<'a>),
     /// Values of several counters of one instance: ids and values in the same order.
     MultipleCounters(Ids<'a>, Values<'a>),
     /// Values of one counter of several instances.
@@ -187,7 +187,7 @@ impl<'a> QueryResult<'a> {
         let body = match CounterDataType::from_wire(kind) {
             Some(CounterDataType::Error) => Body::Error,
             Some(CounterDataType::SingleCounter) => {
-                Body::SingleCounter(Values::parse(&mut data, 1)?.get(0).unwrap_or(Value::Empty))
+                Body::SingleCounter(Values::parse(&mut data, 1)?.get(0).unwrap_or(BlockValue::Empty))
             }
             Some(CounterDataType::MultipleCounters) => {
                 let ids = Ids::parse(&mut data)?;
@@ -383,7 +383,7 @@ pub(super) fn has_nul(area: &[u8]) -> bool {
 /// Value as stored in a block. The width is that of the block, regardless of the counter's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "PERF_COUNTER_DATA")]
-pub enum Value<'a> {
+pub enum BlockValue<'a> {
     /// Number of 4 bytes.
     U32(u32),
     /// Number of 8 bytes.
@@ -394,7 +394,7 @@ pub enum Value<'a> {
     Other(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
+impl<'a> BlockValue<'a> {
     /// Returns the number, unless the value is empty or not a number.
     #[must_use]
     #[inline]
@@ -434,7 +434,7 @@ impl Cell {
     #[must_use]
     #[inline]
     pub fn number(&self) -> Option<RawValue> {
-        Value::from_cell(self).number()
+        BlockValue::from_cell(self).number()
     }
 }
 
@@ -502,9 +502,9 @@ impl<'a> Values<'a> {
     /// Returns the value at a position.
     #[must_use]
     #[inline]
-    pub fn get(&self, index: usize) -> Option<Value<'a>> {
+    pub fn get(&self, index: usize) -> Option<BlockValue<'a>> {
         match self.0 {
-            Cells::Long(cells) | Cells::Uniform(cells) => cells.get(index).map(Value::from_cell),
+            Cells::Long(cells) | Cells::Uniform(cells) => cells.get(index).map(BlockValue::from_cell),
             Cells::Walked { .. } => self.iter().nth(index),
         }
     }
@@ -521,7 +521,7 @@ impl<'a> Values<'a> {
 }
 
 impl<'a> IntoIterator for Values<'a> {
-    type Item = Value<'a>;
+    type Item = BlockValue<'a>;
     type IntoIter = ValuesIter<'a>;
 
     fn into_iter(self) -> ValuesIter<'a> {
@@ -550,7 +550,7 @@ fn any_too_wide(cells: &[Cell]) -> bool {
 }
 
 /// Reads one PERF_COUNTER_DATA structure field by field.
-pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<Value<'a>, WireError> {
+pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, WireError> {
     let at = rest.at();
     let header: &raw::CounterData = rest.read("PERF_COUNTER_DATA")?;
     let size = header.size.get();
@@ -560,7 +560,7 @@ pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<Value<'a>, WireE
         let why = Why::SizeTooLarge { size: data_size, left: body.len() };
         return Err(WireError::new("PERF_COUNTER_DATA.dwDataSize", at, why));
     };
-    Ok(Value::from_bytes(value))
+    Ok(BlockValue::from_bytes(value))
 }
 
 /// Iterator over the values of [`Values`], in order.
@@ -575,13 +575,13 @@ enum Iter<'a> {
 }
 
 impl<'a> Iterator for ValuesIter<'a> {
-    type Item = Value<'a>;
+    type Item = BlockValue<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Value<'a>> {
+    fn next(&mut self) -> Option<BlockValue<'a>> {
         match &mut self.0 {
-            Iter::Long(cells) => cells.next().map(|cell| Value::U64(cell.value.get())),
-            Iter::Uniform(cells) => cells.next().map(Value::from_cell),
+            Iter::Long(cells) => cells.next().map(|cell| BlockValue::U64(cell.value.get())),
+            Iter::Uniform(cells) => cells.next().map(BlockValue::from_cell),
             Iter::Walked { rest, left } => {
                 *left = left.checked_sub(1)?;
                 walked_value(rest).ok() // checked before: always there
@@ -599,10 +599,10 @@ impl<'a> Iterator for ValuesIter<'a> {
 
     /// Selects the layout once, not for each value.
     #[inline]
-    fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
+    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
         match self.0 {
-            Iter::Long(cells) => cells.fold(init, |all, cell| f(all, Value::U64(cell.value.get()))),
-            Iter::Uniform(cells) => cells.fold(init, |all, cell| f(all, Value::from_cell(cell))),
+            Iter::Long(cells) => cells.fold(init, |all, cell| f(all, BlockValue::U64(cell.value.get()))),
+            Iter::Uniform(cells) => cells.fold(init, |all, cell| f(all, BlockValue::from_cell(cell))),
             Iter::Walked { .. } => {
                 let mut all = init;
                 for value in self {

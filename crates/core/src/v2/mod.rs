@@ -41,8 +41,8 @@ mod tests;
 mod walk;
 
 pub use block::{
-    Block, Body, CounterDataType, Ids, Instance, InstanceRows, InstanceTable, QueryResult, Results, Value,
-    Values, ValuesIter,
+    Block, BlockValue, Body, CounterDataType, Ids, Instance, InstanceRows, InstanceTable, QueryResult,
+    Results, Values, ValuesIter,
 };
 pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use rows::TableRows;

@@ -306,7 +306,7 @@ fn examples_are_what_the_views_read() {
     assert_eq!((empty.clocks(), empty.result_count(), empty.results().count()), (clocks(), 0, 0));
     let two = Block::parse(&all["data-two-entries"]).unwrap();
     let results: Vec<_> = two.results().map(Result::unwrap).collect();
-    assert!(matches!(results[0].body, Body::SingleCounter(Value::U32(42))));
+    assert!(matches!(results[0].body, Body::SingleCounter(BlockValue::U32(42))));
     assert_eq!((results[1].kind(), results[1].status), (CounterDataType::Error, Status::ERROR_NO_DATA));
     let windows = Block::parse(&all["data-windows-11"]).unwrap();
     let values: Vec<_> = windows.results().map(|r| obvious_result(&r.unwrap())).collect();

@@ -1,7 +1,7 @@
 //! Visits every field of every V2 structure, in byte order, and checks the rules for writers.
 
 use super::block::{
-    Block, Body, CounterDataType, Ids, Instance, InstanceTable, QueryResult, Value, walked_value,
+    Block, BlockValue, Body, CounterDataType, Ids, Instance, InstanceTable, QueryResult, walked_value,
 };
 use super::identifier::{Identifier, Identifiers};
 use super::identity::{CounterIdentity, Identities};
@@ -156,7 +156,7 @@ impl Visitor<'_, '_> {
             Body::Error => {}
             Body::SingleCounter(value) => {
                 self.values(1, here.at.saturating_add(16), 2)?;
-                let empty = value == Value::Empty;
+                let empty = value == BlockValue::Empty;
                 let text = "a single value that cannot be had is a failed entry";
                 self.rule(!empty, here.at.saturating_add(16), "PERF_COUNTER_DATA", "R-20", text)?;
             }

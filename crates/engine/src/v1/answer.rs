@@ -4,7 +4,7 @@ use perfset_core::clock::ClockReading;
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
-use perfset_core::v2::{Block, Body, Value as BlockValue};
+use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_core::{Attributes, Counter, CounterType, Counterset, Language, NoValue, catalogue};
 
 use super::titles::Titles;

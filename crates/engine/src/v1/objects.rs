@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Names, Object, Values, read};
-use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
+use perfset_core::v2::{BlockValue, PERF_MAX_INSTANCE_NAME};
 use perfset_core::walk::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{
@@ -314,10 +314,10 @@ impl Found<'_> {
     fn value(&self, values: Values<'_>) -> Result<RawValue, NoValue> {
         match self {
             Self::At(definition, Place::Value) => match values.value_of(definition) {
-                Value::U32(value) => Ok(RawValue::U32(value)),
-                Value::U64(value) => Ok(RawValue::U64(value)),
-                Value::Other(_) => Err(NoValue::NotDisplayable),
-                Value::Empty => {
+                BlockValue::U32(value) => Ok(RawValue::U32(value)),
+                BlockValue::U64(value) => Ok(RawValue::U64(value)),
+                BlockValue::Other(_) => Err(NoValue::NotDisplayable),
+                BlockValue::Empty => {
                     let at = definition.at();
                     let why = format!(
                         "PERF_COUNTER_DEFINITION at byte {at}: its value is outside the counter block (R23)"

@@ -189,7 +189,7 @@ fn blocks_of_counters_that_a_program_lacks() {
     let results: Vec<_> = Block::parse(snapshot.block()).unwrap().results().map(Result::unwrap).collect();
     assert_eq!(results[0].status, Status::ERROR_NO_DATA);
     assert!(matches!(results[0].body, Body::Error));
-    let number = |value: perfset_core::v2::Value<'_>| value.number().map(perfset_core::RawValue::get);
+    let number = |value: perfset_core::v2::BlockValue<'_>| value.number().map(perfset_core::RawValue::get);
     assert!(matches!(results[1].body, Body::SingleCounter(value) if number(value) == Some(23)));
     let Body::MultipleInstances(table) = &results[2].body else { panic!("{:?}", results[2].body) };
     let cells: Vec<_> = table
@@ -197,7 +197,7 @@ fn blocks_of_counters_that_a_program_lacks() {
         .map(Result::unwrap)
         .map(|row| (row.name().to_string(), row.values().get(0).unwrap()))
         .collect();
-    use perfset_core::v2::Value::{Empty, U64};
+    use perfset_core::v2::BlockValue::{Empty, U64};
     assert_eq!(cells, [("one".into(), Empty), ("two".into(), U64(23))]);
     let Body::MultipleCounters(ids, values) = &results[3].body else { panic!("{:?}", results[3].body) };
     assert_eq!(ids.iter().map(|id| id.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use perfset_core::Name;
 use perfset_core::v1::{self, Contents, DataBlock, raw};
-use perfset_core::v2::{self, Format, PERF_AGGREGATE_INSTANCE, Value};
+use perfset_core::v2::{self, BlockValue, Format, PERF_AGGREGATE_INSTANCE};
 use perfset_core::walk::{Event, FieldValue, VisitFn};
 use perfset_core::wire::WireError;
 
@@ -131,10 +131,10 @@ fn width(value: FieldValue<'_>) -> usize {
         | FieldValue::Status(_)
         | FieldValue::Kind(_)
         | FieldValue::CounterType(_)
-        | FieldValue::Value(Value::U32(_)) => 4,
-        FieldValue::I64(_) | FieldValue::Attributes(_) | FieldValue::Value(Value::U64(_)) => 8,
+        | FieldValue::Value(BlockValue::U32(_)) => 4,
+        FieldValue::I64(_) | FieldValue::Attributes(_) | FieldValue::Value(BlockValue::U64(_)) => 8,
         FieldValue::Guid(_) | FieldValue::Time(_) => 16,
-        FieldValue::Value(Value::Empty | Value::Other(_))
+        FieldValue::Value(BlockValue::Empty | BlockValue::Other(_))
         | FieldValue::Text(_)
         | FieldValue::Ascii(_)
         | FieldValue::InstanceName(_)
