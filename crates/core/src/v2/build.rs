@@ -4,7 +4,7 @@ use zerocopy::little_endian::{I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::CounterDataType;
-use super::over::Over;
+use super::over::PatchWriter;
 use super::raw::{self, Cell};
 use super::rows::TableRows;
 use crate::clock::ClockReading;
@@ -23,7 +23,7 @@ pub struct TooLarge;
 /// The block obeys every rule for writers: sizes, padding, reserved fields, no empty tables, no empty single values.
 #[derive(Debug)]
 pub struct BlockBuilder {
-    out: Over,
+    out: PatchWriter,
     result_count: u32,
 }
 
@@ -38,7 +38,7 @@ impl BlockBuilder {
     /// values change.
     #[must_use]
     pub fn over(bytes: Vec<u8>, clocks: &ClockReading) -> Self {
-        let mut out = Over::new(bytes);
+        let mut out = PatchWriter::new(bytes);
         out.write(data_header(clocks).as_bytes());
         Self { out, result_count: 0 }
     }

@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::over::Over;
+use super::over::PatchWriter;
 use super::raw;
 use crate::counterset::CounterFilter;
 use crate::guid::Guid;
@@ -148,7 +148,7 @@ pub fn write(out: &mut Vec<u8>, new: &NewIdentifier<'_>) {
         reserved: U32::ZERO,
     };
     out.extend_from_slice(header.as_bytes());
-    let mut over = Over::behind(std::mem::take(out));
+    let mut over = PatchWriter::behind(std::mem::take(out));
     if let Some(name) = new.name {
         over.name(start, name.iter().copied());
     }

@@ -3,7 +3,7 @@
 use std::iter::FusedIterator;
 
 use super::block::Instance;
-use super::over::Over;
+use super::over::PatchWriter;
 use crate::instance::InstanceId;
 use crate::wire::{Cursor, WireError};
 
@@ -35,7 +35,7 @@ impl FusedIterator for Instances<'_> {}
 
 /// Appends one PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
 pub fn write(out: &mut Vec<u8>, name: impl IntoIterator<Item = u16>, id: InstanceId) {
-    let mut over = Over::behind(std::mem::take(out));
+    let mut over = PatchWriter::behind(std::mem::take(out));
     over.instance(name, id);
     *out = over.bytes;
 }

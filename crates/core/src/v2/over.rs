@@ -9,7 +9,7 @@ use crate::instance::InstanceId;
 ///
 /// The result therefore does not depend on the existing bytes, and with the same instances nothing moves.
 #[derive(Debug, Default)]
-pub(super) struct Over {
+pub(super) struct PatchWriter {
     pub(super) bytes: Vec<u8>,
     /// Offset of the end of the written bytes.
     pub(super) at: usize,
@@ -17,7 +17,7 @@ pub(super) struct Over {
     pub(super) is_moved: bool,
 }
 
-impl Over {
+impl PatchWriter {
     /// Creates a writer that overwrites `bytes` from the start.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, at: 0, is_moved: false }

@@ -2,7 +2,7 @@
 
 use zerocopy::FromBytes;
 
-use super::over::Over;
+use super::over::PatchWriter;
 use super::raw::{Cell, InstanceHeader};
 use crate::instance::InstanceId;
 use crate::utf16::Name;
@@ -26,7 +26,7 @@ use crate::wire::length;
 /// ```
 #[derive(Debug, Default)]
 pub struct TableRows {
-    pub(super) out: Over,
+    pub(super) out: PatchWriter,
     /// Number of bytes of the values of each row.
     values_len: usize,
 }
@@ -38,11 +38,11 @@ impl TableRows {
     /// Creates an empty table whose rows have `columns` values each.
     #[must_use]
     pub fn new(columns: usize) -> Self {
-        Self::over(Over::default(), columns)
+        Self::over(PatchWriter::default(), columns)
     }
 
     /// Creates a table that overwrites existing bytes.
-    pub(super) fn over(out: Over, columns: usize) -> Self {
+    pub(super) fn over(out: PatchWriter, columns: usize) -> Self {
         Self { out, values_len: size_of::<Cell>().saturating_mul(columns) }
     }
 
