@@ -4,18 +4,18 @@ use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 use perfset_core::v2::template::Template;
-use perfset_core::v2::{Block, Body, Format, read, walk};
+use perfset_core::v2::{Block, BlockFormat, Body, read, walk};
 use perfset_core::walk::{Event, Mode};
 use perfset_core::wire::WireError;
 
 /// Visits and prints every field. The walk ends, after work in proportion; its error lies inside the bytes.
-pub fn check(format: Format, bytes: &[u8]) {
+pub fn check(format: BlockFormat, bytes: &[u8]) {
     let _ = walk_all(format, bytes);
 }
 
 /// As [`check`]; the two modes of reading and the walk agree, and so do the iterators, which the walk does not use.
 pub fn check_data(bytes: &[u8]) {
-    let walked = walk_all(Format::Data, bytes);
+    let walked = walk_all(BlockFormat::Data, bytes);
     let tolerant = read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven);
     let strict = read(bytes, Mode::Strict).map(|_| ());
     for error in tolerant.iter().flatten().chain(tolerant.as_ref().err()).chain(strict.as_ref().err()) {
@@ -47,7 +47,7 @@ pub fn check_template(bytes: &[u8]) {
     }
 }
 
-fn walk_all(format: Format, bytes: &[u8]) -> Result<(), WireError> {
+fn walk_all(format: BlockFormat, bytes: &[u8]) -> Result<(), WireError> {
     let mut events = 0_usize;
     let end = walk(format, bytes, &mut |event| {
         events += 1;

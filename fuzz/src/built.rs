@@ -2,7 +2,7 @@
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{Block, BlockBuilder, BlockValue, Body, Format, PatchResult, Values, read};
+use perfset_core::v2::{Block, BlockBuilder, BlockFormat, BlockValue, Body, PatchResult, Values, read};
 use perfset_core::walk::Mode;
 use perfset_core::{CounterId, InstanceId, Status};
 
@@ -50,7 +50,7 @@ pub fn check(input: &[u8]) {
         "whatever is written over"
     );
     blocks::check_data(&bytes);
-    for format in Format::ALL {
+    for format in BlockFormat::ALL {
         blocks::check(format, bytes.get(48..).unwrap_or_default());
     }
 }

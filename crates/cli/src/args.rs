@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use perfset::path::nearest;
-use perfset::v2::Format;
+use perfset::v2::BlockFormat;
 
 use crate::dump::Kind;
 use crate::examples;
@@ -645,12 +645,12 @@ impl From<FormatName> for Kind {
     fn from(name: FormatName) -> Self {
         match name {
             FormatName::V1 => Self::V1,
-            FormatName::Data => Self::V2(Format::Data),
-            FormatName::Identifiers => Self::V2(Format::Identifiers),
-            FormatName::Identities => Self::V2(Format::Identities),
-            FormatName::Instances => Self::V2(Format::Instances),
-            FormatName::Registration => Self::V2(Format::Registration),
-            FormatName::Strings => Self::V2(Format::Strings),
+            FormatName::Data => Self::V2(BlockFormat::Data),
+            FormatName::Identifiers => Self::V2(BlockFormat::Identifiers),
+            FormatName::Identities => Self::V2(BlockFormat::Identities),
+            FormatName::Instances => Self::V2(BlockFormat::Instances),
+            FormatName::Registration => Self::V2(BlockFormat::Registration),
+            FormatName::Strings => Self::V2(BlockFormat::Strings),
         }
     }
 }

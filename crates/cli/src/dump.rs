@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use anyhow::anyhow;
 use perfset::v1::DataBlock;
-use perfset::v2::{Block, Format};
+use perfset::v2::{Block, BlockFormat};
 use perfset::walk::{self, Event, FieldValue, Mode, VisitFn};
 use perfset::wire::WireError;
 use perfset::{v1, v2};
@@ -25,7 +25,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let kind = match args.format {
         Some(format) => Kind::from(format),
         None if DataBlock::is_one(&bytes) => Kind::V1,
-        None => Kind::V2(Format::Data),
+        None => Kind::V2(BlockFormat::Data),
     };
     // A list may be empty; a block has at least a header.
     if bytes.is_empty() && kind.strict(&bytes).is_err() {
@@ -52,7 +52,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
 #[derive(Clone, Copy)]
 pub enum Kind {
     V1,
-    V2(Format),
+    V2(BlockFormat),
 }
 
 impl Kind {
@@ -94,10 +94,10 @@ impl Kind {
                 };
                 (block.objects().flatten().filter(is_whole).count(), block.object_count(), "objects")
             }
-            Self::V2(Format::Data) if is_name_table(bytes) => {
+            Self::V2(BlockFormat::Data) if is_name_table(bytes) => {
                 return Some("it looks like a name table: perfset v1 names".to_owned());
             }
-            Self::V2(Format::Data) => {
+            Self::V2(BlockFormat::Data) => {
                 let block = Block::parse(bytes).ok()?;
                 (block.results().flatten().count(), block.result_count(), "results")
             }

@@ -18,7 +18,7 @@ use crate::walk::{Event, Mode};
 use crate::wire::{Why, WireError};
 
 /// A block or list as text.
-fn dump(format: Format, bytes: &[u8], out: &mut String) -> Result<(), WireError> {
+fn dump(format: BlockFormat, bytes: &[u8], out: &mut String) -> Result<(), WireError> {
     crate::walk::dump(|visit| walk(format, bytes, visit), out)
 }
 
@@ -40,13 +40,13 @@ fn examples() -> BTreeMap<&'static str, Vec<u8>> {
     all
 }
 
-fn format_of(name: &str) -> Format {
+fn format_of(name: &str) -> BlockFormat {
     match name.split('-').next().unwrap() {
-        "strings" => Format::Strings,
-        "registration" => Format::Registration,
-        "instances" => Format::Instances,
-        "identifier" => Format::Identifiers,
-        _ => Format::Data,
+        "strings" => BlockFormat::Strings,
+        "registration" => BlockFormat::Registration,
+        "instances" => BlockFormat::Instances,
+        "identifier" => BlockFormat::Identifiers,
+        _ => BlockFormat::Data,
     }
 }
 
@@ -670,8 +670,8 @@ fn every_prefix_is_an_error_or_a_shorter_list() {
     for (name, bytes) in readable_examples() {
         let format = format_of(name);
         for len in 0..bytes.len() {
-            let list_ends_here = matches!(format, Format::Instances if [0, 16].contains(&len))
-                || matches!(format, Format::Identifiers if len == 0);
+            let list_ends_here = matches!(format, BlockFormat::Instances if [0, 16].contains(&len))
+                || matches!(format, BlockFormat::Identifiers if len == 0);
             let end = walk(format, &bytes[..len], &mut |_| ControlFlow::Continue(()));
             assert_eq!(end.is_ok(), list_ends_here, "{name}, {len} bytes");
         }
@@ -685,7 +685,7 @@ fn every_changed_byte_is_an_error_or_a_valid_view() {
             for value in [0, 1, 7, 8, 15, 16, 0x7F, 0x80, 0xFF, bytes[at] ^ 1, bytes[at].wrapping_add(8)] {
                 let mut bad = bytes.clone();
                 bad[at] = value;
-                for format in Format::ALL {
+                for format in BlockFormat::ALL {
                     check_any_bytes(format, &bad);
                 }
             }
@@ -694,7 +694,7 @@ fn every_changed_byte_is_an_error_or_a_valid_view() {
 }
 
 /// Whatever the bytes: the walk ends, errors lie inside them, and both ways to read a block agree.
-fn check_any_bytes(format: Format, bytes: &[u8]) {
+fn check_any_bytes(format: BlockFormat, bytes: &[u8]) {
     let mut events = 0_usize;
     let end = walk(format, bytes, &mut |event| {
         events += 1;
@@ -707,7 +707,7 @@ fn check_any_bytes(format: Format, bytes: &[u8]) {
     if let Err(error) = end {
         assert!(error.at <= bytes.len(), "{error}");
     }
-    if format == Format::Data {
+    if format == BlockFormat::Data {
         assert_eq!(quick_text(bytes), obvious_text(bytes));
     }
 }
@@ -981,7 +981,7 @@ proptest! {
 
     #[test]
     fn any_bytes_can_be_walked(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        for format in Format::ALL {
+        for format in BlockFormat::ALL {
             check_any_bytes(format, &bytes);
         }
     }
@@ -997,8 +997,8 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        check_any_bytes(Format::Data, &bytes);
-        check_any_bytes(Format::Data, &bytes[..cut.index(bytes.len())]);
+        check_any_bytes(BlockFormat::Data, &bytes);
+        check_any_bytes(BlockFormat::Data, &bytes[..cut.index(bytes.len())]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::wire::{Cursor, WireError, length};
 
 /// Formats of PerfLib V2 lists and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum BlockFormat {
     /// PERF_DATA_HEADER: a block of counter data.
     Data,
     /// PERF_COUNTER_IDENTIFIER list: the entries of a query.
@@ -31,7 +31,7 @@ pub enum Format {
     Strings,
 }
 
-impl Format {
+impl BlockFormat {
     /// All formats, each once.
     pub const ALL: [Self; 6] =
         [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
@@ -42,7 +42,7 @@ impl Format {
 /// # Errors
 /// The first structure that cannot be read; in strict mode also the first violation.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), WireError> {
-    let forgiven = forgiven(mode, bytes.len(), |visit| walk(Format::Data, bytes, visit))?;
+    let forgiven = forgiven(mode, bytes.len(), |visit| walk(BlockFormat::Data, bytes, visit))?;
     Ok((Block::parse(bytes)?, forgiven))
 }
 
@@ -53,15 +53,15 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), Wir
 ///
 /// # Errors
 /// The first structure that cannot be read; everything before it has been visited.
-pub fn walk(format: Format, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
+pub fn walk(format: BlockFormat, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
     let mut walk = Visitor::new(bytes, visit);
     let end = match format {
-        Format::Data => walk.data(),
-        Format::Identifiers => walk.identifiers(),
-        Format::Identities => walk.identities(),
-        Format::Instances => walk.instances(),
-        Format::Registration => walk.registration(),
-        Format::Strings => walk.strings(),
+        BlockFormat::Data => walk.data(),
+        BlockFormat::Identifiers => walk.identifiers(),
+        BlockFormat::Identities => walk.identities(),
+        BlockFormat::Instances => walk.instances(),
+        BlockFormat::Registration => walk.registration(),
+        BlockFormat::Strings => walk.strings(),
     };
     Stop::into_result(end)
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use perfset_core::Name;
 use perfset_core::v1::{self, Contents, DataBlock, raw};
-use perfset_core::v2::{self, BlockValue, Format, PERF_AGGREGATE_INSTANCE};
+use perfset_core::v2::{self, BlockFormat, BlockValue, PERF_AGGREGATE_INSTANCE};
 use perfset_core::walk::{Event, FieldValue, VisitFn};
 use perfset_core::wire::WireError;
 
@@ -29,7 +29,7 @@ impl Hidden {
     /// # Errors
     /// The first data that cannot be parsed: this and everything behind it is zeros.
     pub fn in_list(&self, list: &mut [u8]) -> Result<(), WireError> {
-        self.tell(list, |bytes, visit| v2::walk(Format::Instances, bytes, visit))
+        self.tell(list, |bytes, visit| v2::walk(BlockFormat::Instances, bytes, visit))
     }
 
     /// Replaces the names in a PERF_DATA_HEADER block.
@@ -37,7 +37,7 @@ impl Hidden {
     /// # Errors
     /// As [`in_list`](Self::in_list).
     pub fn in_v2(&self, block: &mut [u8]) -> Result<(), WireError> {
-        self.tell(block, |bytes, visit| v2::walk(Format::Data, bytes, visit))
+        self.tell(block, |bytes, visit| v2::walk(BlockFormat::Data, bytes, visit))
     }
 
     /// Replaces the names in a PERF_DATA_BLOCK.
