@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use perfset::clock::ClockReading;
-use perfset::counter_type::{Display, Kind, NumberKind};
+use perfset::counter_type::{Display, NumberKind, ValueKind};
 use perfset::json::Record;
 use perfset::log::text::Number;
 use perfset::path::{CounterPath, PathValue, Run, keep_greatest};
@@ -296,12 +296,12 @@ impl Output {
     fn push_cell(&self, v: &PathValue<'_>, out: &mut String) {
         let counter = v.value.counter;
         match (v.value.counted(), counter.counter_type.decode().kind) {
-            (Some(raw), Kind::Number(NumberKind::Hex)) => {
+            (Some(raw), ValueKind::Number(NumberKind::Hex)) => {
                 let _ = write!(out, "{:#x}", raw.get()); // a String takes everything
                 return;
             }
             // All digits of an integer, which an `f64` might not hold.
-            (Some(raw), Kind::Number(NumberKind::Decimal)) if !self.is_real(counter) => {
+            (Some(raw), ValueKind::Number(NumberKind::Decimal)) if !self.is_real(counter) => {
                 return out.push_str(&grouped_digits(&raw.get().to_string()));
             }
             (Some(raw), _) if self.raw => return out.push_str(&grouped_digits(&raw.get().to_string())),

@@ -96,27 +96,27 @@ impl CounterType {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(known, _)| *known)
     }
 
-    /// Extracts the bit fields. Never fails: undefined subtypes become [`Kind::Unknown`].
+    /// Extracts the bit fields. Never fails: undefined subtypes become [`ValueKind::Unknown`].
     #[must_use]
     pub fn decode(self) -> Decoded {
         let bits = self.0;
         let subtype = bits & 0x000F_0000;
         let kind = match (bits & 0x0000_0C00, subtype) {
-            (0x000, 0x0_0000) => Kind::Number(NumberKind::Hex),
-            (0x000, 0x1_0000) => Kind::Number(NumberKind::Decimal),
-            (0x000, 0x2_0000) => Kind::Number(NumberKind::Dec1000),
-            (0x400, 0x0_0000) => Kind::Counter(CounterKind::Value),
-            (0x400, 0x1_0000) => Kind::Counter(CounterKind::Rate),
-            (0x400, 0x2_0000) => Kind::Counter(CounterKind::Fraction),
-            (0x400, 0x3_0000) => Kind::Counter(CounterKind::Base),
-            (0x400, 0x4_0000) => Kind::Counter(CounterKind::Elapsed),
-            (0x400, 0x5_0000) => Kind::Counter(CounterKind::QueueLen),
-            (0x400, 0x6_0000) => Kind::Counter(CounterKind::Histogram),
-            (0x400, 0x7_0000) => Kind::Counter(CounterKind::Precision),
-            (0x800, 0x0_0000) => Kind::Text(TextKind::Unicode),
-            (0x800, 0x1_0000) => Kind::Text(TextKind::Ascii),
-            (0xC00, _) => Kind::Zero,
-            _ => Kind::Unknown,
+            (0x000, 0x0_0000) => ValueKind::Number(NumberKind::Hex),
+            (0x000, 0x1_0000) => ValueKind::Number(NumberKind::Decimal),
+            (0x000, 0x2_0000) => ValueKind::Number(NumberKind::Dec1000),
+            (0x400, 0x0_0000) => ValueKind::Counter(CounterKind::Value),
+            (0x400, 0x1_0000) => ValueKind::Counter(CounterKind::Rate),
+            (0x400, 0x2_0000) => ValueKind::Counter(CounterKind::Fraction),
+            (0x400, 0x3_0000) => ValueKind::Counter(CounterKind::Base),
+            (0x400, 0x4_0000) => ValueKind::Counter(CounterKind::Elapsed),
+            (0x400, 0x5_0000) => ValueKind::Counter(CounterKind::QueueLen),
+            (0x400, 0x6_0000) => ValueKind::Counter(CounterKind::Histogram),
+            (0x400, 0x7_0000) => ValueKind::Counter(CounterKind::Precision),
+            (0x800, 0x0_0000) => ValueKind::Text(TextKind::Unicode),
+            (0x800, 0x1_0000) => ValueKind::Text(TextKind::Ascii),
+            (0xC00, _) => ValueKind::Zero,
+            _ => ValueKind::Unknown,
         };
         Decoded {
             size: match bits & 0x0000_0300 {
@@ -152,7 +152,7 @@ impl CounterType {
     /// This includes every named base and unnamed variants from other vendors, such as 0x40030503.
     #[must_use]
     pub fn is_base(self) -> bool {
-        self.decode().kind == Kind::Counter(CounterKind::Base)
+        self.decode().kind == ValueKind::Counter(CounterKind::Base)
     }
 
     /// Returns `true` if a value needs two samples: the delta bit is set, or the type is one of the two averages,
@@ -168,8 +168,8 @@ impl CounterType {
     pub fn needs_base(self) -> bool {
         let decoded = self.decode();
         match decoded.kind {
-            Kind::Counter(CounterKind::Fraction | CounterKind::Precision) => true,
-            Kind::Counter(CounterKind::Rate) => decoded.multi,
+            ValueKind::Counter(CounterKind::Fraction | CounterKind::Precision) => true,
+            ValueKind::Counter(CounterKind::Rate) => decoded.multi,
             _ => false,
         }
     }
@@ -189,7 +189,7 @@ impl CounterType {
         if !decoded.multi {
             ignored |= CLOCK;
         }
-        let is_fraction = decoded.kind == Kind::Counter(CounterKind::Fraction);
+        let is_fraction = decoded.kind == ValueKind::Counter(CounterKind::Fraction);
         let is_suffix = !matches!(decoded.display, Display::Percent | Display::Unknown);
         if is_suffix && !is_fraction {
             ignored |= DISPLAY;
@@ -246,7 +246,7 @@ pub struct Decoded {
     /// Bits 8-9: width of the value by its type; the size field of a block overrides it.
     pub size: Size,
     /// Bits 10-11 and 16-19: kind and subtype of the value.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Bits 20-21: the clock of the denominator.
     pub clock: Clock,
     /// Bit 22, PERF_DELTA_COUNTER: the difference of two samples is used.
@@ -276,7 +276,7 @@ pub enum Size {
 
 /// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// PERF_TYPE_NUMBER: a number without calculation.
     Number(NumberKind),
     /// PERF_TYPE_COUNTER: a value that a formula converts.
@@ -395,7 +395,7 @@ mod tests {
         let inv = CounterType::PERF_100NSEC_TIMER_INV.decode();
         let want = Decoded {
             size: Size::Large,
-            kind: Kind::Counter(CounterKind::Rate),
+            kind: ValueKind::Counter(CounterKind::Rate),
             clock: Clock::Time100Ns,
             delta: true,
             delta_base: false,
@@ -405,11 +405,11 @@ mod tests {
         };
         assert_eq!(inv, want);
         let fraction = CounterType::PERF_SAMPLE_FRACTION.decode();
-        assert_eq!((fraction.kind, fraction.delta_base), (Kind::Counter(CounterKind::Fraction), true));
-        assert_eq!(CounterType::PERF_COUNTER_TEXT.decode().kind, Kind::Text(TextKind::Unicode));
+        assert_eq!((fraction.kind, fraction.delta_base), (ValueKind::Counter(CounterKind::Fraction), true));
+        assert_eq!(CounterType::PERF_COUNTER_TEXT.decode().kind, ValueKind::Text(TextKind::Unicode));
         assert!(CounterType::PERF_COUNTER_MULTI_TIMER.decode().multi);
-        assert_eq!(CounterType(0x0002_0000).decode().kind, Kind::Number(NumberKind::Dec1000));
-        assert_eq!(CounterType(0x0008_0400).decode().kind, Kind::Unknown);
+        assert_eq!(CounterType(0x0002_0000).decode().kind, ValueKind::Number(NumberKind::Dec1000));
+        assert_eq!(CounterType(0x0008_0400).decode().kind, ValueKind::Unknown);
         assert_eq!(CounterType(0x0030_0000).decode().clock, Clock::Unknown);
     }
 

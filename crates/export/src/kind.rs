@@ -2,7 +2,7 @@
 //!
 //! A counter that is divided by another one becomes two metrics; the server computes the quotient of their rates.
 
-use perfset_core::counter_type::{Clock, CounterKind, Decoded, Display, Kind, NumberKind, Size};
+use perfset_core::counter_type::{Clock, CounterKind, Decoded, Display, NumberKind, Size, ValueKind};
 use perfset_core::{Counter, CounterId, CounterType};
 
 use crate::unit::{Scale, Unit, base_unit};
@@ -94,26 +94,29 @@ pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
         return vec![Metric { sort: Sort::Gauge, reading: Reading::Real(id), role }];
     }
     match decoded.kind {
-        Kind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
-        Kind::Number(_) if decoded.size == Size::Zero => Vec::new(), // a label
-        Kind::Number(_) if known.rises => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
-        Kind::Number(_) => vec![raw(Sort::Gauge, id, base_unit(&counter.unit, true))],
-        Kind::Counter(K::Value) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
-        Kind::Counter(K::Rate) if decoded.display == Display::Percent => timer(counter, &decoded),
-        Kind::Counter(K::Rate) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
-        Kind::Counter(K::Precision) => timer(counter, &decoded),
-        Kind::Counter(K::QueueLen) => vec![ticks(id, decoded.clock, Role::Queue)],
-        Kind::Counter(K::Fraction) => fraction(counter, &decoded, known),
-        Kind::Counter(K::Elapsed) => {
+        ValueKind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
+        ValueKind::Number(_) if decoded.size == Size::Zero => Vec::new(), // a label
+        ValueKind::Number(_) if known.rises => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        ValueKind::Number(_) => vec![raw(Sort::Gauge, id, base_unit(&counter.unit, true))],
+        ValueKind::Counter(K::Value) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        ValueKind::Counter(K::Rate) if decoded.display == Display::Percent => timer(counter, &decoded),
+        ValueKind::Counter(K::Rate) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        ValueKind::Counter(K::Precision) => timer(counter, &decoded),
+        ValueKind::Counter(K::QueueLen) => vec![ticks(id, decoded.clock, Role::Queue)],
+        ValueKind::Counter(K::Fraction) => fraction(counter, &decoded, known),
+        ValueKind::Counter(K::Elapsed) => {
             vec![Metric { sort: Sort::Gauge, reading: Reading::Start(id), role: Role::Start }]
         }
-        Kind::Counter(K::Base | K::Histogram) | Kind::Text(_) | Kind::Zero | Kind::Unknown => Vec::new(),
+        ValueKind::Counter(K::Base | K::Histogram)
+        | ValueKind::Text(_)
+        | ValueKind::Zero
+        | ValueKind::Unknown => Vec::new(),
     }
 }
 
 /// Returns `true` if counters of this type are exported only if named in full: flags, ids, addresses.
 pub(crate) fn is_obscure(code: CounterType) -> bool {
-    code.decode().kind == Kind::Number(NumberKind::Hex)
+    code.decode().kind == ValueKind::Number(NumberKind::Hex)
 }
 
 fn raw(sort: Sort, id: CounterId, unit: Option<Unit>) -> Metric {

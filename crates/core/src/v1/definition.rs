@@ -3,7 +3,7 @@
 use zerocopy::FromBytes;
 
 use super::raw;
-use crate::counter_type::{CounterType, Kind, Size};
+use crate::counter_type::{CounterType, Size, ValueKind};
 use crate::counterset::DetailLevel;
 use crate::wire::{Cursor, Why, WireError, length};
 
@@ -206,7 +206,7 @@ impl<'a> Definition<'a> {
     /// Returns `true` if the value is a text.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self.counter_type().decode().kind, Kind::Text(_))
+        matches!(self.counter_type().decode().kind, ValueKind::Text(_))
     }
 }
 

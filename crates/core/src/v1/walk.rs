@@ -3,7 +3,7 @@
 use super::block::{Contents, DataBlock, Object};
 use super::definition::{Definition, Definitions};
 use super::instance::{Instance, Values};
-use crate::counter_type::{Kind, Size, TextKind};
+use crate::counter_type::{Size, TextKind, ValueKind};
 use crate::utf16::Name;
 use crate::v2::BlockValue;
 use crate::walk::{Event, FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
@@ -221,7 +221,7 @@ fn visit_values(
         }
         let kind = definition.counter_type().decode().kind;
         let value = match (values.value_of(&definition), kind) {
-            (BlockValue::Other(bytes), Kind::Text(kind)) if bytes.len() <= text_left => {
+            (BlockValue::Other(bytes), ValueKind::Text(kind)) if bytes.len() <= text_left => {
                 text_left = text_left.saturating_sub(bytes.len());
                 match kind {
                     TextKind::Unicode => FieldValue::Text(Name::until_nul(bytes)),

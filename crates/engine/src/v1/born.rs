@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use perfset_core::counter_type::{CounterKind, Display, Kind, NumberKind};
+use perfset_core::counter_type::{CounterKind, Display, NumberKind, ValueKind};
 use perfset_core::v1::{Contents, Definition, Names, Object};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{
@@ -348,9 +348,9 @@ pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
 /// Returns the columns of elapsed time and id, if an object has both.
 fn birth(counters: &[Counter], columns: &[Column]) -> Option<(usize, usize)> {
     let is_start =
-        |counter: &Counter| counter.counter_type.decode().kind == Kind::Counter(CounterKind::Elapsed);
+        |counter: &Counter| counter.counter_type.decode().kind == ValueKind::Counter(CounterKind::Elapsed);
     let is_id = |(counter, column): (&Counter, &Column)| {
-        let is_number = counter.counter_type.decode().kind == Kind::Number(NumberKind::Decimal);
+        let is_number = counter.counter_type.decode().kind == ValueKind::Number(NumberKind::Decimal);
         let is_named = counter.name.as_deref().is_some_and(|name| name.starts_with("ID "));
         is_number && (is_named || ID_INDEXES.contains(&column.by_index.0))
     };

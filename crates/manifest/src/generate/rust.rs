@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType as T, DetailLevel, InstanceType,
-    counter_type::Kind,
+    counter_type::ValueKind,
 };
 
 use super::{GenerateError, check_prefix};
@@ -114,7 +114,7 @@ fn counterset(
 /// Returns the counters that cannot be fields, and those computed with one of them, each with the reason.
 fn left_out(set: &ManifestSet) -> Vec<(CounterId, &'static str)> {
     let why = |counter: &Counter| match counter.counter_type.decode().kind {
-        Kind::Text(_) => Some("a text"),
+        ValueKind::Text(_) => Some("a text"),
         _ if counter.attributes.contains(Attributes::BY_REFERENCE) => Some("which is set by reference"),
         _ => None,
     };
