@@ -9,7 +9,7 @@
 //! `testdata/formulas`.
 
 use crate::counter_type::{Clock, CounterType, Size};
-use crate::sample::{Numbers, Plain, Sample, pair, restarted, unwrapped, why_it_fell};
+use crate::sample::{Plain, Sample, SampleValues, pair, restarted, unwrapped, why_it_fell};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
 /// Operands that a formula takes from one sample.
@@ -284,7 +284,11 @@ impl Computation {
     /// # Errors
     /// Same as [`format()`].
     #[inline]
-    pub fn value(&self, old: Option<&Numbers<'_>>, new: &Numbers<'_>) -> Result<FormattedValue, NoValue> {
+    pub fn value(
+        &self,
+        old: Option<&SampleValues<'_>>,
+        new: &SampleValues<'_>,
+    ) -> Result<FormattedValue, NoValue> {
         let raw = match self.formula.compute {
             Compute::Newest(compute) => match (self.counter_type, new.raw) {
                 (CounterType::PERF_DOUBLE_RAW, RawValue::U32(_)) => Err(NoValue::NotDisplayable), // half of one
@@ -302,8 +306,8 @@ impl Computation {
     #[inline]
     fn difference(
         &self,
-        old: Option<&Numbers<'_>>,
-        new: &Numbers<'_>,
+        old: Option<&SampleValues<'_>>,
+        new: &SampleValues<'_>,
         compute: impl FnOnce(Reading, Reading) -> Result<f64, NoValue>,
     ) -> Result<f64, NoValue> {
         let old = old.ok_or(NoValue::NeedsTwoSamples)?;
@@ -324,7 +328,7 @@ impl Computation {
     }
 
     /// Returns the newer numbers, extended beyond 32 bits if they passed zero.
-    fn mended<'n>(&self, old: &Numbers<'_>, new: &Numbers<'n>) -> Numbers<'n> {
+    fn mended<'n>(&self, old: &SampleValues<'_>, new: &SampleValues<'n>) -> SampleValues<'n> {
         let mut mended = *new;
         if self.wraps {
             mended.raw = unwrapped(old.raw, new.raw);

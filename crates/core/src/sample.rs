@@ -82,7 +82,7 @@ impl From<&ClockReading> for Clocks {
 
 /// Values of a sample that a formula needs, without identity and type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Numbers<'a> {
+pub struct SampleValues<'a> {
     /// Raw value of the counter.
     pub raw: RawValue,
     /// Raw value of the base, if the counter has a base and it was delivered.
@@ -91,7 +91,7 @@ pub struct Numbers<'a> {
     pub clocks: &'a Clocks,
 }
 
-/// [`Numbers`] without their widths.
+/// [`SampleValues`] without their widths.
 #[doc(hidden)] // for Computation::usual
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
@@ -103,7 +103,7 @@ pub struct Plain<'a> {
     pub clocks: &'a Clocks,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> SampleValues<'a> {
     /// Converts to [`Plain`], which drops the widths.
     #[inline]
     pub(crate) fn plain(&self) -> Plain<'a> {
@@ -114,8 +114,8 @@ impl<'a> Numbers<'a> {
 impl Sample<'_> {
     /// Returns the values of the sample that a formula needs.
     #[must_use]
-    pub fn numbers(&self) -> Numbers<'_> {
-        Numbers { raw: self.raw, base: self.base, clocks: &self.clocks }
+    pub fn numbers(&self) -> SampleValues<'_> {
+        SampleValues { raw: self.raw, base: self.base, clocks: &self.clocks }
     }
 }
 
@@ -141,7 +141,12 @@ pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
 }
 
 /// Returns the reason for a decreased value or clock: the cause that the numbers reveal, otherwise `reason`.
-pub(crate) fn why_it_fell(old: &Numbers<'_>, new: &Numbers<'_>, clock: Clock, reason: NoValue) -> NoValue {
+pub(crate) fn why_it_fell(
+    old: &SampleValues<'_>,
+    new: &SampleValues<'_>,
+    clock: Clock,
+    reason: NoValue,
+) -> NoValue {
     if !matches!(reason, NoValue::NegativeValue { .. } | NoValue::NegativeDenominator) {
         return reason;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use perfset_core::catalogue::adds_up;
 use perfset_core::counter_type::Clock;
 use perfset_core::formula::Computation;
-use perfset_core::sample::{Clocks, Numbers, Plain};
+use perfset_core::sample::{Clocks, Plain, SampleValues};
 use perfset_core::v2::{self, Block, Body, Values};
 use perfset_core::{
     Birth, Counter, CounterId, CounterType, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue,
@@ -603,7 +603,7 @@ impl<'a> Current<'a> {
         };
         let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
         let now_clocks = related.clocks(&self.clocks, row, self.entry, new, self.at);
-        let now = Numbers { raw, base: base(new, self.at, row), clocks: &now_clocks };
+        let now = SampleValues { raw, base: base(new, self.at, row), clocks: &now_clocks };
         let Some(older) = &self.older else {
             let reason = if self.has_older { NoValue::NewInstance } else { NoValue::NeedsTwoSamples };
             return match computation.needs_two_samples() {
@@ -618,7 +618,7 @@ impl<'a> Current<'a> {
             _ if !computation.needs_two_samples() => None,
             (None, _) => None,
             (Some(_), false) => return Err(NoValue::Replaced),
-            (Some(raw), true) => Some(Numbers { raw, base: base(old, *at, row), clocks: &then_clocks }),
+            (Some(raw), true) => Some(SampleValues { raw, base: base(old, *at, row), clocks: &then_clocks }),
         };
         computation.value(then.as_ref(), &now)
     }

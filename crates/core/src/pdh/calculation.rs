@@ -3,7 +3,7 @@
 use crate::counter_type::CounterType;
 use crate::formula::{Computation, Denominator};
 use crate::pdh::{Format, Number, PdhStatus, RawCounter, Scale};
-use crate::sample::{Clocks, Numbers};
+use crate::sample::{Clocks, SampleValues};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
 use super::raw_counter::unsigned;
@@ -108,7 +108,8 @@ impl Calculation {
             Denominator::Base | Denominator::BaseOfTicks => Some(unsigned(raw.second)),
             Denominator::ClockAndItems => Some(RawValue::U32(raw.multi_count)),
         };
-        let with = |raw: &RawCounter, clocks| Numbers { raw: unsigned(raw.first), base: base(raw), clocks };
+        let with =
+            |raw: &RawCounter, clocks| SampleValues { raw: unsigned(raw.first), base: base(raw), clocks };
         let then = older.zip(then.as_ref()).map(|(older, clocks)| with(older, clocks));
         computation.value(then.as_ref(), &with(newer, &now)).map_err(none)
     }

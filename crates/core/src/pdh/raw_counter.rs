@@ -3,7 +3,7 @@
 use crate::counter_type::CounterType;
 use crate::formula::{Denominator, of};
 use crate::pdh::PdhStatus;
-use crate::sample::{Clocks, Numbers};
+use crate::sample::{Clocks, SampleValues};
 use crate::value::RawValue;
 
 /// Raw value in the form of PDH: with its divisor, and without the widths of both numbers.
@@ -32,7 +32,7 @@ pub struct RawCounter {
 impl RawCounter {
     /// Converts the numbers of a sample. If a needed base is missing, the status is invalid.
     #[must_use]
-    pub fn new(counter_type: CounterType, time: i64, numbers: &Numbers<'_>) -> Self {
+    pub fn new(counter_type: CounterType, time: i64, numbers: &SampleValues<'_>) -> Self {
         let clock = counter_type.decode().clock;
         let ticks = || numbers.clocks.read(clock).map_or(0, |(ticks, _)| ticks);
         let base = numbers.base.map(RawValue::get);

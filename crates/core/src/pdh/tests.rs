@@ -72,8 +72,8 @@ fn a_value_that_fell_with_its_clock_is_negative() {
         let computation = crate::formula::Computation::of(counter_type).unwrap();
         let value = |before: (u64, i64), now: (u64, i64)| {
             let [then, new] = [before, now].map(|(raw, ticks)| (RawValue::U64(raw), clocks(ticks)));
-            let then = crate::sample::Numbers { raw: then.0, base: None, clocks: &then.1 };
-            let new = crate::sample::Numbers { raw: new.0, base: None, clocks: &new.1 };
+            let then = crate::sample::SampleValues { raw: then.0, base: None, clocks: &then.1 };
+            let new = crate::sample::SampleValues { raw: new.0, base: None, clocks: &new.1 };
             let reason = computation.value(Some(&then), &new).unwrap_err();
             (S::from(&reason), reason.keyword())
         };
@@ -104,8 +104,8 @@ fn a_value_that_fell_with_its_clock_is_negative() {
     let old = Clocks { time_100ns: 0, ..clocks(100 * SECOND) };
     let new = Clocks { time_100ns: 50 * SECOND, ..clocks(SECOND) };
     for (raw, want) in [(4, S::PDH_CALC_NEGATIVE_VALUE), (9, S::PDH_CALC_NEGATIVE_DENOMINATOR)] {
-        let then = crate::sample::Numbers { raw: RawValue::U64(9), base: None, clocks: &old };
-        let new = crate::sample::Numbers { raw: RawValue::U64(raw), base: None, clocks: &new };
+        let then = crate::sample::SampleValues { raw: RawValue::U64(9), base: None, clocks: &old };
+        let new = crate::sample::SampleValues { raw: RawValue::U64(raw), base: None, clocks: &new };
         let reason = computation.value(Some(&then), &new).unwrap_err();
         assert_eq!((S::from(&reason), reason.keyword()), (want, "restarted"));
     }
@@ -290,7 +290,7 @@ fn vectors() {
 fn second_value_for_each_counter_type() {
     let clocks = Clocks { perf_time: 2, perf_freq: 3, time_100ns: 5, object_time: 7, object_freq: 11 };
     let of = |counter_type, base| {
-        let numbers = crate::sample::Numbers { raw: RawValue::U64(13), base, clocks: &clocks };
+        let numbers = crate::sample::SampleValues { raw: RawValue::U64(13), base, clocks: &clocks };
         let raw = RawCounter::new(counter_type, 17, &numbers);
         assert_eq!((raw.first, raw.time), (13, 17), "{counter_type}");
         (raw.second, raw.multi_count, time_base(counter_type, &clocks))

@@ -1,7 +1,7 @@
 //! Last sample in PDH's terms: raw counters, formatted values with statuses, and counter information.
 
 use perfset_core::pdh::{CounterValue, Format, PdhStatus, RawCounter, Scale, time_base};
-use perfset_core::sample::{Clocks, Numbers};
+use perfset_core::sample::{Clocks, SampleValues};
 use perfset_core::{CounterId, CounterType};
 
 use super::grammar::CounterPath;
@@ -94,7 +94,7 @@ impl PathQuery {
                     time,
                 );
             };
-            let numbers = Numbers { raw, base: value.base, clocks: &clocks };
+            let numbers = SampleValues { raw, base: value.base, clocks: &clocks };
             let raw = RawCounter::new(value.counter.counter_type, time, &numbers);
             match raw.c_status.has_value() {
                 true => RawCounter { c_status: self.good(v, &mut origins), ..raw },
