@@ -9,7 +9,7 @@
 //! `testdata/formulas`.
 
 use crate::counter_type::{Clock, CounterType, Size};
-use crate::sample::{Plain, Sample, SampleValues, pair, restarted, unwrapped, why_it_fell};
+use crate::sample::{PlainSampleValues, Sample, SampleValues, pair, restarted, unwrapped, why_it_fell};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
 /// Operands that a formula takes from one sample.
@@ -269,7 +269,7 @@ impl Computation {
     #[must_use]
     #[doc(hidden)] // for the engine alone: it takes for granted what value() checks
     #[inline]
-    pub fn usual(&self, old: Option<&Plain<'_>>, new: &Plain<'_>) -> Option<f64> {
+    pub fn usual(&self, old: Option<&PlainSampleValues<'_>>, new: &PlainSampleValues<'_>) -> Option<f64> {
         match self.formula.compute {
             Compute::Newest(compute) => compute(self.reading(new).ok()?).ok(),
             Compute::Difference(compute) => compute(self.reading(old?).ok()?, self.reading(new).ok()?).ok(),
@@ -340,7 +340,7 @@ impl Computation {
     }
 
     #[inline]
-    fn reading(&self, numbers: &Plain<'_>) -> Result<Reading, NoValue> {
+    fn reading(&self, numbers: &PlainSampleValues<'_>) -> Result<Reading, NoValue> {
         let base = || numbers.base.map(i128::from).ok_or(NoValue::MissingBase);
         let (time, freq) = match self.formula.denominator {
             Denominator::None => (0, 0),

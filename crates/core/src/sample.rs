@@ -94,7 +94,7 @@ pub struct SampleValues<'a> {
 /// [`SampleValues`] without their widths.
 #[doc(hidden)] // for Computation::usual
 #[derive(Clone, Copy, Debug)]
-pub struct Plain<'a> {
+pub struct PlainSampleValues<'a> {
     /// Raw value of the counter.
     pub raw: u64,
     /// Raw value of the base, if the counter has a base and it was delivered.
@@ -104,10 +104,10 @@ pub struct Plain<'a> {
 }
 
 impl<'a> SampleValues<'a> {
-    /// Converts to [`Plain`], which drops the widths.
+    /// Converts to [`PlainSampleValues`], which drops the widths.
     #[inline]
-    pub(crate) fn plain(&self) -> Plain<'a> {
-        Plain { raw: self.raw.get(), base: self.base.map(RawValue::get), clocks: self.clocks }
+    pub(crate) fn plain(&self) -> PlainSampleValues<'a> {
+        PlainSampleValues { raw: self.raw.get(), base: self.base.map(RawValue::get), clocks: self.clocks }
     }
 }
 

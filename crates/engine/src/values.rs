@@ -6,7 +6,7 @@ use std::sync::Arc;
 use perfset_core::catalogue::adds_up;
 use perfset_core::counter_type::Clock;
 use perfset_core::formula::Computation;
-use perfset_core::sample::{Clocks, Plain, SampleValues};
+use perfset_core::sample::{Clocks, PlainSampleValues, SampleValues};
 use perfset_core::v2::{self, Block, Body, Values};
 use perfset_core::{
     Birth, Counter, CounterId, CounterType, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue,
@@ -560,7 +560,7 @@ impl<'a> Current<'a> {
         let number = |value: Option<f64>| value.map_or(Quick::Unusual, Quick::Number);
         let (true, Some(raw)) = (related.is_plain, raw.get()) else { return Quick::Unusual };
         let Some(computation) = &related.computation else { return Quick::NotDisplayable };
-        let now = Plain { raw, base: base.get(), clocks: &self.clocks };
+        let now = PlainSampleValues { raw, base: base.get(), clocks: &self.clocks };
         if !computation.needs_two_samples() {
             return number(computation.usual(None, &now));
         }
@@ -570,7 +570,7 @@ impl<'a> Current<'a> {
                 let cells = &older.row.cells;
                 let Some(raw) = cells.number(column).get() else { return Quick::Unusual };
                 let base = related.base.and_then(|(_, column)| cells.number(column).get());
-                let then = Plain { raw, base, clocks: &self.old_clocks };
+                let then = PlainSampleValues { raw, base, clocks: &self.old_clocks };
                 number(computation.usual(Some(&then), &now))
             }
             None if self.has_older => Quick::NewInstance,
