@@ -32,7 +32,7 @@ pub struct Formula {
     pub text: &'static str,
     /// Divisor of the formula.
     pub denominator: Denominator,
-    compute: Compute,
+    compute: FormulaFn,
 }
 
 impl Formula {
@@ -59,7 +59,7 @@ pub enum Denominator {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Compute {
+enum FormulaFn {
     Newest(fn(Reading) -> Result<f64, NoValue>),
     Difference(fn(Reading, Reading) -> Result<f64, NoValue>),
     /// Takes the number of items from the newer sample.
@@ -78,25 +78,25 @@ pub const FORMULAS: &[Formula] = &[
         ],
         text: "N1",
         denominator: Denominator::None,
-        compute: Compute::Newest(raw_count),
+        compute: FormulaFn::Newest(raw_count),
     },
     Formula {
         types: &[CounterType::PERF_DOUBLE_RAW],
         text: "N1, a double",
         denominator: Denominator::None,
-        compute: Compute::Newest(raw_double),
+        compute: FormulaFn::Newest(raw_double),
     },
     Formula {
         types: &[CounterType(0x0002_0000)], // PERF_NUMBER_DEC_1000, of which no named type is made
         text: "N1 / 1000",
         denominator: Denominator::None,
-        compute: Compute::Newest(raw_thousandths),
+        compute: FormulaFn::Newest(raw_thousandths),
     },
     Formula {
         types: &[CounterType::PERF_COUNTER_DELTA, CounterType::PERF_COUNTER_LARGE_DELTA],
         text: "dN",
         denominator: Denominator::None,
-        compute: Compute::Difference(delta),
+        compute: FormulaFn::Difference(delta),
     },
     Formula {
         types: &[
@@ -107,7 +107,7 @@ pub const FORMULAS: &[Formula] = &[
         ],
         text: "dN / dD",
         denominator: Denominator::Clock,
-        compute: Compute::Difference(queue_length),
+        compute: FormulaFn::Difference(queue_length),
     },
     Formula {
         types: &[
@@ -117,7 +117,7 @@ pub const FORMULAS: &[Formula] = &[
         ],
         text: "dN / (dD / F)",
         denominator: Denominator::Clock,
-        compute: Compute::Difference(counter_rate),
+        compute: FormulaFn::Difference(counter_rate),
     },
     Formula {
         types: &[
@@ -127,31 +127,31 @@ pub const FORMULAS: &[Formula] = &[
         ],
         text: "100 x dN / dD",
         denominator: Denominator::Clock,
-        compute: Compute::Difference(timer_share),
+        compute: FormulaFn::Difference(timer_share),
     },
     Formula {
         types: &[CounterType::PERF_COUNTER_TIMER_INV, CounterType::PERF_100NSEC_TIMER_INV],
         text: "100 x (1 - dN / dD)",
         denominator: Denominator::Clock,
-        compute: Compute::Difference(timer_share_inverse),
+        compute: FormulaFn::Difference(timer_share_inverse),
     },
     Formula {
         types: &[CounterType::PERF_COUNTER_MULTI_TIMER],
         text: "100 x (dN / (dD / F)) / B1",
         denominator: Denominator::ClockAndItems,
-        compute: Compute::OfItems(multi_timer),
+        compute: FormulaFn::OfItems(multi_timer),
     },
     Formula {
         types: &[CounterType::PERF_100NSEC_MULTI_TIMER],
         text: "100 x (dN / dD) / B1",
         denominator: Denominator::ClockAndItems,
-        compute: Compute::OfItems(multi_timer_100ns),
+        compute: FormulaFn::OfItems(multi_timer_100ns),
     },
     Formula {
         types: &[CounterType::PERF_COUNTER_MULTI_TIMER_INV, CounterType::PERF_100NSEC_MULTI_TIMER_INV],
         text: "100 x (B1 - dN / dD)",
         denominator: Denominator::ClockAndItems,
-        compute: Compute::OfItems(multi_timer_inverse),
+        compute: FormulaFn::OfItems(multi_timer_inverse),
     },
     Formula {
         types: &[
@@ -161,37 +161,37 @@ pub const FORMULAS: &[Formula] = &[
         ],
         text: "100 x dN / dB",
         denominator: Denominator::Base,
-        compute: Compute::Difference(timer_share),
+        compute: FormulaFn::Difference(timer_share),
     },
     Formula {
         types: &[CounterType::PERF_SAMPLE_FRACTION],
         text: "100 x dN / dB",
         denominator: Denominator::Base,
-        compute: Compute::Difference(sample_fraction),
+        compute: FormulaFn::Difference(sample_fraction),
     },
     Formula {
         types: &[CounterType::PERF_AVERAGE_BULK],
         text: "dN / dB",
         denominator: Denominator::Base,
-        compute: Compute::Difference(average),
+        compute: FormulaFn::Difference(average),
     },
     Formula {
         types: &[CounterType::PERF_AVERAGE_TIMER],
         text: "(dN / F) / dB",
         denominator: Denominator::BaseOfTicks,
-        compute: Compute::Difference(average_seconds),
+        compute: FormulaFn::Difference(average_seconds),
     },
     Formula {
         types: &[CounterType::PERF_RAW_FRACTION, CounterType::PERF_LARGE_RAW_FRACTION],
         text: "100 x N1 / B1",
         denominator: Denominator::Base,
-        compute: Compute::Newest(fraction),
+        compute: FormulaFn::Newest(fraction),
     },
     Formula {
         types: &[CounterType::PERF_ELAPSED_TIME],
         text: "(D1 - N1) / F",
         denominator: Denominator::Clock,
-        compute: Compute::Newest(elapsed_seconds),
+        compute: FormulaFn::Newest(elapsed_seconds),
     },
 ];
 
@@ -255,7 +255,7 @@ impl Computation {
     #[must_use]
     #[inline]
     pub fn needs_two_samples(&self) -> bool {
-        !matches!(self.formula.compute, Compute::Newest(_))
+        !matches!(self.formula.compute, FormulaFn::Newest(_))
     }
 
     /// Returns the divisor of the formula.
@@ -271,9 +271,9 @@ impl Computation {
     #[inline]
     pub fn usual(&self, old: Option<&PlainSampleValues<'_>>, new: &PlainSampleValues<'_>) -> Option<f64> {
         match self.formula.compute {
-            Compute::Newest(compute) => compute(self.reading(new).ok()?).ok(),
-            Compute::Difference(compute) => compute(self.reading(old?).ok()?, self.reading(new).ok()?).ok(),
-            Compute::OfItems(compute) => {
+            FormulaFn::Newest(compute) => compute(self.reading(new).ok()?).ok(),
+            FormulaFn::Difference(compute) => compute(self.reading(old?).ok()?, self.reading(new).ok()?).ok(),
+            FormulaFn::OfItems(compute) => {
                 compute(self.reading(old?).ok()?, self.reading(new).ok()?, new.base?).ok()
             }
         }
@@ -290,12 +290,12 @@ impl Computation {
         new: &SampleValues<'_>,
     ) -> Result<FormattedValue, NoValue> {
         let raw = match self.formula.compute {
-            Compute::Newest(compute) => match (self.counter_type, new.raw) {
+            FormulaFn::Newest(compute) => match (self.counter_type, new.raw) {
                 (CounterType::PERF_DOUBLE_RAW, RawValue::U32(_)) => Err(NoValue::NotDisplayable), // half of one
                 _ => compute(self.reading(&new.plain())?),
             },
-            Compute::Difference(compute) => self.difference(old, new, compute),
-            Compute::OfItems(compute) => {
+            FormulaFn::Difference(compute) => self.difference(old, new, compute),
+            FormulaFn::OfItems(compute) => {
                 let items = new.base.map(RawValue::get);
                 self.difference(old, new, |old, new| compute(old, new, items.ok_or(NoValue::MissingBase)?))
             }
@@ -617,7 +617,7 @@ mod tests {
     fn bits_say_what_the_formula_takes() {
         for (counter_type, name) in CounterType::ALL {
             let Some(formula) = of(*counter_type) else { continue };
-            let two = !matches!(formula.compute, Compute::Newest(_));
+            let two = !matches!(formula.compute, FormulaFn::Newest(_));
             assert_eq!(counter_type.needs_two_samples(), two, "{name}");
             let base = !matches!(formula.denominator, Denominator::None | Denominator::Clock);
             assert_eq!(counter_type.needs_base(), base, "{name}");
