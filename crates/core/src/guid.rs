@@ -71,13 +71,13 @@ impl fmt::Debug for Guid {
 /// Error: a text is not a GUID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a GUID: expected 8-4-4-4-12 hexadecimal digits, with or without braces")]
-pub struct NotAGuid(String);
+pub struct ParseGuidError(String);
 
 impl FromStr for Guid {
-    type Err = NotAGuid;
+    type Err = ParseGuidError;
 
-    fn from_str(text: &str) -> Result<Self, NotAGuid> {
-        let bad = || NotAGuid(text.chars().take(64).collect());
+    fn from_str(text: &str) -> Result<Self, ParseGuidError> {
+        let bad = || ParseGuidError(text.chars().take(64).collect());
         let inner = match text.strip_prefix('{') {
             Some(rest) => rest.strip_suffix('}').ok_or_else(bad)?,
             None => text,
