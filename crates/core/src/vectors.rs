@@ -27,7 +27,7 @@ pub struct Report {
 /// Error: the table cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {why}")]
-pub struct BadTable {
+pub struct TableError {
     /// Line number, counted from 1.
     pub line: usize,
     /// Header of the column.
@@ -55,7 +55,7 @@ pub struct Vector<'a> {
 ///
 /// # Errors
 /// Fails if a column is missing or a cell cannot be read.
-pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, BadTable> {
+pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, TableError> {
     let mut lines = csv.lines().enumerate();
     let heads: Vec<_> = lines.next().map(|(_, heads)| heads.split(',').collect()).unwrap_or_default();
     let mut vectors = Vec::new();
@@ -70,7 +70,7 @@ pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, BadTable> {
 ///
 /// # Errors
 /// Same as [`read`].
-pub fn check(csv: &str) -> Result<Report, BadTable> {
+pub fn check(csv: &str) -> Result<Report, TableError> {
     let vectors = read(csv)?;
     let mismatch = |vector: &Vector<'_>| Some(format!("{}: {}", vector.id, vector.difference()?));
     Ok(Report { checked: vectors.len(), mismatches: vectors.iter().filter_map(mismatch).collect() })
@@ -116,7 +116,7 @@ struct Row<'a, 'h> {
 }
 
 impl<'a> Row<'a, '_> {
-    fn vector(&self) -> Result<Vector<'a>, BadTable> {
+    fn vector(&self) -> Result<Vector<'a>, TableError> {
         let old = match self.cell("samples")? {
             "1" => None,
             _ => Some(self.sample(["n0", "b0", "perf_time0", "time100ns0", "obj_time0"])?),
@@ -135,7 +135,7 @@ impl<'a> Row<'a, '_> {
     fn sample(
         &self,
         [n, b, perf_time, time_100ns, object_time]: [&'static str; 5],
-    ) -> Result<Sample<'a>, BadTable> {
+    ) -> Result<Sample<'a>, TableError> {
         let name = self.cell("type_name")?;
         let digits = self.cell("type_hex")?.trim_start_matches("0x");
         let counter_type = match u32::from_str_radix(digits, 16) {
@@ -180,19 +180,19 @@ impl<'a> Row<'a, '_> {
         })
     }
 
-    fn cell(&self, column: &'static str) -> Result<&'a str, BadTable> {
+    fn cell(&self, column: &'static str) -> Result<&'a str, TableError> {
         let at = self.heads.iter().position(|head| *head == column);
         let cell = at.and_then(|at| self.cells.get(at));
         cell.copied().ok_or_else(|| self.bad(column, "is missing"))
     }
 
-    fn number<T: std::str::FromStr>(&self, column: &'static str) -> Result<T, BadTable> {
+    fn number<T: std::str::FromStr>(&self, column: &'static str) -> Result<T, TableError> {
         let cell = self.cell(column)?;
         cell.parse().map_err(|_| self.bad(column, &format!("\"{cell}\" is not such a number")))
     }
 
-    fn bad(&self, column: &'static str, why: &str) -> BadTable {
-        BadTable { line: self.line, column, why: why.to_owned() }
+    fn bad(&self, column: &'static str, why: &str) -> TableError {
+        TableError { line: self.line, column, why: why.to_owned() }
     }
 }
 
