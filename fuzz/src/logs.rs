@@ -47,7 +47,7 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
             other => format!("{other:?}"),
         });
     }
-    let _ = v1::Names::read(log.names().table());
+    let _ = v1::TitleNames::read(log.names().table());
     let _ = log.counters().iter().map(|counter| counter.to_string().len()).sum::<usize>();
     let damages = log.damages();
     assert!(damages.first().len() as u64 <= damages.count());

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::anyhow;
 use perfset::path::{CounterPath, PathQuery};
 use perfset::v1::{
-    Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Problem, ValueName, query as answer,
-    read, windows_names,
+    Blocks, Contents, DataBlock, Instance, NameTable, Object, Problem, TitleNames, ValueName,
+    query as answer, read, windows_names,
 };
 use perfset::walk::Mode;
 use perfset::{Counterset, Guid, Language, Next, SourceError};
@@ -93,7 +93,7 @@ fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn write_object(object: &Object<'_>, names: &Names, out: &mut impl Write) -> io::Result<()> {
+fn write_object(object: &Object<'_>, names: &TitleNames, out: &mut impl Write) -> io::Result<()> {
     let name = |index| names.get(index).map_or_else(|| "-".to_owned(), |name| escaped(cut(name, NAME_MAX)));
     let (at, index) = (object.at(), object.name_index());
     let kind = match object.contents() {
@@ -199,7 +199,7 @@ fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
 }
 
 /// Returns the names of a file, or the names of the catalogue.
-fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
+fn names_for(file: Option<&Path>) -> Result<TitleNames, Failure> {
     match file {
         Some(file) => table(file, &input::read_data(file)?),
         None => Ok(windows_names()),
@@ -207,8 +207,8 @@ fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
 }
 
 /// Parses a name table. Invalid pairs are printed as warnings; a file without any valid pair is an error.
-fn table(file: &Path, bytes: &[u8]) -> Result<Names, Failure> {
-    let (names, skipped) = Names::read(NameTable::new(bytes));
+fn table(file: &Path, bytes: &[u8]) -> Result<TitleNames, Failure> {
+    let (names, skipped) = TitleNames::read(NameTable::new(bytes));
     if names.iter().len() == 0 {
         let error = anyhow!("{}: neither a V1 block nor a name table", name_of(file));
         return Err(Failure::new(Exit::InvalidData, error));

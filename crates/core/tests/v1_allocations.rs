@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::path::PathBuf;
 
-use perfset_core::v1::{Contents, NameTable, Names, read};
+use perfset_core::v1::{Contents, NameTable, TitleNames, read};
 use perfset_core::walk::Mode;
 
 fn file(name: &str) -> Vec<u8> {
@@ -106,7 +106,7 @@ fn blocks_full_of_faults_allocate_within_bounds() {
     }
     let zeros: Vec<u8> = std::iter::repeat_n([0, 0], 2_000).flatten().chain([b'x', 0]).collect();
     check(&zeros, "a table of nothing", |bytes| {
-        black_box(Names::read(NameTable::new(bytes)));
+        black_box(TitleNames::read(NameTable::new(bytes)));
     });
 }
 
@@ -116,6 +116,6 @@ fn texts_of_a_table() {
     let pairs: Vec<_> = (1..2000).map(|n| (n * 2, format!("Name of counter {n}/sec"))).collect();
     let table = perfset_core::v1::name_table(pairs.iter().map(|(index, text)| (*index, text.as_str())));
     check(&table, "a table of 2000", |bytes| {
-        black_box(Names::read(NameTable::new(bytes)));
+        black_box(TitleNames::read(NameTable::new(bytes)));
     });
 }

@@ -5,7 +5,7 @@
 //! are exported as `perflib_*`, as in [`windows`](crate::windows). Source: MS Learn, "Using the Registry Functions to
 //! Consume Counter Data"; for the responses of Windows to unusual calls: statements in a peer's tests.
 
-use perfset::v1::{BASE_INDEX, NameTable, Names, ValueName, query};
+use perfset::v1::{BASE_INDEX, NameTable, TitleNames, ValueName, query};
 use perfset::{Language, Status};
 
 use crate::boundary::{Handle, export, guard, handle, load, number, read_text, store};
@@ -357,7 +357,7 @@ fn perflib_value(name: &str) -> Result<u32, Status> {
     const VERSION: u32 = 0x0001_0001;
     let last = |name: &ValueName| {
         let table = answer(name)?;
-        let (names, _) = Names::read(NameTable::new(&table));
+        let (names, _) = TitleNames::read(NameTable::new(&table));
         Ok(names.iter().map(|(index, _)| index).max().unwrap_or(BASE_INDEX))
     };
     match name.to_ascii_lowercase().as_str() {

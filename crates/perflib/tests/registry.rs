@@ -16,7 +16,7 @@ use std::sync::Once;
 
 use perflib::registry::*;
 use perflib::windows::*;
-use perfset::v1::{Contents, NameTable, Names, read};
+use perfset::v1::{Contents, NameTable, TitleNames, read};
 use perfset::walk::Mode;
 
 type Handle = *mut std::ffi::c_void;
@@ -133,7 +133,7 @@ fn tables_of_names() {
         }
     }
     let table = whole(DATA, "Counter");
-    let (names, skipped) = Names::read(NameTable::new(&table));
+    let (names, skipped) = TitleNames::read(NameTable::new(&table));
     assert!(skipped.is_empty());
     assert_eq!(
         (names.get(1), names.get(238), names.get(6)),
@@ -362,7 +362,7 @@ fn the_key_perflib() {
         };
         if code == 0 { Ok((kind, data, len)) } else { Err(code) }
     };
-    let (names, _) = Names::read(NameTable::new(&whole(DATA, "Counter")));
+    let (names, _) = TitleNames::read(NameTable::new(&whole(DATA, "Counter")));
     let last = names.iter().map(|(index, _)| index).max().unwrap();
     assert_eq!(number("Last Counter"), Ok((4, last, 4)));
     let (_, last_help, _) = number("last help").unwrap();

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fixture::{FIXTURES, machine, machine_at, tree_of};
-use perfset::v1::{Contents, Names, Values, read};
+use perfset::v1::{Contents, TitleNames, Values, read};
 use perfset::v2::BlockValue;
 use perfset::walk::Mode;
 use perfset::{Entry, Machine, Snapshot, catalogue};
@@ -57,7 +57,7 @@ impl Checked {
 fn v1_objects(machine: &Machine) -> Objects {
     let block = |query: &str| perfset::v1::query(machine, &query.parse().unwrap(), "HOST").unwrap().bytes;
     let names = block("Counter 009");
-    let (names, _) = Names::read(perfset::v1::NameTable::new(&names));
+    let (names, _) = TitleNames::read(perfset::v1::NameTable::new(&names));
     let bytes = block("Global");
     let (block, _) = read(&bytes, Mode::Strict).unwrap();
     let mut objects = Objects::new();

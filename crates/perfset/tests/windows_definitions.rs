@@ -10,7 +10,7 @@ use std::path::Path;
 
 use fixture::{FIXTURES, machine};
 use perfset::catalogue;
-use perfset::v1::{Contents, Names, read};
+use perfset::v1::{Contents, TitleNames, read};
 use perfset::walk::Mode;
 use perfset::{Counter, Counterset, DetailLevel};
 
@@ -135,7 +135,7 @@ fn detail_levels_are_those_of_windows() {
 /// Everything again in the blocks that perfset writes, where a base has its numerator's index.
 #[test]
 fn blocks_define_counters_as_windows_does() {
-    let mut names = Names::default();
+    let mut names = TitleNames::default();
     for (name, indexes) in base_indexes() {
         for index in indexes {
             names.insert(index, name.clone());

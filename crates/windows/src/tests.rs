@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use perfset_core::v1::{NameTable, Names};
+use perfset_core::v1::{NameTable, TitleNames};
 use perfset_core::walk::Mode;
 use perfset_core::*;
 use perfset_engine::testing::{FixedClock, Scripted};
@@ -560,7 +560,7 @@ fn name_tables_in_the_users_language() {
     let (machine, _scripts) = script();
     let windows = over(Absent(Status(5)), ours::Key::new(machine.clone(), "HOST"), 0x0407);
     let answer = perfset_engine::v1::query(&machine, &"Counter 007".parse().unwrap(), "HOST").unwrap();
-    let names = Names::read(NameTable::new(&answer.bytes)).0;
+    let names = TitleNames::read(NameTable::new(&answer.bytes)).0;
     assert!(names.iter().any(|(_, name)| name == "Many auf Deutsch"));
     let guid =
         windows.countersets().into_iter().find(|guid| windows.counterset(guid).unwrap().name == "Many");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perfset_core::v1::{DataBlock, NameTable, Names};
+use perfset_core::v1::{DataBlock, NameTable, TitleNames};
 use perfset_core::walk::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
@@ -49,11 +49,11 @@ pub struct V1 {
 /// Tables of names and help texts.
 #[derive(Debug, Default)]
 struct Texts {
-    names: Names,
-    helps: Names,
+    names: TitleNames,
+    helps: TitleNames,
     /// Names in the user's language; empty if that is English.
-    own_names: Names,
-    own_helps: Names,
+    own_names: TitleNames,
+    own_helps: TitleNames,
     /// Index of each help text, by object and counter: mostly that of the name and 1. An object itself has no
     /// counter.
     help_indexes: HashMap<(u32, Option<u32>), u32>,
@@ -211,9 +211,9 @@ impl V1 {
     }
 
     /// Reads one table. An invalid pair is skipped, and noted.
-    fn table(&mut self, name: &str) -> Result<Names, SourceError> {
+    fn table(&mut self, name: &str) -> Result<TitleNames, SourceError> {
         let bytes = value(&*self.key, name, Vec::new())?;
-        let (names, skipped) = Names::read(NameTable::new(&bytes));
+        let (names, skipped) = TitleNames::read(NameTable::new(&bytes));
         let count = skipped.len();
         let said =
             skipped.first().map(|first| format!("pairs that are skipped: {count}, the first: {first}"));
@@ -267,12 +267,13 @@ impl Texts {
     fn dressed(&self, set: &Counterset, language: Language) -> Counterset {
         let mut set = set.clone();
         let Some(object) = set.v1_index else { return set };
-        let help = |helps: &Names, counter: Option<u32>| -> Text {
+        let help = |helps: &TitleNames, counter: Option<u32>| -> Text {
             let index = self.help_indexes.get(&(object, counter));
             index.and_then(|index| helps.get(*index)).unwrap_or_default().to_owned().into()
         };
-        let of =
-            |texts: &Names, index: Option<u32>| index.and_then(|index| texts.get(index)).map(str::to_owned);
+        let of = |texts: &TitleNames, index: Option<u32>| {
+            index.and_then(|index| texts.get(index)).map(str::to_owned)
+        };
         let source = format!("HKEY_PERFORMANCE_DATA, object {object}");
         let system = |known: &mut Text, own: Text| {
             if !own.is_empty() {

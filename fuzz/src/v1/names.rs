@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfset_core::v1::{NameTable, Names, name_table};
+use perfset_core::v1::{NameTable, TitleNames, name_table};
 
 use crate::blocks::inside;
 
@@ -31,7 +31,7 @@ pub fn check(bytes: &[u8]) {
     // Of the two strings the first has its NUL, and the second a NUL or a unit; an index that is one has a digit.
     assert!(count * 4 + (count - skipped.len()) * 2 + len <= bytes.len() + 2, "{count} of {}", bytes.len());
 
-    let (names, some_skipped) = Names::read(table);
+    let (names, some_skipped) = TitleNames::read(table);
     assert!(some_skipped.iter().eq(skipped.iter().take(some_skipped.len())));
     assert!(names.iter().eq(last.iter().map(|(index, text)| (*index, text.as_str()))));
     assert_eq!(names.iter().len(), last.len());
@@ -41,5 +41,5 @@ pub fn check(bytes: &[u8]) {
         assert!(names.indexes(text).eq(same));
     }
     let written = name_table(names.iter());
-    assert_eq!(Names::read(NameTable::new(&written)), (names, Vec::new()));
+    assert_eq!(TitleNames::read(NameTable::new(&written)), (names, Vec::new()));
 }

@@ -39,7 +39,7 @@ pub use block::{Contents, DataBlock, Object, Objects};
 pub use build::{BlockBuilder, InstancesBuilder, NewCounter, NewInstance, NewObject, TooLarge};
 pub use definition::{Definition, Definitions, DefinitionsIter};
 pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter};
-pub use names::{NameTable, Names, NamesIter, name_table};
+pub use names::{NameTable, NamesIter, TitleNames, name_table};
 pub use walk::{read, walk};
 
 /// PERF_NO_UNIQUE_ID: the instance is identified by its name.

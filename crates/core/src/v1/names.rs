@@ -85,9 +85,9 @@ fn number(text: Name<'_>) -> Option<u32> {
 
 /// Texts of a name table, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(BTreeMap<u32, String>);
+pub struct TitleNames(BTreeMap<u32, String>);
 
-impl Names {
+impl TitleNames {
     /// Reads a table; if an index occurs twice, the last text is used. Also returns errors for skipped pairs: at most
     /// one per 64 bytes, and at most 1,000.
     #[must_use]

@@ -161,7 +161,7 @@ fn samba_is_read_and_its_deviations_are_named() {
     assert!(unusual.iter().all(|remark| remark.contains("R24")), "{unusual:?}");
     assert!(!unusual.is_empty(), "its DWORD counters have 8 bytes");
 
-    let (names, skipped) = Names::read(NameTable::new(&file("samba417_counter009.bin")));
+    let (names, skipped) = TitleNames::read(NameTable::new(&file("samba417_counter009.bin")));
     assert_eq!(skipped, []);
     assert_eq!(names.get(2), Some("System"), "{names:?}");
 }
@@ -567,7 +567,7 @@ fn name_tables() {
         "1", "1847", "2", "System", "4", "", "2", "Other", "", "lost", "x4", "bad", "0", "none", "-6", "neg",
         "6", "Memory", "8", "",
     ]);
-    let (names, skipped) = Names::read(NameTable::new(&bytes));
+    let (names, skipped) = TitleNames::read(NameTable::new(&bytes));
     let all: Vec<_> = names.iter().collect();
     assert_eq!(all, [(1, "1847"), (2, "Other"), (4, ""), (6, "Memory"), (8, "")]);
     let skipped: Vec<_> = skipped.iter().map(ToString::to_string).collect();
@@ -607,11 +607,11 @@ fn name_tables() {
         ),
         ("too large", text(&["4294967296", "a", "4294967295", "b"]), vec![(u32::MAX, "b")]),
     ] {
-        let (names, _) = Names::read(NameTable::new(&bytes));
+        let (names, _) = TitleNames::read(NameTable::new(&bytes));
         assert_eq!(names.iter().collect::<Vec<_>>(), want, "{name}");
     }
     let samba = file("samba417_counter009.bin");
-    let (names, skipped) = Names::read(NameTable::new(&samba));
+    let (names, skipped) = TitleNames::read(NameTable::new(&samba));
     assert_eq!((names.get(2), names.get(12), skipped.len()), (Some("System"), Some("Bytes"), 0));
     assert_eq!(name_table(names.iter()), samba, "what is read is written as Samba wrote it");
 }
@@ -626,13 +626,13 @@ proptest! {
             damaged[at * 37 % len] = *byte;
         }
         use_all(&damaged);
-        let _ = Names::read(NameTable::new(&bytes));
+        let _ = TitleNames::read(NameTable::new(&bytes));
     }
 
     #[test]
     fn names_read_back(pairs in proptest::collection::btree_map(1..u32::MAX, "[^\0]{0,9}", 0..9)) {
         let table = name_table(pairs.iter().map(|(index, text)| (*index, text.as_str())));
-        let (names, skipped) = Names::read(NameTable::new(&table));
+        let (names, skipped) = TitleNames::read(NameTable::new(&table));
         prop_assert_eq!(skipped, Vec::<WireError>::new());
         prop_assert!(names.iter().eq(pairs.iter().map(|(index, text)| (*index, text.as_str()))));
     }

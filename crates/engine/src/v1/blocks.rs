@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use perfset_core::clock::ClockReading;
-use perfset_core::v1::Names;
+use perfset_core::v1::TitleNames;
 use perfset_core::walk::Mode;
 use perfset_core::{Guid, Instance};
 
@@ -74,11 +74,11 @@ impl Blocks {
     /// If a block cannot be read; in strict mode also if it breaks a rule.
     pub fn new(
         blocks: Vec<Vec<u8>>,
-        names: Option<&Names>,
+        names: Option<&TitleNames>,
         mode: Mode,
     ) -> Result<(Self, Vec<Problem>), Problem> {
         let built_in = names.is_none().then(windows_names);
-        let unnamed = Names::default();
+        let unnamed = TitleNames::default();
         let names = names.or(built_in.as_ref()).unwrap_or(&unnamed);
         let (mut recorded, mut objects, mut problems) = (Vec::new(), ObjectSets::default(), Vec::new());
         for (block, bytes) in blocks.into_iter().enumerate() {

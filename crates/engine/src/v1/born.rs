@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use perfset_core::counter_type::{CounterKind, Display, NumberKind, ValueKind};
-use perfset_core::v1::{Contents, Definition, Names, Object};
+use perfset_core::v1::{Contents, Definition, Object, TitleNames};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{
     Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity, Text,
@@ -79,7 +79,7 @@ const LATER_IDS: u32 = 0x4_0000;
 const ID_INDEXES: [u32; 2] = [784, 804];
 
 impl Born {
-    pub fn new(object: &Object<'_>, names: &Names, provider: &ProviderIdentity) -> Self {
+    pub fn new(object: &Object<'_>, names: &TitleNames, provider: &ProviderIdentity) -> Self {
         let name_index = object.name_index();
         let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
         let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
@@ -212,7 +212,7 @@ pub fn guid_of_object(name: &str) -> Guid {
 }
 
 struct Maker<'a> {
-    names: &'a Names,
+    names: &'a TitleNames,
     known: Option<&'static Counterset>,
     taken: BTreeSet<CounterId>,
     counters: Vec<Counter>,

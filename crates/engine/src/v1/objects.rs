@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
-use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Names, Object, Values, read};
+use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Object, TitleNames, Values, read};
 use perfset_core::v2::{BlockValue, PERF_MAX_INSTANCE_NAME};
 use perfset_core::walk::Mode;
 use perfset_core::wire::WireError;
@@ -79,7 +79,7 @@ impl ObjectSets {
     pub fn add(
         &mut self,
         bytes: Vec<u8>,
-        names: &Names,
+        names: &TitleNames,
         mode: Mode,
     ) -> Result<(Recording, Vec<Trouble>), WireError> {
         let (block, forgiven) = read(&bytes, mode)?;
@@ -117,7 +117,7 @@ impl ObjectSets {
     fn take(
         &mut self,
         object: &Object<'_>,
-        names: &Names,
+        names: &TitleNames,
         provider: &ProviderIdentity,
     ) -> Result<Result<(), Trouble>, Trouble> {
         let name_index = object.name_index();

@@ -196,7 +196,7 @@ fn block_of_object(name_index: u32) -> Vec<u8> {
 #[test]
 fn names_come_from_the_table_if_there_is_one() {
     let table = name_table([(9_998, "Things"), (10, "% Used"), (12, "Count"), (230, "Process")]);
-    let (names, _) = Names::read(NameTable::new(&table));
+    let (names, _) = TitleNames::read(NameTable::new(&table));
     let bytes = block_of_object(9_998);
     let (mut source, _) = Blocks::new(vec![bytes], Some(&names), Mode::Strict).unwrap();
     assert_eq!(
@@ -405,7 +405,7 @@ fn a_machine_reads_back_from_its_block() {
     };
     let (old, new) = (step(7), step(9));
     let titles = asked(&machine, "Counter 009");
-    let (names, skipped) = Names::read(NameTable::new(&titles.bytes));
+    let (names, skipped) = TitleNames::read(NameTable::new(&titles.bytes));
     assert!(skipped.is_empty());
     let (mut played, problems) =
         Blocks::new(vec![old.bytes, new.bytes.clone()], Some(&names), Mode::Strict).unwrap();
@@ -446,7 +446,7 @@ fn a_machine_reads_back_from_its_block() {
     assert_eq!(block.system_name(), "HOST");
 
     // Helps are one behind names.
-    let (helps, _) = Names::read(NameTable::new(&asked(&machine, "Help 009").bytes));
+    let (helps, _) = TitleNames::read(NameTable::new(&asked(&machine, "Help 009").bytes));
     let (size, set) = (names.indexes("Size").next().unwrap(), names.indexes("Several").next().unwrap());
     assert_eq!((helps.get(size + 1), helps.get(set + 1)), (Some("About Size."), Some("About Several.")));
     assert_eq!(asked(&machine, "Explain 009"), asked(&machine, "Help 9"));
@@ -604,7 +604,7 @@ fn only_a_number_of_items_is_one() {
 fn long_titles_are_cut() {
     let raw = CounterType::PERF_COUNTER_RAWCOUNT;
     let block = single("A", 9_998, &[(9_920, raw)], &[1]);
-    let mut names = Names::default();
+    let mut names = TitleNames::default();
     names.insert(9_920, "x".repeat(100_000));
     let (blocks, _) = Blocks::new(vec![block], Some(&names), Mode::Strict).unwrap();
     let set = blocks.machine().counterset(&blocks.machine().countersets()[0]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use perfset_core::v1::{Names, name_table};
+use perfset_core::v1::{TitleNames, name_table};
 use perfset_core::{Counter, CounterId, Counterset, Guid, Text, catalogue};
 
 /// First index of publishers' countersets and counters, and the end of the range: even numbers by a hash of GUID and
@@ -70,8 +70,8 @@ impl Titles {
 
     /// Returns all names, by index.
     #[must_use]
-    pub fn names(&self) -> Names {
-        let mut names = Names::default();
+    pub fn names(&self) -> TitleNames {
+        let mut names = TitleNames::default();
         for (index, (name, _)) in &self.names {
             names.insert(*index, name.to_string());
         }
@@ -104,9 +104,9 @@ impl Titles {
 /// This project's own indexes begin at 20,000. On other machines, those indexes belong to whatever is installed
 /// there.
 #[must_use]
-pub fn windows_names() -> Names {
+pub fn windows_names() -> TitleNames {
     const OURS: u32 = 20_000;
-    let mut names = Names::default();
+    let mut names = TitleNames::default();
     for (index, text) in Titles::new(catalogue::ALL.iter().copied()).names().iter() {
         if index < OURS {
             names.insert(index, text.to_owned());

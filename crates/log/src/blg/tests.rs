@@ -164,7 +164,7 @@ fn objects_names_and_summaries() {
             assert!(matches!(sample.block(1), Ok(Block::Unknown(77))) && sample.block(3).is_err());
         }
     }
-    let (table, problems) = perfset_core::v1::Names::read(reader.names().table());
+    let (table, problems) = perfset_core::v1::TitleNames::read(reader.names().table());
     assert_eq!((problems.len(), reader.names().machine.as_str()), (0, r"\\HOST"));
     assert_eq!([2, 4, 6].map(|index| table.get(index).unwrap()), ["System", "Memory", "% Processor Time"]);
     assert_eq!(reader.summary(), Some(&Summary { first: 7, last: 11, samples: 13, objects: 17 }));

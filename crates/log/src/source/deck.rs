@@ -36,7 +36,7 @@ pub(super) struct Deck {
     hidden: HashSet<(usize, Guid)>,
     /// Objects of each log reader, because title indexes differ between logs.
     objects: Vec<ObjectSets>,
-    names: Vec<Option<Arc<v1::Names>>>,
+    names: Vec<Option<Arc<v1::TitleNames>>>,
     /// Locations of the blocks of an object's counterset: log reader and entry.
     blocks: HashMap<Guid, Vec<(usize, usize)>>,
     /// Entries of objects that no sample has shown yet: log reader and entry.
@@ -324,7 +324,7 @@ impl Deck {
         let found = bytes.and_then(|bytes| {
             // Title indexes differ between Windows installations, so the log's own names come first.
             let names = names.get_or_insert_with(|| match tape.names() {
-                Some(names) => Arc::new(v1::Names::read(names.table()).0),
+                Some(names) => Arc::new(v1::TitleNames::read(names.table()).0),
                 None => built_in_names(),
             });
             objects.add(bytes, names, Mode::Tolerant).map_err(|error| error.to_string())
@@ -477,7 +477,7 @@ fn are_alike(a: &Counterset, b: &Counterset) -> bool {
 }
 
 /// Returns the names that every Windows has, built once.
-fn built_in_names() -> Arc<v1::Names> {
-    static NAMES: OnceLock<Arc<v1::Names>> = OnceLock::new();
+fn built_in_names() -> Arc<v1::TitleNames> {
+    static NAMES: OnceLock<Arc<v1::TitleNames>> = OnceLock::new();
     Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))
 }
