@@ -193,9 +193,9 @@ impl BlockBuilder {
         Ok(self.out)
     }
 
-    fn begin(&mut self, object: &NewObject, counters: &[NewCounter], instances: i32) -> (usize, Layout) {
+    fn begin(&mut self, object: &NewObject, counters: &[NewCounter], instances: i32) -> (usize, ValueLayout) {
         let start = self.out.len();
-        let layout = Layout::of(counters);
+        let layout = ValueLayout::of(counters);
         let definitions = counters.len().saturating_mul(40);
         let (perf_time, perf_freq) = object.clock.unwrap_or_default();
         let header = raw::ObjectType {
@@ -250,7 +250,7 @@ impl BlockBuilder {
 pub struct InstancesBuilder<'a> {
     builder: &'a mut BlockBuilder,
     start: usize,
-    layout: Layout,
+    layout: ValueLayout,
     instance_count: i32,
 }
 
@@ -295,7 +295,7 @@ impl InstancesBuilder<'_> {
 
 /// Offsets of the values in each counter block.
 #[derive(Debug)]
-struct Layout {
+struct ValueLayout {
     places: Vec<Place>,
     block_len: usize,
 }
@@ -306,7 +306,7 @@ struct Place {
     len: usize,
 }
 
-impl Layout {
+impl ValueLayout {
     /// Computes the layout: values in the order of their definitions, aligned to their width. A base is 8 bytes after
     /// its numerator, and zeros follow a base of 4 bytes.
     fn of(counters: &[NewCounter]) -> Self {
