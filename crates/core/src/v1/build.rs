@@ -296,12 +296,12 @@ impl InstancesBuilder<'_> {
 /// Offsets of the values in each counter block.
 #[derive(Debug)]
 struct ValueLayout {
-    places: Vec<Place>,
+    places: Vec<ValueSpan>,
     block_len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ValueSpan {
     at: usize,
     len: usize,
 }
@@ -310,7 +310,7 @@ impl ValueLayout {
     /// Computes the layout: values in the order of their definitions, aligned to their width. A base is 8 bytes after
     /// its numerator, and zeros follow a base of 4 bytes.
     fn of(counters: &[NewCounter]) -> Self {
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<ValueSpan> = Vec::new();
         let mut end: usize = 4;
         for (position, counter) in counters.iter().enumerate() {
             let len = length(counter.counter_type.value_len());
@@ -328,7 +328,7 @@ impl ValueLayout {
                 None if len == 8 || has_base => align8(end),
                 None => end,
             };
-            places.push(Place { at, len });
+            places.push(ValueSpan { at, len });
             end = at.saturating_add(if is_base { 8 } else { len });
         }
         // Readers reject a block with more counters than bytes: labels and texts have no bytes.
