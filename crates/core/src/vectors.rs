@@ -60,7 +60,8 @@ pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, TableError> {
     let heads: Vec<_> = lines.next().map(|(_, heads)| heads.split(',').collect()).unwrap_or_default();
     let mut vectors = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
-        let row = Row { heads: &heads, cells: line.split(',').collect(), line: index.saturating_add(1) };
+        let row =
+            VectorRow { heads: &heads, cells: line.split(',').collect(), line: index.saturating_add(1) };
         vectors.push(row.vector()?);
     }
     Ok(vectors)
@@ -109,13 +110,13 @@ fn status(reason: &NoValue) -> &'static str {
     }
 }
 
-struct Row<'a, 'h> {
+struct VectorRow<'a, 'h> {
     heads: &'h [&'a str],
     cells: Vec<&'a str>,
     line: usize,
 }
 
-impl<'a> Row<'a, '_> {
+impl<'a> VectorRow<'a, '_> {
     fn vector(&self) -> Result<Vector<'a>, TableError> {
         let old = match self.cell("samples")? {
             "1" => None,
