@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 use perfset_core::v2::template::Template;
-use perfset_core::v2::{Block, BlockFormat, Body, read, walk};
-use perfset_core::walk::{Event, Mode};
+use perfset_core::v2::{Block, BlockFormat, Body, read, visit};
+use perfset_core::visit::{Event, Mode};
 use perfset_core::wire::WireError;
 
 /// Visits and prints every field. The walk ends, after work in proportion; its error lies inside the bytes.
@@ -49,7 +49,7 @@ pub fn check_template(bytes: &[u8]) {
 
 fn walk_all(format: BlockFormat, bytes: &[u8]) -> Result<(), WireError> {
     let mut events = 0_usize;
-    let end = walk(format, bytes, &mut |event| {
+    let end = visit(format, bytes, &mut |event| {
         events += 1;
         match event {
             Event::Structure { at, .. } => assert!(at <= bytes.len()),

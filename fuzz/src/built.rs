@@ -3,7 +3,7 @@
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{Block, BlockBuilder, BlockFormat, BlockValue, Body, PatchResult, Values, read};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::{CounterId, InstanceId, Status};
 
 use crate::blocks;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{Next, Past, Source, Window};

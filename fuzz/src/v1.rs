@@ -3,9 +3,9 @@
 use std::fmt::{Debug, Write};
 use std::ops::ControlFlow;
 
-use perfset_core::v1::{Contents, DataBlock, Definition, Instance, Object, Values, read, walk};
+use perfset_core::v1::{Contents, DataBlock, Definition, Instance, Object, Values, read, visit};
 use perfset_core::v2::BlockValue;
-use perfset_core::walk::{Event, FieldValue, Mode};
+use perfset_core::visit::{Event, FieldValue, Mode};
 use perfset_core::wire::WireError;
 
 use crate::blocks::{Nowhere, inside};
@@ -51,7 +51,7 @@ struct Walked<'a> {
 fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
     let bytes = walked.bytes;
     let mut events = 0_usize;
-    let end = walk(bytes, &mut |event| {
+    let end = visit(bytes, &mut |event| {
         events += 1;
         match event {
             Event::Structure { at, .. } => assert!(at <= bytes.len()),
@@ -119,14 +119,14 @@ fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
     }
 
     let (mut broken, mut values) = (walked.broken.iter(), walked.values.iter());
-    let mut blame = |error| assert!(broken.any(|rule| *rule == error), "the walk does not know of {error}");
+    let mut blame = |error| assert!(broken.any(|rule| *rule == error), "the visit does not know of {error}");
     let mut meet = |object: &Object<'_>, instance: Values<'_>| {
         for (position, value) in visit_values(object, instance).into_iter().enumerate() {
             if value == BlockValue::Empty {
                 continue;
             }
             let Some((at_position, at)) = values.next() else {
-                panic!("the walk does not know of {value:?}")
+                panic!("the visit does not know of {value:?}")
             };
             assert_eq!(*at_position, position);
             assert!(stands_at(walked.bytes, *at, value));

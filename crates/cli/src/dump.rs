@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use anyhow::anyhow;
 use perfset::v1::DataBlock;
 use perfset::v2::{Block, BlockFormat};
-use perfset::walk::{self, Event, FieldValue, Mode, VisitFn};
+use perfset::visit::{self, Event, FieldValue, Mode, VisitFn};
 use perfset::wire::WireError;
 use perfset::{v1, v2};
 use serde::Serialize;
@@ -116,7 +116,7 @@ fn is_name_table(bytes: &[u8]) -> bool {
 /// Writes the dump as text, one structure at a time. The outer error is that of the output.
 fn write_text(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
     let mut text = TextWriter { out, failed: None };
-    let end = walk::dump(|visit| kind.walk(bytes, visit), &mut text);
+    let end = visit::dump(|visit| kind.walk(bytes, visit), &mut text);
     text.failed.map_or(Ok(end), Err)
 }
 

@@ -10,7 +10,7 @@ use perfset::v1::{
     Blocks, Contents, DataBlock, Instance, NameTable, Object, Problem, TitleNames, ValueName,
     query as answer, read, windows_names,
 };
-use perfset::walk::Mode;
+use perfset::visit::Mode;
 use perfset::{Counterset, Guid, Language, Next, SourceError};
 
 use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};

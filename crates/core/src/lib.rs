@@ -37,7 +37,7 @@ pub mod formula;
 pub mod pdh;
 pub mod vectors;
 pub mod wire;
-pub mod walk;
+pub mod visit;
 pub mod v2;
 pub mod v1;
 pub mod catalogue;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use perfset_core::v1::{Contents, NameTable, TitleNames, read};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 
 fn file(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/v1").join(name);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use perfset_core::catalogue::perfset_engine as own;
 use perfset_core::v2::{Block, Body, CounterDataType, read};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::*;
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::{CounterType, v1};
 
 use crate::damage::Damages;

@@ -17,7 +17,7 @@ use std::sync::Once;
 use perflib::registry::*;
 use perflib::windows::*;
 use perfset::v1::{Contents, NameTable, TitleNames, read};
-use perfset::walk::Mode;
+use perfset::visit::Mode;
 
 type Handle = *mut std::ffi::c_void;
 

@@ -72,7 +72,7 @@ pub use perfset_core::{
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
     Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
-pub use perfset_core::{catalogue, clock, counter_type, formula, likeness, sample, utf16, v2, walk, wire};
+pub use perfset_core::{catalogue, clock, counter_type, formula, likeness, sample, utf16, v2, visit, wire};
 pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Counters, Deadline, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,

@@ -8,7 +8,7 @@ mod fixture;
 use fixture::machine;
 use perfset::catalogue::processor_information as cpu;
 use perfset::v2::{Block, Body, read};
-use perfset::walk::Mode;
+use perfset::visit::Mode;
 use perfset::{Entry, InstanceId, NoValue, Snapshot};
 
 #[test]

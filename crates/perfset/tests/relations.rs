@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use fixture::{FIXTURES, machine, machine_at, tree_of};
 use perfset::v1::{Contents, TitleNames, Values, read};
 use perfset::v2::BlockValue;
-use perfset::walk::Mode;
+use perfset::visit::Mode;
 use perfset::{Entry, Machine, Snapshot, catalogue};
 
 /// Row of an object: the instance's name, and its raw values by counter.

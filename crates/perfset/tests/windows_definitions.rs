@@ -11,7 +11,7 @@ use std::path::Path;
 use fixture::{FIXTURES, machine};
 use perfset::catalogue;
 use perfset::v1::{Contents, TitleNames, read};
-use perfset::walk::Mode;
+use perfset::visit::Mode;
 use perfset::{Counter, Counterset, DetailLevel};
 
 /// The last index that is the same on every Windows.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use perfset_core::v1::{NameTable, TitleNames};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::*;
 use perfset_engine::testing::{FixedClock, Scripted};
 use perfset_engine::v1::Blocks;

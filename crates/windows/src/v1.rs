@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perfset_core::v1::{DataBlock, NameTable, TitleNames};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};

@@ -5,7 +5,7 @@ use perfset_core::v1::{
     BlockBuilder, Contents, NewCounter, NewInstance, NewObject, Object, Parent, Values, read,
 };
 use perfset_core::v2::BlockValue;
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::{CounterType, DetailLevel};
 
 use crate::built::damage;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::utf16::Name;
-use crate::walk::most_listed;
+use crate::visit::most_listed;
 use crate::wire::{Why, WireError};
 
 /// Table of names or help texts: the result of a query for `Counter 009` or `Help 009`.

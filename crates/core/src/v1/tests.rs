@@ -12,7 +12,7 @@ use crate::clock::{ClockReading, SystemTime};
 use crate::counter_type::CounterType;
 use crate::counterset::DetailLevel;
 use crate::v2::BlockValue;
-use crate::walk::{Event, FieldValue, Mode};
+use crate::visit::{Event, FieldValue, Mode};
 use crate::wire::WireError;
 
 fn path(name: &str) -> PathBuf {
@@ -112,7 +112,7 @@ fn dumps() {
     for name in ["single", "process-thread"] {
         let bytes = file(&format!("{name}.bin"));
         let mut text = String::new();
-        crate::walk::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
+        crate::visit::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
         let stored = path(&format!("{name}.txt"));
         if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
             fs::write(&stored, &text).unwrap();
@@ -287,7 +287,7 @@ fn use_all(bytes: &[u8]) {
             }
         }
     }
-    let _ = crate::walk::dump(|visit| walk(bytes, visit), &mut String::new());
+    let _ = crate::visit::dump(|visit| walk(bytes, visit), &mut String::new());
 }
 
 /// The blocks that sweeps damage.
@@ -521,7 +521,7 @@ fn work_is_in_proportion_to_the_bytes() {
     }
     bytes[block_at + 4..end].fill(b'a');
     let mut text = String::new();
-    crate::walk::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
+    crate::visit::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
     assert!(text.len() < bytes.len() * 20, "{} characters for {} bytes", text.len(), bytes.len());
     // The first definition takes the place of two.
     put(&mut bytes, 96 + 64, 80);

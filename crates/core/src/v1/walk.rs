@@ -6,7 +6,7 @@ use super::instance::{Instance, Values};
 use crate::counter_type::{Size, TextKind, ValueKind};
 use crate::utf16::Name;
 use crate::v2::BlockValue;
-use crate::walk::{Event, FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
+use crate::visit::{Event, FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Why, WireError, length};
 
 /// Reads a block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.

@@ -14,12 +14,12 @@ use crate::counterset::*;
 use crate::guid::Guid;
 use crate::instance::{InstanceId, InstanceIdFilter};
 use crate::status::Status;
-use crate::walk::{Event, Mode};
+use crate::visit::{Event, Mode};
 use crate::wire::{Why, WireError};
 
 /// A block or list as text.
 fn dump(format: BlockFormat, bytes: &[u8], out: &mut String) -> Result<(), WireError> {
-    crate::walk::dump(|visit| walk(format, bytes, visit), out)
+    crate::visit::dump(|visit| walk(format, bytes, visit), out)
 }
 
 /// The examples of `testdata/v2/examples.txt` by name.

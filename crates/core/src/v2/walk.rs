@@ -11,7 +11,7 @@ use super::strings::StringBlock;
 use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
 use crate::counterset::CounterFilter;
 use crate::utf16::Name;
-use crate::walk::{FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
+use crate::visit::{FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Cursor, WireError, length};
 
 /// Formats of PerfLib V2 lists and blocks.

@@ -797,7 +797,7 @@ fn objects_of_v1() {
         let answer = crate::v1::query(&machine, &"Global".parse().unwrap(), "HERE").unwrap();
         assert_eq!(answer.left_out, []);
         let (mut source, problems) =
-            crate::v1::Blocks::new(vec![answer.bytes], None, walk::Mode::Strict).unwrap();
+            crate::v1::Blocks::new(vec![answer.bytes], None, visit::Mode::Strict).unwrap();
         assert_eq!(problems, []);
         let guid = source.countersets().unwrap()[0];
         assert_eq!(source.machine().counterset(&guid).unwrap().instance_type, read);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v1::TitleNames;
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::{Guid, Instance};
 
 use super::objects::{ObjectSets, Recording, Trouble};

@@ -8,7 +8,7 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Object, TitleNames, Values, read};
 use perfset_core::v2::{BlockValue, PERF_MAX_INSTANCE_NAME};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{
     Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use perfset_core::clock::{ClockReading, UNIX_EPOCH_100NS};
 use perfset_core::v1::*;
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::*;
 
 use super::*;

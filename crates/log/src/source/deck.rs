@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
-use perfset_core::walk::Mode;
+use perfset_core::visit::Mode;
 use perfset_core::{Counter, Counterset, Guid, ProviderIdentity, Text, v1};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, Rows, SourceError, Want};

@@ -305,7 +305,7 @@ fn objects_of_a_real_machine() {
     for index in objects {
         let of = |sample| testdata(&format!("v1/windows-vista/object{index}-sample{sample}.bin"));
         let (mut source, _) =
-            perfset_engine::v1::Blocks::new(vec![of(0), of(1)], None, perfset_core::walk::Mode::Strict)
+            perfset_engine::v1::Blocks::new(vec![of(0), of(1)], None, perfset_core::visit::Mode::Strict)
                 .unwrap();
         let mut query = PathQuery::open(&mut source).unwrap();
         let path = if index == 2 { r"\System\*" } else { r"\Process(*)\*" };

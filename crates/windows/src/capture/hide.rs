@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use perfset_core::Name;
 use perfset_core::v1::{self, Contents, DataBlock, raw};
 use perfset_core::v2::{self, BlockFormat, BlockValue, PERF_AGGREGATE_INSTANCE};
-use perfset_core::walk::{Event, FieldValue, VisitFn};
+use perfset_core::visit::{Event, FieldValue, VisitFn};
 use perfset_core::wire::WireError;
 
 /// Replaces names of instances. Each gets letters of its own, as many as it has. Blocks therefore keep their length,

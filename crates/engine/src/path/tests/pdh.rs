@@ -346,7 +346,7 @@ fn raw_counters_of_a_real_machine() {
     for object in [2, 4, 230, 234, 236, 238, 510, 638] {
         let blocks = [0, 1]
             .map(|sample| std::fs::read(folder.join(format!("object{object}-sample{sample}.bin"))).unwrap());
-        let (mut source, _) = crate::v1::Blocks::new(blocks.into(), None, walk::Mode::Strict).unwrap();
+        let (mut source, _) = crate::v1::Blocks::new(blocks.into(), None, visit::Mode::Strict).unwrap();
         let guid = source.countersets().unwrap()[0];
         let single = source.machine().counterset(&guid).unwrap().instance_type == InstanceType::Single;
         let path = if single { format!(r"\{guid}\*") } else { format!(r"\{guid}(*)\*") };
