@@ -33,14 +33,14 @@ mod names;
 pub mod raw;
 #[cfg(test)]
 mod tests;
-mod walk;
+mod visit;
 
 pub use block::{Contents, DataBlock, Object, Objects};
 pub use build::{BlockBuilder, InstancesBuilder, NewCounter, NewInstance, NewObject, TooLarge};
 pub use definition::{Definition, Definitions, DefinitionsIter};
 pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter};
 pub use names::{NameTable, NamesIter, TitleNames, name_table};
-pub use walk::{read, walk};
+pub use visit::{read, walk};
 
 /// PERF_NO_UNIQUE_ID: the instance is identified by its name.
 pub const PERF_NO_UNIQUE_ID: i32 = -1;
