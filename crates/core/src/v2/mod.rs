@@ -38,7 +38,7 @@ pub mod strings;
 pub mod template;
 #[cfg(test)]
 mod tests;
-mod walk;
+mod visit;
 
 pub use block::{
     Block, BlockValue, Body, CounterDataType, Ids, Instance, InstanceRows, InstanceTable, QueryResult,
@@ -46,7 +46,7 @@ pub use block::{
 };
 pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use rows::TableRows;
-pub use walk::{BlockFormat, read, walk};
+pub use visit::{BlockFormat, read, walk};
 
 /// Rounds up to the next multiple of 8.
 pub(crate) fn align8(len: usize) -> usize {
