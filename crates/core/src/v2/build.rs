@@ -4,7 +4,7 @@ use zerocopy::little_endian::{I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::CounterDataType;
-use super::over::PatchWriter;
+use super::patch::PatchWriter;
 use super::raw::{self, Cell};
 use super::rows::TableRows;
 use crate::clock::ClockReading;

@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::over::PatchWriter;
+use super::patch::PatchWriter;
 use super::raw;
 use crate::counterset::CounterFilter;
 use crate::guid::Guid;

@@ -3,7 +3,7 @@
 use std::iter::FusedIterator;
 
 use super::block::Instance;
-use super::over::PatchWriter;
+use super::patch::PatchWriter;
 use crate::instance::InstanceId;
 use crate::wire::{Cursor, WireError};
 

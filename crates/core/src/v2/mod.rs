@@ -30,7 +30,7 @@ mod build;
 pub mod identifier;
 pub mod identity;
 pub mod instances;
-mod over;
+mod patch;
 pub mod raw;
 pub mod registration;
 mod rows;

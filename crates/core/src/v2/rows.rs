@@ -2,7 +2,7 @@
 
 use zerocopy::FromBytes;
 
-use super::over::PatchWriter;
+use super::patch::PatchWriter;
 use super::raw::{Cell, InstanceHeader};
 use crate::instance::InstanceId;
 use crate::utf16::Name;
