@@ -9,7 +9,7 @@ use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{BlockBuilder, PatchResult};
 use perfset_core::{CounterType, Guid, InstanceId};
 use perfset_engine::testing::FixedClock;
-use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Entry, Machine, Provider, Rows, Snapshot, SourceError};
 
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
 use crate::counting::catalogue;
@@ -109,7 +109,7 @@ impl Provider for Counting {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.collections += 1;
         for (name, id) in self.names.iter().zip(0..) {
             let mut row = rows.push(name, InstanceId(id), None);

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_core::{CounterType, Guid, InstanceId, RawValue};
 use perfset_engine::testing::FixedClock;
-use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Entry, Machine, Provider, Rows, Snapshot, SourceError};
 
 use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
@@ -193,7 +193,7 @@ impl Provider for Counting {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         for number in self.now() {
             let mut row = rows.push(&name(*number), InstanceId(*number as u32), Self::birth(*number));
             for column in 0..want.counters.len() {

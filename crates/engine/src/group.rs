@@ -11,7 +11,7 @@ use crate::aggregate::{Aggregates, Shows, is_total, wants_total};
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
-use crate::provider::Want;
+use crate::provider::CollectRequest;
 use crate::rows::{AboutRows, Rows};
 
 /// All requests of a query to one counterset, which is read once however many entries want it.
@@ -120,7 +120,7 @@ impl Group {
     /// Announces the collection to the provider, which starts all requests that must be waited for until then.
     pub fn begin(&self, shared: &mut Shared, collection: u64, until: Instant) {
         let instances = self.asked.as_ref().unwrap_or(&self.filters);
-        let want = Want { counterset: &self.set, counters: &self.counters, instances, collection };
+        let want = CollectRequest { counterset: &self.set, counters: &self.counters, instances, collection };
         // A provider that panics here fails again when it is collected, and the error is reported there.
         let _ = shared.with_provider(self.slot, |provider| {
             provider.begin(&want, until);
@@ -131,7 +131,7 @@ impl Group {
     fn ask(&mut self, shared: &mut Shared, collection: u64) {
         let Self { set, slot, counters, filters, asked, rows, outcome, took, .. } = self;
         let instances = asked.as_ref().unwrap_or(filters);
-        let want = Want { counterset: set, counters, instances, collection };
+        let want = CollectRequest { counterset: set, counters, instances, collection };
         let started = Instant::now();
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
         *took = started.elapsed();

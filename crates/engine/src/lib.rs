@@ -63,7 +63,7 @@ pub use error::SourceError;
 pub use filters::{InstanceFilter, InstanceFilters};
 pub use machine::{Machine, RegistrationProblem};
 pub use pattern::Pattern;
-pub use provider::{Catalogue, Change, Provider, Want};
+pub use provider::{Catalogue, Change, CollectRequest, Provider};
 pub use query::Query;
 pub use registration::{RegInfo, RegRequest};
 pub use replay::{Player, Replay};

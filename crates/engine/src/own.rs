@@ -8,7 +8,7 @@ use perfset_core::catalogue::perfset_engine as set;
 use perfset_core::{Guid, InstanceId, NoValue};
 
 use crate::error::SourceError;
-use crate::provider::{Catalogue, Provider, Want};
+use crate::provider::{Catalogue, CollectRequest, Provider};
 use crate::rows::Rows;
 
 /// Sums over all collections of a process, and figures of its last one.
@@ -91,7 +91,7 @@ impl Provider for OwnCounters {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let ledger = &self.ledger;
         let mut row = rows.push("", InstanceId(0), None);
         for (column, counter) in want.counters.iter().enumerate() {

@@ -40,7 +40,7 @@ pub trait Provider: Send {
     ///
     /// The engine calls this for every counterset of a collection before it collects the first one. An implementation
     /// sends its requests and returns; it never waits.
-    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+    fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         let _ = (want, until);
     }
 
@@ -50,7 +50,7 @@ pub trait Provider: Send {
     ///
     /// # Errors
     /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this error.
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError>;
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError>;
 
     /// Returns a text for users: the origin of a counterset's values, if it differs from the catalogue's.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
@@ -120,7 +120,7 @@ pub enum Change {
 
 /// Request of one collection to one counterset: the union of a query's entries.
 #[derive(Clone, Copy, Debug)]
-pub struct Want<'a> {
+pub struct CollectRequest<'a> {
     /// Counterset that is collected.
     pub counterset: &'a Counterset,
     /// Requested counters, in registration order: the columns of the rows.
@@ -132,7 +132,7 @@ pub struct Want<'a> {
     pub collection: u64,
 }
 
-impl Want<'_> {
+impl CollectRequest<'_> {
     /// Returns `true` if an instance is requested. A hint: the engine filters again.
     #[must_use]
     pub fn wants(&self, name: &str, id: InstanceId) -> bool {

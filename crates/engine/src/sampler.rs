@@ -12,7 +12,7 @@ use perfset_core::{
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::pattern::Pattern;
-use crate::provider::Want;
+use crate::provider::CollectRequest;
 use crate::rows::Rows;
 use crate::values::ticks;
 
@@ -69,10 +69,10 @@ impl<'a> Sampler<'a> {
     pub fn sample(
         &mut self,
         clocks: &ClockReading,
-        collect: impl FnOnce(&Want<'_>, &mut Rows) -> Result<(), SourceError>,
+        collect: impl FnOnce(&CollectRequest<'_>, &mut Rows) -> Result<(), SourceError>,
     ) -> Result<Sample<'a>, NoValue> {
         let Self { set, identity, instances, counter, needed, rows, divisor, own_clock } = self;
-        let want = Want { counterset: set, counters: needed, instances, collection: 0 };
+        let want = CollectRequest { counterset: set, counters: needed, instances, collection: 0 };
         rows.start();
         let collected = collect(&want, rows);
         rows.end();
@@ -119,7 +119,7 @@ mod tests {
         };
         let mut sampler = Sampler::new(&set, CounterId(5), identity).unwrap();
         let mut sample = |value: u64, base: u64| {
-            let fill = |want: &Want<'_>, rows: &mut Rows| {
+            let fill = |want: &CollectRequest<'_>, rows: &mut Rows| {
                 assert_eq!(want.counters, [CounterId(5), CounterId(9)]);
                 let mut row = rows.push("a", InstanceId(1), None);
                 row.set(0, value);

@@ -12,7 +12,7 @@ use crate::deadline::Deadline;
 use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
-use crate::provider::{Catalogue, Change, Provider, Want, guarded};
+use crate::provider::{Catalogue, Change, CollectRequest, Provider, guarded};
 use crate::rows::{Note, Rows};
 use crate::waiters::{self, Kind};
 
@@ -134,7 +134,7 @@ enum Question {
     Problems,
 }
 
-/// Owned copy of a [`Want`], to be sent and stored.
+/// Owned copy of a [`CollectRequest`], to be sent and stored.
 #[derive(Debug)]
 struct Asked {
     set: Arc<Counterset>,
@@ -339,7 +339,7 @@ impl Slow {
     }
 
     /// Sends the request of a collection behind those that are still open, unless an equal one is open already.
-    fn begin_until(&mut self, want: &Want<'_>, until: Instant) -> Begun {
+    fn begin_until(&mut self, want: &CollectRequest<'_>, until: Instant) -> Begun {
         self.take_answers();
         let asked = Arc::new(Asked::new(want));
         let was_late =
@@ -426,7 +426,7 @@ impl Request {
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
                 let collection = *collection;
-                let want = Want { counterset: set, counters, instances: filters, collection };
+                let want = CollectRequest { counterset: set, counters, instances: filters, collection };
                 provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();
@@ -437,7 +437,7 @@ impl Request {
 }
 
 impl Asked {
-    fn new(want: &Want<'_>) -> Self {
+    fn new(want: &CollectRequest<'_>) -> Self {
         Self {
             set: Arc::new(want.counterset.clone()),
             counters: want.counters.to_vec(),
@@ -452,7 +452,7 @@ impl Asked {
 
     /// Returns `true` if the request covers all wanted instances. Instances that only two filters together cover are
     /// not detected.
-    fn covers(&self, want: &Want<'_>) -> bool {
+    fn covers(&self, want: &CollectRequest<'_>) -> bool {
         let covered = |wanted: &InstanceFilter| {
             self.filters.iter().any(|asked| {
                 (asked.pattern.is_any() || asked.pattern == wanted.pattern)
@@ -463,13 +463,13 @@ impl Asked {
     }
 
     /// Returns the number of wanted counters that were requested.
-    fn counters_of(&self, want: &Want<'_>) -> usize {
+    fn counters_of(&self, want: &CollectRequest<'_>) -> usize {
         want.counters.iter().filter(|id| self.counters.contains(id)).count()
     }
 }
 
 /// Returns the stored values that cover all wanted instances and most wanted counters; of equal ones the newest.
-fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &Want<'_>) -> Option<&'a mut Kept> {
+fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &CollectRequest<'_>) -> Option<&'a mut Kept> {
     let covering = kept.iter_mut().filter(|kept| kept.asked.covers(want));
     covering.max_by_key(|kept| kept.asked.counters_of(want))
 }
@@ -515,7 +515,7 @@ impl Provider for Slow {
         came.unwrap_or(Ok(Status::ERROR_SUCCESS)).unwrap_or_else(|error| error.status())
     }
 
-    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+    fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         // Drops announcements of earlier collections that were never collected.
         self.begun.retain(|begun| begun.collection == want.collection);
         let until = if self.shared.is_some() { until } else { self.until() };
@@ -523,7 +523,7 @@ impl Provider for Slow {
         self.begun.push(begun);
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         // Compared completely: a request that differs from the announced one must not get its response.
         let is_this = |begun: &Begun| {
             begun.collection == want.collection

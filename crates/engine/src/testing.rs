@@ -9,7 +9,7 @@ use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Owner, Status, T
 use crate::clock::Clock;
 use crate::entry::Entry;
 use crate::error::SourceError;
-use crate::provider::{Catalogue, Change, Provider, Want};
+use crate::provider::{Catalogue, Change, CollectRequest, Provider};
 use crate::rows::{Row, Rows};
 
 /// Clock that advances by one second per reading.
@@ -127,7 +127,7 @@ impl Provider for Scripted {
         })
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let script = self.with(|script| {
             let ids: Vec<_> = want.counters.iter().map(|id| id.0).collect();
             script.log.push(format!("Collect {ids:?}"));

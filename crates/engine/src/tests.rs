@@ -583,7 +583,7 @@ impl Provider for Mute {
         Ok(())
     }
 
-    fn collect(&mut self, _: &Want<'_>, _: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &CollectRequest<'_>, _: &mut Rows) -> Result<(), SourceError> {
         Ok(())
     }
 
@@ -744,7 +744,7 @@ impl Provider for Owned {
         Ok(())
     }
 
-    fn collect(&mut self, _: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         rows.push("a", InstanceId(1), None).set(0, 1);
         rows.set_owner(self.0);
         rows.push("b", InstanceId(2), std::num::NonZeroU64::new(5)).set(0, 2);
@@ -1191,7 +1191,7 @@ impl Provider for Quiet {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         rows.none_in_column(1, NoValue::Unavailable("never".into()));
         for (name, id) in &self.0 {
             let mut row = rows.push(name, InstanceId(*id), None);

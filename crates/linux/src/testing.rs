@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use perfset_core::{Birth, Counter, CounterId, Counterset, InstanceIdFilter, Mark, NoValue};
-use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Provider, Rows, SourceError, Want};
+use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Provider, Rows, SourceError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::roots::Roots;
@@ -254,7 +254,10 @@ pub(crate) fn try_collect_of(
     rows.start();
     static COLLECTIONS: AtomicU64 = AtomicU64::new(1);
     let collection = COLLECTIONS.fetch_add(1, Ordering::Relaxed);
-    provider.collect(&Want { counterset, counters: &ids, instances: &instances, collection }, &mut rows)?;
+    provider.collect(
+        &CollectRequest { counterset, counters: &ids, instances: &instances, collection },
+        &mut rows,
+    )?;
     rows.end();
 
     let mut collected = Collected {

@@ -9,7 +9,7 @@ use perfset_core::visit::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};
-use perfset_engine::{Catalogue, Change, Entry, Provider, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, Rows, SourceError};
 
 use crate::functions::PerformanceKey;
 use crate::growing::value;
@@ -323,7 +323,7 @@ impl Provider for V1 {
         Status::ERROR_SUCCESS
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let recording = self.read(&want.counterset.guid)?;
         rows.count_bytes_read(recording.len());
         let done = self.objects.collect(&recording, want, rows);

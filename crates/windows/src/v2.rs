@@ -8,7 +8,7 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::instances::Instances;
 use perfset_core::v2::{Block, BlockValue, Body, Values};
 use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue, Status, Text};
-use perfset_engine::{Catalogue, Change, Entry, Provider, Row, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, Row, Rows, SourceError};
 
 use crate::functions::PerfLib;
 use crate::growing::{filled, is_closed};
@@ -114,7 +114,7 @@ impl V2 {
     }
 
     /// Returns the query that requests these counters; opens one if there is none.
-    fn asked(&mut self, want: &Want<'_>) -> Result<&mut Asked, SourceError> {
+    fn asked(&mut self, want: &CollectRequest<'_>) -> Result<&mut Asked, SourceError> {
         let (guid, counter) = key_of(want);
         if !self.queries.contains_key(&(guid, counter)) {
             let query = OpenQuery::open(&self.functions)?;
@@ -126,7 +126,7 @@ impl V2 {
     }
 
     /// Collects once. A query that turns out to be broken is closed: the next collection opens another.
-    fn collect_once(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect_once(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let Asked { query, index } = self.asked(want)?;
         let before = query.kept();
         let done = query.collect().and_then(|block| {
@@ -189,7 +189,7 @@ impl Provider for V2 {
 
     /// Collects, and tries once more if the query was open and is broken, because the service or the provider behind
     /// it has restarted.
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let was_open = self.queries.contains_key(&key_of(want));
         match self.collect_once(want, rows) {
             Err(error) if was_open && is_broken(&error) => self.collect_once(want, rows),
@@ -203,7 +203,7 @@ impl Provider for V2 {
 }
 
 /// Returns the request to the system: the one counter, or all.
-fn key_of(want: &Want<'_>) -> (Guid, CounterFilter) {
+fn key_of(want: &CollectRequest<'_>) -> (Guid, CounterFilter) {
     let counter = match want.counters {
         [one] => CounterFilter::One(*one),
         _ => CounterFilter::All,
@@ -223,7 +223,7 @@ fn is_broken(error: &SourceError) -> bool {
 ///
 /// # Errors
 /// If the result is a failure, or the block cannot be read.
-pub fn fill(block: &[u8], index: u32, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+pub fn fill(block: &[u8], index: u32, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
     let unreadable = |error: perfset_core::wire::WireError| SourceError::Failed(error.to_string().into());
     let block = Block::parse(block).map_err(unreadable)?;
     rows.set_clocks(Clocks::from(&block.clocks()));
@@ -289,7 +289,7 @@ struct Columns(Vec<Option<usize>>);
 impl Columns {
     /// Creates the mapping for values in the order of these counters. A column without one of them gets a reason for
     /// its missing value.
-    fn new(want: &Want<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
+    fn new(want: &CollectRequest<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
         let places: HashMap<CounterId, usize> =
             want.counters.iter().enumerate().map(|(column, id)| (*id, column)).collect();
         let mut filled = vec![false; want.counters.len()];

@@ -826,7 +826,7 @@ impl Provider for Quiet {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let count = if self.1.load(Relaxed) { 1 } else { 2 };
         for id in (1..=2).take(count) {
             rows.set_owner(Owner::Process { pid: id, user: 7 });
@@ -918,7 +918,7 @@ impl Provider for Delivers {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         for (name, id, user, birth, values) in self.1.lock().unwrap().iter() {
             if !want.wants(name, InstanceId(*id)) {
                 continue; // what is not asked need not come

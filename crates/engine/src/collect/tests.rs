@@ -114,7 +114,7 @@ impl Provider for Half {
         Ok(())
     }
 
-    fn collect(&mut self, _: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let (most, panics) = *self.1.lock().unwrap();
         for (row, name) in ["x", "y", "z"].into_iter().enumerate() {
             let mut filled = rows.push(name, InstanceId(5), None);

@@ -44,7 +44,7 @@ impl Provider for Gated {
         self.0.entry(change, entry)
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.pass();
         rows.count_bytes_read(5);
         self.0.collect(want, rows)
@@ -113,7 +113,7 @@ fn collect_bytes(
     let mut rows = Rows::new(counters.iter().filter_map(|id| cpu::COUNTERSET.counter(*id)));
     rows.start();
     slow.collect(
-        &Want { counterset: &cpu::COUNTERSET, counters, instances: &filters, collection: 1 },
+        &CollectRequest { counterset: &cpu::COUNTERSET, counters, instances: &filters, collection: 1 },
         &mut rows,
     )?;
     rows.end();
@@ -482,7 +482,7 @@ fn clocks_and_widths_pass() {
             self.0.instances(set, rows)
         }
 
-        fn collect(&mut self, _: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
             rows.set_clocks(CLOCKS);
             rows.push("a", InstanceId(1), None).set_raw(0, RawValue::U32(13));
             Ok(())
@@ -493,7 +493,12 @@ fn clocks_and_widths_pass() {
     let time = cpu::COUNTERSET.counters.iter().filter(|counter| counter.id == TIME);
     let mut rows = Rows::new(time);
     let filters = InstanceFilters::from_iter([InstanceFilter::any()]);
-    let want = Want { counterset: &cpu::COUNTERSET, counters: &[TIME], instances: &filters, collection: 1 };
+    let want = CollectRequest {
+        counterset: &cpu::COUNTERSET,
+        counters: &[TIME],
+        instances: &filters,
+        collection: 1,
+    };
     slow.collect(&want, &mut rows).unwrap();
     assert_eq!((rows.clocks(), rows.raw(0, 0)), (Some(CLOCKS), Some(RawValue::U32(13))));
 }

@@ -13,7 +13,7 @@ use super::titles::windows_names;
 use crate::clock::Clock;
 use crate::error::SourceError;
 use crate::machine::Machine;
-use crate::provider::{Catalogue, Provider, Want};
+use crate::provider::{Catalogue, CollectRequest, Provider};
 use crate::registration::{RegInfo, RegRequest};
 use crate::replay::{Player, Replay};
 use crate::rows::Rows;
@@ -162,7 +162,7 @@ impl Provider for BlockPlayer {
         self.recorded.objects.instances(self.recording()?, counterset, rows)
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.recorded.objects.collect(self.recording()?, want, rows)
     }
 }

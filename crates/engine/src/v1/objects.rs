@@ -16,7 +16,7 @@ use perfset_core::{
 
 use super::born::{Born, Column, IndexKey, Keys, Place, TypeKey, instance_type};
 use crate::error::SourceError;
-use crate::provider::{Catalogue, Want};
+use crate::provider::{Catalogue, CollectRequest};
 use crate::rows::Rows;
 
 /// Countersets of one machine's blocks: the data of a provider that plays such blocks.
@@ -193,7 +193,7 @@ impl ObjectSets {
     pub fn collect(
         &self,
         recording: &Recording,
-        want: &Want<'_>,
+        want: &CollectRequest<'_>,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
         let (born, playing) = self.object(recording, &want.counterset.guid)?;

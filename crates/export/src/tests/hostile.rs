@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceId};
 use perfset_engine::testing::FixedClock;
-use perfset_engine::{Catalogue, Machine, Provider, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Machine, Provider, Rows, SourceError};
 use proptest::prelude::*;
 
 use super::checker::read;
@@ -29,7 +29,7 @@ impl Provider for Given {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         for (at, (name, id)) in self.rows.lock().unwrap().iter().enumerate() {
             let mut row = rows.push_units(name.iter().copied(), InstanceId(*id), None);
             for column in 0..want.counters.len() {

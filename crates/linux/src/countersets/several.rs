@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue, Text};
 use perfset_engine::total::{Member, Sum};
-use perfset_engine::{Catalogue, Provider, Rows, SourceError, Totals, Want};
+use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError, Totals};
 
 use super::value::{Value, fill, reading};
 use crate::clock::{elapsed_ns, time_100ns_at};
@@ -160,7 +160,7 @@ impl<I: Instances> Several<I> {
     }
 
     /// Adds up the counters of `_Total` that are sums of rows.
-    fn add_up(&mut self, want: &Want<'_>, pass: &mut Pass) {
+    fn add_up(&mut self, want: &CollectRequest<'_>, pass: &mut Pass) {
         let Self { instances, totals, added, .. } = self;
         added.clear();
         totals.start(time_100ns_at(pass.elapsed_ns));
@@ -215,7 +215,7 @@ impl<I: Instances> Provider for Several<I> {
         Ok(())
     }
 
-    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+    fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         if !I::WAITS || Self::known(want.counterset.guid).is_err() {
             return;
         }
@@ -238,7 +238,7 @@ impl<I: Instances> Provider for Several<I> {
         self.instances.late()
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         Self::known(want.counterset.guid)?;
         let begun = self.begun.take().filter(|pass| pass.number == want.collection);
         let mut pass = begun.unwrap_or_else(|| Pass::new(want.collection, elapsed_ns()));

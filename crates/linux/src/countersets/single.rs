@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
-use perfset_engine::{Catalogue, Provider, Row, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Provider, Row, Rows, SourceError};
 
 use super::value::{Value, fill};
 use crate::clock::elapsed_ns;
@@ -63,7 +63,7 @@ impl<V: Values> Provider for Single<V> {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         known::<V>(want.counterset.guid)?;
         let mut pass = Pass::new(want.collection, elapsed_ns());
         if want.wants(NAME, ID) {

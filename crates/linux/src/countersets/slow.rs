@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use perfset_core::{Guid, Text};
-use perfset_engine::{Catalogue, Deadline, Provider, Rows, Slow, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Deadline, Provider, Rows, Slow, SourceError};
 
 use crate::clock::elapsed_ns;
 use crate::folder::Folder;
@@ -82,7 +82,7 @@ impl Provider for WhenAsked {
         self.slow()?.instances(counterset, rows)
     }
 
-    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+    fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         if self.has_none(elapsed_ns()) {
             return;
         }
@@ -91,7 +91,7 @@ impl Provider for WhenAsked {
         }
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         if self.has_none(elapsed_ns()) {
             return Ok(());
         }

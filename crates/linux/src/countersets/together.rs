@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use perfset_core::{Counterset, Guid};
-use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
 use super::several::{Instances, Several};
 
@@ -45,7 +45,7 @@ impl Provider for Together {
         self.of(*counterset)?.instances(counterset, rows)
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.of(want.counterset.guid)?.collect(want, rows)
     }
 }

@@ -8,7 +8,7 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::visit::Mode;
 use perfset_core::{Counter, Counterset, Guid, ProviderIdentity, Text, v1};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};
-use perfset_engine::{Catalogue, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
 
 use super::OpenError;
 use super::listed::{ListedSets, TooMany};
@@ -376,7 +376,7 @@ impl Deck {
     }
 
     /// Fills in the values of the current sample.
-    pub fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    pub fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.object(&want.counterset.guid, |objects, recording| objects.collect(recording, want, rows))
             .unwrap_or_else(|| {
                 let set = self.listed.get_mut(&want.counterset.guid);

@@ -15,7 +15,7 @@ use perfset_core::{
 };
 use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
-use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Rows, SourceError, Want};
+use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
 use super::table::{Contradiction, Got, Table};
 use super::tape::{Listed, Tape, What};
@@ -297,7 +297,7 @@ impl ListedSet {
     pub fn collect(
         &mut self,
         tapes: &mut [Tape],
-        want: &Want<'_>,
+        want: &CollectRequest<'_>,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
         if self.wanted.of != want.counters {

@@ -20,8 +20,8 @@ use perfset_core::clock::ClockReading;
 use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::path::CounterPath;
 use perfset_engine::{
-    Catalogue, Clock, HasPast, Machine, Past, Player, Provider, QueryHandle, RegInfo, RegRequest, Replay,
-    Rows, Sampler, Source, SourceError, Want, Window,
+    Catalogue, Clock, CollectRequest, HasPast, Machine, Past, Player, Provider, QueryHandle, RegInfo,
+    RegRequest, Replay, Rows, Sampler, Source, SourceError, Window,
 };
 
 use crate::damage::Damages;
@@ -376,7 +376,7 @@ impl Provider for LogPlayer {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.deck().collect(want, rows)
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset::clock::{ClockReading, SystemTime};
 use perfset::{
-    Catalogue, Clock, CounterId, Entry, Guid, Instance, InstanceId, Machine, Next, Provider, QueryHandle,
-    RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Status, Want,
+    Catalogue, Clock, CollectRequest, CounterId, Entry, Guid, Instance, InstanceId, Machine, Next, Provider,
+    QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Status,
 };
 
 use crate::world::{Delivered, World, source_error};
@@ -116,7 +116,7 @@ impl Provider for Part {
         failure.map_or(Ok(()), Err)
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let mut failure = None;
         self.delivered(&want.counterset.guid, |world, set, delivered| {
             let all = match delivered {

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use perfset_core::likeness::likeness;
 use perfset_core::{Counterset, Guid, InstanceType, Status, Text, catalogue};
-use perfset_engine::{Catalogue, Change, Deadline, Entry, InstanceFilter, Provider, Rows, SourceError, Want};
+use perfset_engine::{
+    Catalogue, Change, CollectRequest, Deadline, Entry, InstanceFilter, Provider, Rows, SourceError,
+};
 use rustix::process::{Resource, getrlimit};
 
 use super::asking::{Asking, Asks};
@@ -389,7 +391,7 @@ impl Applications {
 
     /// Loads the values of a counterset from all files that publish it. The publishers have received their requests
     /// before, because they may count only on request.
-    fn load(&mut self, want: &Want<'_>, now_100ns: Option<u64>) {
+    fn load(&mut self, want: &CollectRequest<'_>, now_100ns: Option<u64>) {
         let Self { files, sets, definitions, .. } = self;
         let Some(served) = sets.get(&want.counterset.guid) else { return };
         let prepare =
@@ -526,14 +528,14 @@ impl Provider for Applications {
         self.tell_entry(change, entry)
     }
 
-    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+    fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         // Entries of earlier collections remain here if `collect` was not called for them.
         self.begun.retain(|(collection, ..)| *collection == want.collection);
         self.ask(want);
         self.begun.push((want.collection, want.counterset.guid, until));
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
         let guid = want.counterset.guid;
         let is_this = |begun: &&(u64, Guid, Instant)| (begun.0, begun.1) == (want.collection, guid);

@@ -13,7 +13,7 @@ use perfset_core::v1::DataBlock;
 use perfset_core::v2::Block;
 use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
 use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Language, Status, Text, Utf16};
-use perfset_engine::{Catalogue, Change, Clock, Entry, Machine, Provider, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, Change, Clock, CollectRequest, Entry, Machine, Provider, Rows, SourceError};
 
 use super::{FIRST_LINE, MANIFEST, QUERY, REGISTRATIONS, V1};
 use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
@@ -226,7 +226,7 @@ fn nothing(why: &str) -> Machine {
             Err(self.0.clone())
         }
 
-        fn collect(&mut self, _: &Want<'_>, _: &mut Rows) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &CollectRequest<'_>, _: &mut Rows) -> Result<(), SourceError> {
             Err(self.0.clone())
         }
     }
@@ -407,7 +407,7 @@ impl Provider for Objects {
         self.v1.entry(change, entry)
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.v1.collect(want, rows)?;
         if let Some(index) = want.counterset.v1_index {
             let mut taken = self.captured.taken();

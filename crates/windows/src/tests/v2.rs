@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use perfset_core::{CounterId, Counterset, Language, Status};
-use perfset_engine::{Entry, InstanceFilters, Provider, Rows, Snapshot, Want};
+use perfset_engine::{CollectRequest, Entry, InstanceFilters, Provider, Rows, Snapshot};
 
 use super::{Changed, MULTI, NoObjects, SINGLE, over, script};
 use crate::functions::Filled;
@@ -152,7 +152,7 @@ fn a_counter_that_is_gone_has_registrations_compared() {
     twice.is_new.store(true, Relaxed);
     let counters = [CounterId(3)];
     let instances = &InstanceFilters::default();
-    let want = Want { counterset: &set, counters: &counters, instances, collection: 1 };
+    let want = CollectRequest { counterset: &set, counters: &counters, instances, collection: 1 };
     let mut rows = Rows::new([]);
     rows.start();
     assert_eq!(twice.v2.collect(&want, &mut rows).unwrap_err().status(), Status(4202));

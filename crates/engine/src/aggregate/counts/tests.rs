@@ -122,7 +122,7 @@ impl Provider for World {
         Ok(())
     }
 
-    fn collect(&mut self, _: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         for thing in self.1.lock().unwrap().iter().filter(|thing| thing.is_shown) {
             rows.set_owner(Owner::Process { pid: thing.number, user: thing.user });
             rows.set_began(thing.began);

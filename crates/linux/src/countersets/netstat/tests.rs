@@ -107,7 +107,7 @@ fn only_the_files_that_are_needed_are_opened() {
 
 #[test]
 fn a_file_that_both_read_is_read_once() {
-    use perfset_engine::{Rows, Want};
+    use perfset_engine::{CollectRequest, Rows};
 
     let roots = fixture("two-nodes");
     let netstat = shared(&roots, "netstat");
@@ -118,7 +118,7 @@ fn a_file_that_both_read_is_read_once() {
         |provider: &mut dyn perfset_engine::Provider, counterset: &Counterset, counter, collection| {
             let mut rows = Rows::new(counterset.counters.iter().filter(|c| c.id == counter));
             rows.start();
-            let want = Want { counterset, counters: &[counter], instances: &instances, collection };
+            let want = CollectRequest { counterset, counters: &[counter], instances: &instances, collection };
             provider.collect(&want, &mut rows).unwrap();
             rows.end();
             rows.bytes_read()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use perfset_core::catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Text};
 use perfset_engine::total::{Member, Reading, Sum};
-use perfset_engine::{Catalogue, Provider, Row, Rows, SourceError, Totals, Want};
+use perfset_engine::{Catalogue, CollectRequest, Provider, Row, Rows, SourceError, Totals};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
 use super::value::{Value, fill, reading, unavailable};
@@ -117,7 +117,7 @@ impl Processes {
 
     /// Determines the source of the value of `_Total` for each field. Returns `true` if the rows of all processes are
     /// needed.
-    fn begin_total(&mut self, want: &Want<'_>, pass: &mut Pass) -> bool {
+    fn begin_total(&mut self, want: &CollectRequest<'_>, pass: &mut Pass) -> bool {
         let Self { kernel, fields, parts_of_total, added, totals, units, rested_since, .. } = self;
         let set = want.counterset;
         let has_all = kernel.has_all(pass);
@@ -176,7 +176,7 @@ impl Processes {
     /// Collects the rows of a counterset of processes.
     fn collect_processes(
         &mut self,
-        want: &Want<'_>,
+        want: &CollectRequest<'_>,
         rows: &mut Rows,
         pass: &mut Pass,
     ) -> Result<(), SourceError> {
@@ -298,7 +298,7 @@ impl Processes {
     /// Collects the rows of Thread.
     fn collect_threads(
         &mut self,
-        want: &Want<'_>,
+        want: &CollectRequest<'_>,
         rows: &mut Rows,
         pass: &mut Pass,
     ) -> Result<(), SourceError> {
@@ -467,7 +467,7 @@ impl Provider for Processes {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.known(want.counterset.guid)?;
         let mut pass = Pass::new(want.collection, elapsed_ns());
         self.units.start_100ns = (self.start_100ns)();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::catalogue::{linux_processor, processor, processor_information, scheduler};
 use perfset_core::{Birth, CounterId, Guid, InstanceId, NoValue};
-use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
 use super::value::{Value, fill};
@@ -169,7 +169,7 @@ impl Provider for ProcessorInformation {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let set = Set::of(want.counterset.guid)?;
         let is_wanted = |row: &&RowKey| want.wants(&row.name, row.id);
         let times = want.counters.iter().any(|counter| set.needs_times(&self.view, *counter))

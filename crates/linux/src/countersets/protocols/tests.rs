@@ -4,7 +4,7 @@ use std::fs;
 
 use perfset_core::catalogue::{icmp, icmpv6, ipv4, ipv6, tcpv4, tcpv6, udpv4, udpv6};
 use perfset_core::{CounterId, Counterset, Guid};
-use perfset_engine::{Provider, Rows, SourceError, Want};
+use perfset_engine::{CollectRequest, Provider, Rows, SourceError};
 
 use super::Providers;
 use crate::roots::Roots;
@@ -297,7 +297,9 @@ fn bytes_read(
     let mut rows = Rows::new(counters.iter().map(|id| of(*id)));
     rows.start();
     let all = all_instances();
-    provider.collect(&Want { counterset, counters, instances: &all, collection }, &mut rows).unwrap();
+    provider
+        .collect(&CollectRequest { counterset, counters, instances: &all, collection }, &mut rows)
+        .unwrap();
     rows.end();
     rows.bytes_read()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use perfset_core::{Attributes, CounterId, Guid, Status};
-use perfset_engine::{Change, Entry, Rows, SourceError, Want};
+use perfset_engine::{Change, CollectRequest, Entry, Rows, SourceError};
 use rustix::process::{Resource, getrlimit};
 
 use super::{Applications, Kept, unless_refused};
@@ -17,7 +17,7 @@ const CONNECTIONS: u64 = 4;
 
 impl Applications {
     /// Sends the requests of a collection to its publishers, without waiting for responses.
-    pub(super) fn ask(&mut self, want: &Want<'_>) {
+    pub(super) fn ask(&mut self, want: &CollectRequest<'_>) {
         self.make_room();
         let machine = Arc::clone(&self.machine);
         let guid = want.counterset.guid;

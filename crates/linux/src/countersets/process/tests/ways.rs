@@ -20,7 +20,8 @@ fn taken(processes: &mut Processes) -> (u32, String) {
     let mut rows = Rows::new([]);
     rows.start();
     let instances = InstanceFilters::default();
-    let want = Want { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
+    let want =
+        CollectRequest { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
     processes.collect(&want, &mut rows).unwrap();
     (rows.layer(), processes.about().remove(0).1.into_owned())
 }
@@ -214,8 +215,12 @@ fn a_warm_collection_allocates_nothing() {
         let instances = InstanceFilters::from_iter([all]);
         let mut collect = |collection| {
             rows.start();
-            let want =
-                Want { counterset: &v2::COUNTERSET, counters: &counters, instances: &instances, collection };
+            let want = CollectRequest {
+                counterset: &v2::COUNTERSET,
+                counters: &counters,
+                instances: &instances,
+                collection,
+            };
             processes.collect(&want, &mut rows).unwrap();
             rows.end();
         };

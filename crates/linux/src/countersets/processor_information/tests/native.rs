@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use perfset_core::catalogue::{linux_processor, scheduler};
 use perfset_core::{Counterset, Guid};
-use perfset_engine::{Catalogue, Want};
+use perfset_engine::{Catalogue, CollectRequest};
 
 use super::*;
 
@@ -26,7 +26,7 @@ impl Provider for Only {
         self.0.instances(counterset, rows)
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.0.collect(want, rows)
     }
 }
