@@ -23,7 +23,7 @@ use crate::values::{AllValues, Related, Value, have_same_rows, related};
 pub struct Snapshot {
     /// V2 block, as a C caller gets it.
     pub(crate) block: Vec<u8>,
-    pub(crate) annex: Annex,
+    pub(crate) annex: SnapshotMetadata,
     pub(crate) entries: Arc<[EntryInfo]>,
     pub(crate) clocks: ClockReading,
     /// Number of the layout of `block`; 0 = none.
@@ -32,7 +32,7 @@ pub struct Snapshot {
 
 /// Metadata that a block cannot contain: births, owners, reasons and marks.
 #[derive(Debug, Default)]
-pub struct Annex {
+pub struct SnapshotMetadata {
     pub(crate) entries: Vec<EntryAnnex>,
 }
 
