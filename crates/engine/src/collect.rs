@@ -17,7 +17,7 @@ use crate::group::Group;
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
-use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+use crate::snapshot::{EntryInfo, EntryMetadata, Snapshot};
 
 /// Entries of a query resolved against the current registry, and their rows of the last collection.
 #[derive(Debug)]
@@ -341,7 +341,7 @@ impl Plan {
             account.provider_failures = account.provider_failures.saturating_add(u64::from(failed));
         }
         let annexes = &mut snapshot.annex.entries;
-        annexes.resize_with(self.entries.len(), EntryAnnex::default);
+        annexes.resize_with(self.entries.len(), EntryMetadata::default);
         self.note_rows(annexes);
         for (planned, annex) in self.entries.iter().zip(annexes.iter_mut()) {
             annex.failure = self.failure(planned);
@@ -392,7 +392,7 @@ impl Plan {
     }
 
     /// Writes the row metadata: once for all entries that select the same rows.
-    fn note_rows(&mut self, annexes: &mut [EntryAnnex]) {
+    fn note_rows(&mut self, annexes: &mut [EntryMetadata]) {
         let Self { groups, entries, .. } = self;
         for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
             let kept = annex.rows.take();

@@ -33,12 +33,12 @@ pub struct Snapshot {
 /// Metadata that a block cannot contain: births, owners, reasons and marks.
 #[derive(Debug, Default)]
 pub struct SnapshotMetadata {
-    pub(crate) entries: Vec<EntryAnnex>,
+    pub(crate) entries: Vec<EntryMetadata>,
 }
 
 /// Metadata of one entry.
 #[derive(Debug, Default)]
-pub struct EntryAnnex {
+pub struct EntryMetadata {
     /// Reason that the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
     /// Metadata of the rows, shared by all entries that select the same instances: there can be many of both.
@@ -58,7 +58,7 @@ pub struct EntryAnnex {
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
 
-impl EntryAnnex {
+impl EntryMetadata {
     /// Returns the reason that the whole entry has no value.
     #[must_use]
     pub fn failure(&self) -> Option<&NoValue> {
@@ -272,7 +272,7 @@ impl Snapshot {
 
     /// Returns the metadata of the entries, in the same order.
     #[must_use]
-    pub fn annex(&self) -> &[EntryAnnex] {
+    pub fn annex(&self) -> &[EntryMetadata] {
         &self.annex.entries
     }
 

@@ -15,7 +15,7 @@ use perfset_core::{
 
 use crate::aggregate::names_sum;
 use crate::rows::Note;
-use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+use crate::snapshot::{EntryInfo, EntryMetadata, Snapshot};
 use crate::total::stronger;
 
 mod origins;
@@ -122,7 +122,7 @@ fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> 
 
 /// Rows of one result.
 struct EntryRows<'a> {
-    annex: Option<&'a EntryAnnex>,
+    annex: Option<&'a EntryMetadata>,
     status: Status,
     rows: Vec<ResultRow<'a>>,
     clocks: Clocks,
@@ -196,8 +196,8 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
     infos
         .map(|(index, info)| {
             let annex = snapshot.annex.entries.get(index);
-            let name = annex.and_then(EntryAnnex::instance).unwrap_or_else(|| info.instance());
-            let id = annex.and_then(EntryAnnex::instance_id);
+            let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
+            let id = annex.and_then(EntryMetadata::instance_id);
             let one = |cells| vec![ResultRow { name, id, cells }];
             let (status, body) = match results.next() {
                 Some(Ok(result)) => (result.status, result.body),
@@ -242,7 +242,7 @@ impl EntryRows<'_> {
     }
 
     fn has_totals(&self) -> bool {
-        self.annex.is_some_and(EntryAnnex::has_totals)
+        self.annex.is_some_and(EntryMetadata::has_totals)
     }
 }
 
@@ -627,8 +627,8 @@ impl<'a> Current<'a> {
     #[cold]
     fn failure(&self, counter: &'a Counter, new: &All<'a>) -> Value<'a> {
         let rows = rows_of(new, self.entry);
-        let name = rows.and_then(|rows| rows.annex).and_then(EntryAnnex::instance);
-        let reason = rows.and_then(|rows| rows.annex).and_then(EntryAnnex::failure).cloned();
+        let name = rows.and_then(|rows| rows.annex).and_then(EntryMetadata::instance);
+        let reason = rows.and_then(|rows| rows.annex).and_then(EntryMetadata::failure).cloned();
         let status = rows.map_or(Status::ERROR_INVALID_DATA, |rows| rows.status);
         Value {
             entry: self.entry,

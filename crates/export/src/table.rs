@@ -9,7 +9,7 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body, QueryResult};
 use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue, catalogue};
 use perfset_engine::path::Selector;
-use perfset_engine::{Entry, EntryAnnex, EntryInfo};
+use perfset_engine::{Entry, EntryInfo, EntryMetadata};
 
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
@@ -295,17 +295,17 @@ impl Table {
     pub fn read(
         &mut self,
         result: Option<QueryResult<'_>>,
-        annex: Option<&EntryAnnex>,
+        annex: Option<&EntryMetadata>,
         info: &EntryInfo,
         times: Times,
     ) {
-        self.times = Times { clocks: annex.and_then(EntryAnnex::clocks).unwrap_or(times.clocks), ..times };
-        self.took = annex.and_then(EntryAnnex::took).unwrap_or_default();
-        self.missing = annex.map_or(0, EntryAnnex::missing_instances);
+        self.times = Times { clocks: annex.and_then(EntryMetadata::clocks).unwrap_or(times.clocks), ..times };
+        self.took = annex.and_then(EntryMetadata::took).unwrap_or_default();
+        self.missing = annex.map_or(0, EntryMetadata::missing_instances);
         self.now.clear();
         self.numbers.clear();
         self.since.clear();
-        let counts = annex.into_iter().flat_map(EntryAnnex::counts);
+        let counts = annex.into_iter().flat_map(EntryMetadata::counts);
         self.since.extend(counts.map(|(row, column, since)| ((row, column), since.get())));
         let owners = |row: usize| match annex.map_or(Owner::System, |annex| annex.owner(row)) {
             Owner::Process { pid, .. } => pid,
@@ -315,9 +315,9 @@ impl Table {
         // restarted publisher then continues its series.
         let tells_owners = self.rows.more == More::Owner;
         let owner = |row| if tells_owners { owners(row) } else { 0 };
-        let id = annex.and_then(EntryAnnex::instance_id).unwrap_or(InstanceId(0));
+        let id = annex.and_then(EntryMetadata::instance_id).unwrap_or(InstanceId(0));
         // A result of one instance carries no name; the entry's may be in another case.
-        let name = annex.and_then(EntryAnnex::instance).unwrap_or_else(|| info.instance());
+        let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
         let has_rows = match result.map(|result| result.body) {
             Some(Body::SingleCounter(value)) => {
                 self.push(name, id, owner(0), std::iter::once(value));
@@ -337,7 +337,7 @@ impl Table {
         };
         // No instance, or a counter that this system lacks, is a valid result without rows. Any other failure
         // is reported.
-        let failure = annex.and_then(EntryAnnex::failure);
+        let failure = annex.and_then(EntryMetadata::failure);
         let is_absent = matches!(failure, Some(NoValue::NoInstance | NoValue::Unavailable(_)));
         self.outcome = if has_rows || is_absent { Outcome::Good } else { Outcome::Failed };
         if self.outcome == Outcome::Failed {

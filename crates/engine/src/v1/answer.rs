@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::machine::Machine;
 use crate::registration::{RegInfo, RegRequest};
-use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+use crate::snapshot::{EntryInfo, EntryMetadata, Snapshot};
 
 /// Response to a value name.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,7 +145,7 @@ struct ObjectWriter<'a> {
     set: &'a Counterset,
     titles: &'a Titles,
     info: &'a EntryInfo,
-    annex: &'a EntryAnnex,
+    annex: &'a EntryMetadata,
     clocks: &'a ClockReading,
 }
 
