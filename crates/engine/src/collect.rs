@@ -17,14 +17,14 @@ use crate::group::Group;
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
-use crate::snapshot::{EntryInfo, EntryMetadata, Snapshot};
+use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
 /// Entries of a query resolved against the current registry, and their rows of the last collection.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Registry revision of this plan; `None` if the entries have changed since.
     revision: Option<u64>,
-    infos: Arc<[EntryInfo]>,
+    infos: Arc<[ResolvedEntry]>,
     groups: Vec<Group>,
     entries: Vec<Planned>,
     /// Number of the block layout; changes whenever a block must be laid out again.
@@ -83,7 +83,7 @@ impl Plan {
                 Ok(found) => found,
                 Err(error) => {
                     let set = shared.find(&entry.counterset).ok().map(|(set, _)| Arc::clone(set));
-                    infos.push(EntryInfo::new(entry.clone(), set, Vec::new()));
+                    infos.push(ResolvedEntry::new(entry.clone(), set, Vec::new()));
                     targets.push(Err(error));
                     continue;
                 }
@@ -122,7 +122,7 @@ impl Plan {
                 (false, true) => CounterDataType::Counterset,
             };
             targets.push(Ok((at, counters.clone(), place, kind)));
-            infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
+            infos.push(ResolvedEntry::new(entry.clone(), Some(Arc::clone(set)), counters));
         }
         for ((group, wanted), filters) in groups.iter_mut().zip(&wanted).zip(filters) {
             group.prepare(filters, wanted);
@@ -169,7 +169,7 @@ impl Plan {
                 }
             }
         }
-        EntryInfo::relate(&mut infos);
+        ResolvedEntry::relate(&mut infos);
         Self { revision: Some(shared.revision), infos: infos.into(), groups, entries, layout: next_number() }
     }
 
@@ -187,7 +187,7 @@ impl Plan {
     /// counterset that others registered meanwhile costs no interval. Also copies the data about instances that have
     /// ended.
     pub fn follow(&mut self, mut before: Self) {
-        let same = |(a, b): (&EntryInfo, &EntryInfo)| a.means_as(b);
+        let same = |(a, b): (&ResolvedEntry, &ResolvedEntry)| a.means_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
             self.infos = Arc::clone(&before.infos);
         }
@@ -199,7 +199,7 @@ impl Plan {
         }
     }
 
-    pub fn infos(&self) -> Arc<[EntryInfo]> {
+    pub fn infos(&self) -> Arc<[ResolvedEntry]> {
         Arc::clone(&self.infos)
     }
 
@@ -531,7 +531,7 @@ impl Target {
     fn collect(
         &self,
         group: &mut Group,
-        info: &EntryInfo,
+        info: &ResolvedEntry,
         builder: &mut BlockBuilder,
         collect: impl FnOnce(&mut Group, &mut TableBuilder<'_>),
     ) -> Form {
@@ -545,7 +545,7 @@ impl Target {
         form
     }
 
-    fn table<'a>(&self, info: &EntryInfo, builder: &'a mut BlockBuilder) -> TableBuilder<'a> {
+    fn table<'a>(&self, info: &ResolvedEntry, builder: &'a mut BlockBuilder) -> TableBuilder<'a> {
         match self.kind {
             CounterDataType::Counterset => builder.counterset(info.counters().map(|counter| counter.id)),
             _ => builder.multiple_instances(),
@@ -572,7 +572,7 @@ impl Target {
         &self,
         group: &Group,
         form: Form,
-        info: &EntryInfo,
+        info: &ResolvedEntry,
         builder: &mut BlockBuilder,
         written: &mut Written,
     ) {

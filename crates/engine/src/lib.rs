@@ -71,7 +71,7 @@ pub use rows::{Note, Row, Rows};
 pub use sampler::Sampler;
 pub use sink::{PumpError, SampleSet, Sink, pump};
 pub use slow::Slow;
-pub use snapshot::{EntryInfo, EntryMetadata, Snapshot};
+pub use snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 pub use source::{HasPast, Next, Past, QueryHandle, Source, Window};
 pub use total::Totals;
 pub use values::Value;

@@ -14,7 +14,7 @@ use crate::error::SourceError;
 use crate::machine::{Machine, Shared};
 use crate::pattern::{folded, folded_units};
 use crate::provider::Change;
-use crate::snapshot::{EntryInfo, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Query handle: entries are added and deleted, and collected together.
 ///
@@ -153,7 +153,7 @@ impl Query {
 
     /// Returns the entries resolved against the current registry.
     #[must_use]
-    pub fn infos(&mut self) -> Arc<[EntryInfo]> {
+    pub fn infos(&mut self) -> Arc<[ResolvedEntry]> {
         current_plan(&mut self.plan, &self.entries, self.machine.lock().fresh()).infos()
     }
 

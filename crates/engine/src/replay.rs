@@ -10,7 +10,7 @@ use crate::error::SourceError;
 use crate::machine::Machine;
 use crate::provider::Provider;
 use crate::query::Query;
-use crate::snapshot::{EntryInfo, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
 use crate::source::{Next, QueryHandle};
 
 /// Player of recorded data: the provider and the clock of a machine. Clones play the same sample.
@@ -53,7 +53,7 @@ impl<P: Player> QueryHandle for Replay<P> {
         self.query.delete(entry)
     }
 
-    fn info(&mut self) -> Arc<[EntryInfo]> {
+    fn info(&mut self) -> Arc<[ResolvedEntry]> {
         self.query.infos()
     }
 

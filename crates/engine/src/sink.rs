@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::error::SourceError;
-use crate::snapshot::{EntryInfo, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
 use crate::source::{Next, QueryHandle};
 use crate::values::Value;
 
@@ -13,7 +13,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// An error ends the run.
-    fn begin(&mut self, entries: &[EntryInfo]) -> io::Result<()> {
+    fn begin(&mut self, entries: &[ResolvedEntry]) -> io::Result<()> {
         let _ = entries;
         Ok(())
     }

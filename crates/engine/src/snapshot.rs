@@ -24,7 +24,7 @@ pub struct Snapshot {
     /// V2 block, as a C caller gets it.
     pub(crate) block: Vec<u8>,
     pub(crate) annex: SnapshotMetadata,
-    pub(crate) entries: Arc<[EntryInfo]>,
+    pub(crate) entries: Arc<[ResolvedEntry]>,
     pub(crate) clocks: ClockReading,
     /// Number of the layout of `block`; 0 = none.
     pub(crate) layout: u64,
@@ -182,7 +182,7 @@ impl EntryMetadata {
 
 /// Entry of a query, resolved against the registry.
 #[derive(Debug)]
-pub struct EntryInfo {
+pub struct ResolvedEntry {
     /// Entry as it was added.
     pub entry: Entry,
     /// Counterset of the entry; `None` if it was uninstalled after the entry was added.
@@ -195,7 +195,7 @@ pub struct EntryInfo {
     name: Vec<u8>,
 }
 
-impl EntryInfo {
+impl ResolvedEntry {
     pub(crate) fn new(entry: Entry, counterset: Option<Arc<Counterset>>, counters: Vec<usize>) -> Self {
         let units = entry.instance.as_ref().map(|name| name.units()).unwrap_or_default();
         let name = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
@@ -266,7 +266,7 @@ impl Snapshot {
 
     /// Returns the entries of the query, in the order of the block's results.
     #[must_use]
-    pub fn entries(&self) -> &[EntryInfo] {
+    pub fn entries(&self) -> &[ResolvedEntry] {
         &self.entries
     }
 

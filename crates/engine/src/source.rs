@@ -10,7 +10,7 @@ use crate::error::SourceError;
 use crate::machine::Machine;
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest};
-use crate::snapshot::{EntryInfo, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Source of countersets and their values.
 pub trait Source {
@@ -108,7 +108,7 @@ pub trait QueryHandle: Send {
     fn delete(&mut self, entry: &Entry) -> Status;
 
     /// Returns the resolved entries in the order of their results.
-    fn info(&mut self) -> Arc<[EntryInfo]>;
+    fn info(&mut self) -> Arc<[ResolvedEntry]>;
 
     /// Reads the next sample of all entries: the current one of a live source, the following one of a log.
     ///
@@ -153,7 +153,7 @@ impl QueryHandle for Query {
         Query::delete(self, entry)
     }
 
-    fn info(&mut self) -> Arc<[EntryInfo]> {
+    fn info(&mut self) -> Arc<[ResolvedEntry]> {
         Query::infos(self)
     }
 

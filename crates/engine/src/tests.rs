@@ -1212,7 +1212,7 @@ impl Provider for Quiet {
 struct Remember(Vec<String>);
 
 impl Sink for Remember {
-    fn begin(&mut self, entries: &[EntryInfo]) -> std::io::Result<()> {
+    fn begin(&mut self, entries: &[ResolvedEntry]) -> std::io::Result<()> {
         self.0.push(format!("begin {}", entries.len()));
         Ok(())
     }

@@ -15,7 +15,7 @@ use perfset_core::{
 
 use crate::aggregate::names_sum;
 use crate::rows::Note;
-use crate::snapshot::{EntryInfo, EntryMetadata, Snapshot};
+use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
 
 mod origins;
@@ -113,7 +113,7 @@ fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> 
     if Arc::ptr_eq(&old.entries, &new.entries) {
         return rows;
     }
-    let mut take = |info: &EntryInfo| {
+    let mut take = |info: &ResolvedEntry| {
         let at = old.entries.iter().position(|other| other.means_as(info))?;
         rows.get_mut(at)?.take()
     };
@@ -248,7 +248,7 @@ impl EntryRows<'_> {
 
 /// Returns the formula inputs of an entry's counters: from the same entry, else from another one with the same
 /// instance selection.
-pub(crate) fn related(infos: &[EntryInfo], entry: usize, peers: &[usize]) -> Vec<Related> {
+pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<Related> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {
         Some((at, infos.get(at)?.counters().position(|counter| counter.id == id)?))
@@ -287,7 +287,7 @@ fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> 
 
 /// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
 pub(crate) struct AllValues<'a> {
-    infos: &'a [EntryInfo],
+    infos: &'a [ResolvedEntry],
     new: Vec<Option<EntryRows<'a>>>,
     /// Older rows in the order of `infos`; empty without an older snapshot.
     old: Vec<Option<EntryRows<'a>>>,
@@ -299,7 +299,7 @@ pub(crate) struct AllValues<'a> {
 /// Position of [`AllValues`]: an entry, a row of it, and the older row of the same instance.
 struct Current<'a> {
     entry: usize,
-    info: &'a EntryInfo,
+    info: &'a ResolvedEntry,
     set: &'a Counterset,
     clocks: Clocks,
     old_clocks: Clocks,
@@ -405,7 +405,7 @@ impl<'a> AllValues<'a> {
 }
 
 impl<'a> Current<'a> {
-    fn begin(entry: usize, info: &'a EntryInfo, new: &All<'a>, old: &All<'a>) -> Option<Self> {
+    fn begin(entry: usize, info: &'a ResolvedEntry, new: &All<'a>, old: &All<'a>) -> Option<Self> {
         let (rows, old_rows) = (rows_of(new, entry)?, rows_of(old, entry));
         let mut current = Self {
             entry,

@@ -9,7 +9,7 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body, QueryResult};
 use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue, catalogue};
 use perfset_engine::path::Selector;
-use perfset_engine::{Entry, EntryInfo, EntryMetadata};
+use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
 
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
@@ -257,7 +257,7 @@ impl Table {
     }
 
     /// Finds the columns again if the registration has changed since the last scrape. Returns `true` if it has.
-    pub fn bind(&mut self, info: &EntryInfo, rises: impl Fn(CounterId) -> bool) -> bool {
+    pub fn bind(&mut self, info: &ResolvedEntry, rises: impl Fn(CounterId) -> bool) -> bool {
         let same = match (&self.last, &info.counterset) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
@@ -296,7 +296,7 @@ impl Table {
         &mut self,
         result: Option<QueryResult<'_>>,
         annex: Option<&EntryMetadata>,
-        info: &EntryInfo,
+        info: &ResolvedEntry,
         times: Times,
     ) {
         self.times = Times { clocks: annex.and_then(EntryMetadata::clocks).unwrap_or(times.clocks), ..times };

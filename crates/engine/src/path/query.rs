@@ -16,7 +16,7 @@ use crate::aggregate::names_sum;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::pattern::{FoldedName, folded_units};
-use crate::snapshot::{EntryInfo, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
 use crate::source::{Next, QueryHandle, Source};
 use crate::values::Value;
 
@@ -345,7 +345,7 @@ impl PathQuery {
         }
         let mut by_entry: Vec<Vec<PathValue<'_>>> = vec![Vec::new(); self.entries.len()];
         // Values come row by row: the occurrence of a row's name is determined at its first counter.
-        let first = |info: &EntryInfo| info.counters().next().map(|counter| counter.id);
+        let first = |info: &ResolvedEntry| info.counters().next().map(|counter| counter.id);
         let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
         let mut occurrences: HashMap<(usize, FoldedName<'_>), usize> = HashMap::new();
         let (mut occurrence, mut row) = (0, 0);
@@ -372,7 +372,8 @@ impl PathQuery {
             }
             for (counter, entry) in &bound.counters {
                 // Every row has all counters, and a failed entry has each counter once.
-                let counters = self.new.entries().get(*entry).map(EntryInfo::counters).into_iter().flatten();
+                let counters =
+                    self.new.entries().get(*entry).map(ResolvedEntry::counters).into_iter().flatten();
                 let ids: Vec<_> = counters.map(|counter| counter.id).collect();
                 let Some(column) = ids.iter().position(|id| id == counter) else { continue };
                 let values = of_entry(*entry).iter().skip(column).step_by(ids.len());

@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::machine::Machine;
 use crate::registration::{RegInfo, RegRequest};
-use crate::snapshot::{EntryInfo, EntryMetadata, Snapshot};
+use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
 /// Response to a value name.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,7 +144,7 @@ fn in_language(
 struct ObjectWriter<'a> {
     set: &'a Counterset,
     titles: &'a Titles,
-    info: &'a EntryInfo,
+    info: &'a ResolvedEntry,
     annex: &'a EntryMetadata,
     clocks: &'a ClockReading,
 }

@@ -4,11 +4,11 @@ use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 
 use super::{All, AllValues, EntryRows, Finder, Value, rows_of};
-use crate::snapshot::{EntryInfo, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Lookup of data that values made of two snapshots do not contain: their clocks, and if they are new.
 pub(crate) struct Origins<'a> {
-    infos: &'a [EntryInfo],
+    infos: &'a [ResolvedEntry],
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
     /// Entry of the last lookup, and the older row of each of its rows.

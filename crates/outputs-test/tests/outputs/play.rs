@@ -183,7 +183,7 @@ impl QueryHandle for Tape {
         self.query.delete(entry)
     }
 
-    fn info(&mut self) -> Arc<[perfset::EntryInfo]> {
+    fn info(&mut self) -> Arc<[perfset::ResolvedEntry]> {
         self.query.infos()
     }
 
