@@ -12,7 +12,7 @@ use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
 use crate::provider::CollectRequest;
-use crate::rows::{AboutRows, Rows};
+use crate::rows::{RowMetadata, Rows};
 
 /// All requests of a query to one counterset, which is read once however many entries want it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Group {
     /// Rows that each filter selects, ascending; for a name without wildcards only the first.
     pub selections: Vec<Vec<usize>>,
     /// Metadata of the rows of each filter, while the metadata of a snapshot is written.
-    pub shared: Vec<Option<Arc<AboutRows>>>,
+    pub shared: Vec<Option<Arc<RowMetadata>>>,
     /// Number of instance rows that `selections` cover; `None` if they are not those of `rows`.
     selected: Option<usize>,
     /// `true` if one of these instances has the name of a total.
@@ -196,7 +196,7 @@ impl Group {
     }
 
     /// Returns the metadata of these rows, in reused memory if no snapshot shares it.
-    pub fn about(&self, kept: Option<Arc<AboutRows>>, selected: &[usize]) -> Arc<AboutRows> {
+    pub fn about(&self, kept: Option<Arc<RowMetadata>>, selected: &[usize]) -> Arc<RowMetadata> {
         // A snapshot that another thread still holds must not change.
         let mut about = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
         if let Some(about) = Arc::get_mut(&mut about) {

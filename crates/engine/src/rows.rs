@@ -20,7 +20,7 @@ pub struct Rows {
     table: TableRows,
     /// Position of each row in `table`.
     positions: Vec<usize>,
-    about: AboutRows,
+    about: RowMetadata,
     /// Start of the collection in terms of PerfTime100NSec, if totals are made of the rows.
     totals_at_100ns: Option<u64>,
     /// Earliest possible start of each instance, where it is known.
@@ -63,14 +63,14 @@ impl Column {
 
 /// Metadata of rows, which a block cannot contain: births, owners and marks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AboutRows {
+pub(crate) struct RowMetadata {
     births: Vec<Birth>,
     owners: Runs<Owner>,
     /// Marks of the values that have no note.
     marks: Runs<Option<Mark>>,
 }
 
-impl AboutRows {
+impl RowMetadata {
     /// Removes the metadata of all rows.
     pub fn clear(&mut self) {
         self.births.clear();
@@ -427,7 +427,7 @@ impl Rows {
     }
 
     /// Returns the metadata of the rows.
-    pub(crate) fn about(&self) -> &AboutRows {
+    pub(crate) fn about(&self) -> &RowMetadata {
         &self.about
     }
 

@@ -12,7 +12,7 @@ use perfset_core::{
 };
 
 use crate::entry::Entry;
-use crate::rows::{AboutRows, Note};
+use crate::rows::{Note, RowMetadata};
 use crate::values::{AllValues, Related, Value, have_same_rows, related};
 
 /// Result of one collection of a query: a V2 block and its metadata.
@@ -42,7 +42,7 @@ pub struct EntryMetadata {
     /// Reason that the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
     /// Metadata of the rows, shared by all entries that select the same instances: there can be many of both.
-    pub(crate) rows: Option<Arc<AboutRows>>,
+    pub(crate) rows: Option<Arc<RowMetadata>>,
     /// Id of the one instance that the entry selects: its result contains none.
     pub(crate) instance_id: Option<InstanceId>,
     /// Name of that instance in its provider's spelling: the entry might use another case. Empty if there is no such
