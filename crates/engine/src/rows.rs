@@ -119,7 +119,7 @@ impl RowMetadata {
 
 /// Note about one cell: a reason, a mark, or the start of a count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum CellState {
     /// The cell has no value, for this reason.
     Missing(NoValue),
     /// The cell has a value with this mark.
@@ -129,7 +129,7 @@ pub enum Note {
     Counted(NonZeroU64, Option<Mark>),
 }
 
-impl Note {
+impl CellState {
     /// Returns the mark of the value, if it has one.
     #[must_use]
     pub fn mark(&self) -> Option<Mark> {
@@ -159,7 +159,7 @@ impl Note {
 struct CellNote {
     /// Row and column; notes are sorted by it in ascending order.
     at: (usize, usize),
-    note: Note,
+    note: CellState,
 }
 
 impl Rows {
@@ -451,7 +451,7 @@ impl Rows {
     }
 
     /// Returns the notes about single cells of a row: column and note, in order of the columns.
-    pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &Note)> {
+    pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &CellState)> {
         let from = self.notes.partition_point(|note| note.at.0 < row);
         let rest = self.notes.get(from..).unwrap_or_default();
         rest.iter().take_while(move |note| note.at.0 == row).map(|note| (note.at.1, &note.note))
@@ -461,7 +461,7 @@ impl Rows {
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
-            Some(Note::Missing(reason)) => Some(reason),
+            Some(CellState::Missing(reason)) => Some(reason),
             _ => self.column_reason(column),
         }
     }
@@ -480,13 +480,13 @@ impl Rows {
     /// Returns the mark of a value, from the cell's note or its row.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
-        self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
+        self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
     }
 
     /// Returns the start of counting a value in terms of PerfTime100NSec, if it is not the row's birth.
     #[must_use]
     pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
-        self.note(row, column).and_then(Note::counted_since)
+        self.note(row, column).and_then(CellState::counted_since)
     }
 
     /// Returns the mark of a row's values that have no mark of their own.
@@ -495,13 +495,13 @@ impl Rows {
         self.about.mark(row)
     }
 
-    fn note(&self, row: usize, column: usize) -> Option<&Note> {
+    fn note(&self, row: usize, column: usize) -> Option<&CellState> {
         let at = self.notes.binary_search_by_key(&(row, column), |note| note.at).ok()?;
         self.notes.get(at).map(|note| &note.note)
     }
 
     /// Returns all notes about single cells: row, column and note, in order of rows and columns.
-    pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &Note)> {
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &CellState)> {
         self.notes.iter().map(|CellNote { at: (row, column), note }| (*row, *column, note))
     }
 
@@ -551,7 +551,7 @@ impl Row<'_> {
     /// Sets the value of a column, and its mark.
     pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
         self.set(column, value);
-        self.notes.push(CellNote { at: (self.row, column), note: Note::Marked(mark) });
+        self.notes.push(CellNote { at: (self.row, column), note: CellState::Marked(mark) });
     }
 
     /// Sets the value of a column that has been counted since a time in terms of PerfTime100NSec, with its mark.
@@ -559,7 +559,7 @@ impl Row<'_> {
     /// That time replaces the row's birth for this value.
     pub fn set_counted(&mut self, column: usize, value: u64, mark: Option<Mark>, since_100ns: NonZeroU64) {
         self.set(column, value);
-        self.notes.push(CellNote { at: (self.row, column), note: Note::Counted(since_100ns, mark) });
+        self.notes.push(CellNote { at: (self.row, column), note: CellState::Counted(since_100ns, mark) });
     }
 
     /// Marks all values of this row that have no mark of their own, whether they are set already or later.
@@ -570,7 +570,7 @@ impl Row<'_> {
 
     /// Sets the reason that a column has no value in this row.
     pub fn none(&mut self, column: usize, reason: NoValue) {
-        self.notes.push(CellNote { at: (self.row, column), note: Note::Missing(reason) });
+        self.notes.push(CellNote { at: (self.row, column), note: CellState::Missing(reason) });
     }
 }
 

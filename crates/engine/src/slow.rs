@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::provider::{Catalogue, Change, CollectRequest, Provider, guarded};
-use crate::rows::{Note, Rows};
+use crate::rows::{CellState, Rows};
 use crate::waiters::{self, Kind};
 
 /// Runs a provider on one of the [threads that wait](crate::waiters), and waits no longer than a deadline for it.
@@ -580,16 +580,16 @@ impl Provider for Slow {
                 let note = from.notes(row).find(|(at, _)| *at == source).map(|(_, note)| note.clone());
                 let value = from.raw(row, source);
                 match (value, note) {
-                    (Some(value), Some(Note::Marked(mark))) if !late => {
+                    (Some(value), Some(CellState::Marked(mark))) if !late => {
                         to.set_marked(column, value.get(), mark)
                     }
                     // The start time stays also when the total is late: it is still the same count.
-                    (Some(value), Some(Note::Counted(since, mark))) => {
+                    (Some(value), Some(CellState::Counted(since, mark))) => {
                         let mark = if late { Some(Mark::Stale(age)) } else { mark };
                         to.set_counted(column, value.get(), mark, since);
                     }
                     (Some(value), _) => to.set_raw(column, value),
-                    (None, Some(Note::Missing(reason))) => to.none(column, reason),
+                    (None, Some(CellState::Missing(reason))) => to.none(column, reason),
                     (None, _) => {}
                 }
             }

@@ -12,7 +12,7 @@ use perfset_core::{
 };
 
 use crate::entry::Entry;
-use crate::rows::{Note, RowMetadata};
+use crate::rows::{CellState, RowMetadata};
 use crate::values::{AllValues, Related, Value, have_same_rows, related};
 
 /// Result of one collection of a query: a V2 block and its metadata.
@@ -55,7 +55,7 @@ pub struct EntryMetadata {
     /// Reason for missing values without a note, by column; empty if no column has one.
     pub(crate) reasons: Vec<Option<NoValue>>,
     /// Notes about single cells, by row and column, ascending.
-    pub(crate) notes: Vec<((usize, usize), Note)>,
+    pub(crate) notes: Vec<((usize, usize), CellState)>,
 }
 
 impl EntryMetadata {
@@ -106,7 +106,7 @@ impl EntryMetadata {
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
-            Some(Note::Missing(reason)) => Some(reason),
+            Some(CellState::Missing(reason)) => Some(reason),
             _ => self.column_reason(column),
         }
     }
@@ -114,7 +114,7 @@ impl EntryMetadata {
     /// Returns the mark of an existing value.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
-        self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
+        self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
     }
 
     /// Returns the start of counting a value in terms of PerfTime100NSec, if it is not the birth of its row.
@@ -122,13 +122,14 @@ impl EntryMetadata {
     /// Only values with exactly the same start are compared with it.
     #[must_use]
     pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
-        self.note(row, column).and_then(Note::counted_since)
+        self.note(row, column).and_then(CellState::counted_since)
     }
 
     /// Returns all values that are counted since a time of their own: row, column and that time, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (usize, usize, NonZeroU64)> + '_ {
-        let counted =
-            |((row, column), note): &((usize, usize), Note)| Some((*row, *column, note.counted_since()?));
+        let counted = |((row, column), note): &((usize, usize), CellState)| {
+            Some((*row, *column, note.counted_since()?))
+        };
         self.notes.iter().filter_map(counted)
     }
 
@@ -174,7 +175,7 @@ impl EntryMetadata {
         self.reasons.get(column)?.as_ref()
     }
 
-    fn note(&self, row: usize, column: usize) -> Option<&Note> {
+    fn note(&self, row: usize, column: usize) -> Option<&CellState> {
         let at = self.notes.binary_search_by_key(&(row, column), |(at, _)| *at).ok()?;
         self.notes.get(at).map(|(_, note)| note)
     }

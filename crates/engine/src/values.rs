@@ -14,7 +14,7 @@ use perfset_core::{
 };
 
 use crate::aggregate::names_sum;
-use crate::rows::Note;
+use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
 
@@ -304,7 +304,7 @@ struct Current<'a> {
     clocks: Clocks,
     old_clocks: Clocks,
     /// Notes of this row and column and of all that follow.
-    notes: &'a [((usize, usize), Note)],
+    notes: &'a [((usize, usize), CellState)],
     finder: Finder<'a>,
     at: usize,
     /// Mark of this row's values that have no note.
@@ -463,7 +463,7 @@ impl<'a> Current<'a> {
             Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.at),
             _ => Number { width: 0, value: 0 },
         };
-        let mut mark = note.and_then(Note::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
+        let mut mark = note.and_then(CellState::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
         if self.has_totals && raw.width > 0 {
             mark = self.mark_of_both(mark, column, related, old);
         }
@@ -541,7 +541,7 @@ impl<'a> Current<'a> {
 
     /// Returns the note of that column of the row.
     #[inline]
-    fn note(&mut self, column: usize) -> Option<&'a Note> {
+    fn note(&mut self, column: usize) -> Option<&'a CellState> {
         while let [((row, at), note), rest @ ..] = self.notes {
             if (*row, *at) > (self.at, column) {
                 break;
@@ -585,7 +585,7 @@ impl<'a> Current<'a> {
         &self,
         column: usize,
         related: &Related,
-        note: Option<&Note>,
+        note: Option<&CellState>,
         row: &ResultRow<'a>,
         new: &All<'a>,
         old: &All<'a>,
@@ -593,7 +593,7 @@ impl<'a> Current<'a> {
         let Some(raw) = row.cells.number(column).raw() else {
             let of_column = || rows_of(new, self.entry)?.annex?.column_reason(column);
             let reason = match note {
-                Some(Note::Missing(reason)) => Some(reason),
+                Some(CellState::Missing(reason)) => Some(reason),
                 _ => of_column(),
             };
             return Err(reason.cloned().unwrap_or(NoValue::NotGiven));

@@ -75,8 +75,8 @@ pub use perfset_core::{
 pub use perfset_core::{catalogue, clock, counter_type, formula, likeness, sample, utf16, v2, visit, wire};
 pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};
 pub use perfset_engine::{
-    Catalogue, Change, Clock, CollectRequest, Counters, Deadline, Entry, EntryMetadata, HasPast,
-    InstanceFilter, InstanceFilters, Machine, Next, Note, Past, Pattern, Provider, PumpError, Query,
-    QueryHandle, RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, Row, Rows, SampleSet, Sink, Slow,
-    Snapshot, Source, SourceError, Value, Window, path, perflib, pump, testing,
+    Catalogue, CellState, Change, Clock, CollectRequest, Counters, Deadline, Entry, EntryMetadata, HasPast,
+    InstanceFilter, InstanceFilters, Machine, Next, Past, Pattern, Provider, PumpError, Query, QueryHandle,
+    RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, Row, Rows, SampleSet, Sink, Slow, Snapshot,
+    Source, SourceError, Value, Window, path, perflib, pump, testing,
 };
