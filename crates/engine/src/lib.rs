@@ -67,7 +67,7 @@ pub use provider::{Catalogue, Change, CollectRequest, Provider};
 pub use query::Query;
 pub use registration::{RegInfo, RegRequest};
 pub use replay::{Player, Replay};
-pub use rows::{CellState, Row, Rows};
+pub use rows::{CellState, RowWriter, Rows};
 pub use sampler::Sampler;
 pub use sink::{PumpError, SampleSet, Sink, pump};
 pub use slow::Slow;

@@ -217,19 +217,24 @@ impl Rows {
     }
 
     /// Adds the next row: an instance that exists now. Its name is cut to 1023 units.
-    pub fn push(&mut self, name: &str, id: InstanceId, birth: Birth) -> Row<'_> {
+    pub fn push(&mut self, name: &str, id: InstanceId, birth: Birth) -> RowWriter<'_> {
         self.push_units(name.encode_utf16(), id, birth)
     }
 
     /// Adds a row like [`push`](Self::push), with a name that is UTF-16 already.
-    pub fn push_units(&mut self, name: impl Iterator<Item = u16>, id: InstanceId, birth: Birth) -> Row<'_> {
+    pub fn push_units(
+        &mut self,
+        name: impl Iterator<Item = u16>,
+        id: InstanceId,
+        birth: Birth,
+    ) -> RowWriter<'_> {
         self.push_with(birth, |table| table.row(name, id))
     }
 
     /// Adds a row like [`push`](Self::push), for the instance at `position` of `names`. So a provider that stores its
     /// names need not encode a name each time.
     #[inline]
-    pub fn push_of(&mut self, names: &TableRows, position: usize, birth: Birth) -> Row<'_> {
+    pub fn push_of(&mut self, names: &TableRows, position: usize, birth: Birth) -> RowWriter<'_> {
         self.push_with(birth, |table| {
             let cells = table.row_of(names, position);
             cells.fill(Cell::EMPTY);
@@ -246,7 +251,7 @@ impl Rows {
         birth: Birth,
         values: impl ExactSizeIterator<Item = u64>,
     ) {
-        let Row { cells, columns, delivered, .. } =
+        let RowWriter { cells, columns, delivered, .. } =
             self.push_with(birth, |table| table.row_of(names, position));
         let count = cells.len().min(values.len());
         for ((cell, column), value) in cells.iter_mut().zip(columns).zip(values) {
@@ -272,11 +277,15 @@ impl Rows {
     }
 
     #[inline]
-    fn push_with(&mut self, birth: Birth, cells: impl FnOnce(&mut TableRows) -> &mut [Cell]) -> Row<'_> {
+    fn push_with(
+        &mut self,
+        birth: Birth,
+        cells: impl FnOnce(&mut TableRows) -> &mut [Cell],
+    ) -> RowWriter<'_> {
         let row = self.positions.len();
         self.positions.push(self.table.position());
         self.about.births.push(birth);
-        Row {
+        RowWriter {
             row,
             cells: cells(&mut self.table),
             columns: &self.columns,
@@ -515,7 +524,7 @@ impl Rows {
 
 /// Row to be filled. An unset cell has no value, and the reason of its column if there is one.
 #[derive(Debug)]
-pub struct Row<'a> {
+pub struct RowWriter<'a> {
     row: usize,
     cells: &'a mut [Cell],
     columns: &'a [Column],
@@ -524,7 +533,7 @@ pub struct Row<'a> {
     marks: &'a mut Runs<Option<Mark>>,
 }
 
-impl Row<'_> {
+impl RowWriter<'_> {
     /// Sets the value of a column. Counters of 4 bytes store its low 32 bits.
     #[inline]
     pub fn set(&mut self, column: usize, value: u64) {

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::provider::{Catalogue, Change, CollectRequest, Provider};
-use crate::rows::{Row, Rows};
+use crate::rows::{RowWriter, Rows};
 
 /// Clock that advances by one second per reading.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub type ScriptRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
 
 impl Script {
     /// Pushes the next scripted row.
-    fn push<'a>(&self, rows: &'a mut Rows, name: &str, id: u32) -> Row<'a> {
+    fn push<'a>(&self, rows: &'a mut Rows, name: &str, id: u32) -> RowWriter<'a> {
         let owner = self.owners.iter().find(|(of, _)| *of == id).map(|(_, owner)| *owner);
         let birth =
             self.births.iter().find(|(of, _)| *of == id).and_then(|(_, birth)| NonZeroU64::new(*birth));

@@ -38,7 +38,7 @@ use std::time::Duration;
 use perfset_core::formula::Computation;
 use perfset_core::{Birth, Counter, Counterset, Mark, NoValue};
 
-use crate::rows::Row;
+use crate::rows::RowWriter;
 
 #[cfg(test)]
 mod tests;
@@ -411,7 +411,7 @@ impl<K: PartialEq> Totals<K> {
     /// Fills a cell with the total of a column or of several, such as bytes read and bytes written.
     ///
     /// An index without a column adds nothing.
-    pub fn fill(&mut self, columns: &[usize], row: &mut Row<'_>, cell: usize) {
+    pub fn fill(&mut self, columns: &[usize], row: &mut RowWriter<'_>, cell: usize) {
         let Self { kept, wanted, now, .. } = self;
         let (mut sum, mut since, mut missing, mut mark) = (0_u64, None, 0_u32, None);
         for at in columns {

@@ -77,6 +77,6 @@ pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST
 pub use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Counters, Deadline, Entry, EntryMetadata, HasPast,
     InstanceFilter, InstanceFilters, Machine, Next, Past, Pattern, Provider, PumpError, Query, QueryHandle,
-    RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, Row, Rows, SampleSet, Sink, Slow, Snapshot,
-    Source, SourceError, Value, Window, path, perflib, pump, testing,
+    RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, RowWriter, Rows, SampleSet, Sink, Slow,
+    Snapshot, Source, SourceError, Value, Window, path, perflib, pump, testing,
 };

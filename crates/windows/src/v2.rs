@@ -8,7 +8,7 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::instances::Instances;
 use perfset_core::v2::{Block, BlockValue, Body, Values};
 use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue, Status, Text};
-use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, Row, Rows, SourceError};
+use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, RowWriter, Rows, SourceError};
 
 use crate::functions::PerfLib;
 use crate::growing::{filled, is_closed};
@@ -308,7 +308,7 @@ impl Columns {
         Self(columns)
     }
 
-    fn set<'a>(&self, row: &mut Row<'_>, values: impl Iterator<Item = BlockValue<'a>>) {
+    fn set<'a>(&self, row: &mut RowWriter<'_>, values: impl Iterator<Item = BlockValue<'a>>) {
         for (column, value) in self.0.iter().zip(values) {
             let Some(column) = column else { continue };
             match value {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
-use perfset_engine::{Catalogue, CollectRequest, Provider, Row, Rows, SourceError};
+use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError};
 
 use super::value::{Value, fill};
 use crate::clock::elapsed_ns;
@@ -27,7 +27,7 @@ pub(crate) trait Values: Debug + Send {
     }
 
     /// Fills the columns of these counters, for a counterset that has many similar ones.
-    fn fill(&mut self, counters: &[CounterId], cells: &mut Row<'_>, pass: &mut Pass) {
+    fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Pass) {
         for (column, counter) in counters.iter().enumerate() {
             fill(cells, column, self.marked_value(*counter, pass));
         }

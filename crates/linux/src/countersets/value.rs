@@ -1,7 +1,7 @@
 //! Raw values of counters, with their marks and reasons.
 
 use perfset_core::{Mark, NoValue};
-use perfset_engine::Row;
+use perfset_engine::RowWriter;
 use perfset_engine::total::Reading;
 
 /// A raw value, with its mark.
@@ -33,7 +33,7 @@ pub(crate) fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
 }
 
 /// Fills a cell with a value or a reason.
-pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoValue>) {
+pub(crate) fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<Value, NoValue>) {
     match value {
         Ok(Value { raw, mark: None }) => cells.set(column, raw),
         Ok(Value { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),

@@ -2,7 +2,7 @@
 
 use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, Counterset};
-use perfset_engine::Row;
+use perfset_engine::RowWriter;
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
@@ -35,7 +35,7 @@ impl LinuxMemory {
 impl Values for LinuxMemory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn fill(&mut self, counters: &[CounterId], cells: &mut Row<'_>, pass: &mut Pass) {
+    fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Pass) {
         let is_of_meminfo = |counter: CounterId| counter < id::NR_FREE_PAGES; // which is the first of vmstat
         let counters = counters.iter().copied().enumerate();
         self.meminfo.fill(counters.clone().filter(|(_, counter)| is_of_meminfo(*counter)), cells, pass);
@@ -63,7 +63,7 @@ impl<T: Default> File<T> {
     fn fill(
         &mut self,
         counters: impl Iterator<Item = (usize, CounterId)>,
-        cells: &mut Row<'_>,
+        cells: &mut RowWriter<'_>,
         pass: &mut Pass,
     ) {
         let mut counters = counters.peekable();

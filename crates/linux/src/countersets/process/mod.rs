@@ -7,7 +7,7 @@ use std::sync::Arc;
 use perfset_core::catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Text};
 use perfset_engine::total::{Member, Reading, Sum};
-use perfset_engine::{Catalogue, CollectRequest, Provider, Row, Rows, SourceError, Totals};
+use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError, Totals};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
 use super::value::{Value, fill, reading, unavailable};
@@ -382,7 +382,7 @@ impl Processes {
 }
 
 /// Fills a cell with a value counted since the given time.
-fn fill_counted(cells: &mut Row<'_>, column: usize, value: Result<(Value, NonZeroU64), NoValue>) {
+fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(Value, NonZeroU64), NoValue>) {
     match value {
         Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
         Err(reason) => cells.none(column, reason),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use perfset_core::{Attributes, CounterId, Counterset, InstanceId, NoValue, Text};
-use perfset_engine::{InstanceFilters, Row, Rows};
+use perfset_engine::{InstanceFilters, RowWriter, Rows};
 
 use super::scope::Rationed;
 use crate::merge::Fit;
@@ -315,7 +315,7 @@ impl CopiedRows {
 }
 
 /// Sets the same reason for all values of a row.
-fn fail(mut row: Row<'_>, counters: &Wanted, why: &Arc<str>) {
+fn fail(mut row: RowWriter<'_>, counters: &Wanted, why: &Arc<str>) {
     for column in counters.columns.iter().chain(counters.referenced.iter().map(|(column, _)| column)) {
         row.none(*column, NoValue::Failed(Arc::clone(why)));
     }
@@ -336,7 +336,7 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
 
 /// Fills the cells of counters by reference, and of counters that are left out. `referenced` is `None` if the
 /// publisher cannot receive requests.
-fn refer(row: &mut Row<'_>, counters: &Wanted, referenced: Option<&Referenced<'_>>, sequence: u64) {
+fn refer(row: &mut RowWriter<'_>, counters: &Wanted, referenced: Option<&Referenced<'_>>, sequence: u64) {
     for (column, counter) in &counters.referenced {
         match referenced.map_or(Err(NO_REFERENCE), |all| asking::value(all, sequence, *counter)) {
             Ok((value, None)) => row.set(*column, value.get()),
