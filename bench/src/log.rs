@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use perfset_core::formula::format;
 use perfset_core::{Identity, InstanceId, Name, Sample};
 use perfset_engine::path::PathQuery;
-use perfset_engine::{Next, Past, Source, Window};
+use perfset_engine::{Next, RecordedSample, Source, Window};
 use perfset_log::Logs;
 use perfset_log::blg::{Block, Reader, Record};
 
@@ -121,7 +121,7 @@ fn series(path: &Path) -> Result<Sum> {
     };
     let mut sum = Sum::default();
     let mut before: Option<Sample<'_>> = None;
-    let mut each = |batch: &[Past<'_>]| {
+    let mut each = |batch: &[RecordedSample<'_>]| {
         for past in batch {
             let now = past.sample.as_ref().ok().map(|sample| Sample { identity, ..*sample });
             if let Some(Ok(value)) = now.as_ref().map(|now| format(before.as_ref(), now)) {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use perfset_core::visit::Mode;
 use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
 use perfset_engine::path::PathQuery;
-use perfset_engine::{Next, Past, Source, Window};
+use perfset_engine::{Next, RecordedSample, Source, Window};
 use perfset_log::Logs;
 use perfset_log::blg::{Block, Reader, Record};
 
@@ -94,7 +94,7 @@ pub fn check_source(input: &[u8]) {
     let name: Vec<u8> = name.units().iter().chain([&0]).flat_map(|unit| unit.to_le_bytes()).collect();
     let identity = Identity { counterset, instance: Name::until_nul(&name), instance_id, birth: None };
     let mut got = Vec::new();
-    let mut each = |batch: &[Past<'_>]| {
+    let mut each = |batch: &[RecordedSample<'_>]| {
         got.extend(batch.iter().map(|past| past.sample.as_ref().ok().map(|sample| sample.raw)));
         ControlFlow::Continue(())
     };

@@ -8,7 +8,7 @@ use perfset::clock::{ClockReading, SystemTime};
 use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
-use perfset::{HasPast, Identity, Next, NoValue, Past, Sample, Source, SourceError, Value, Window};
+use perfset::{HasPast, Identity, Next, NoValue, RecordedSample, Sample, Source, SourceError, Value, Window};
 
 use crate::args::{LogFiles, LogWindow, interval};
 use crate::asked::Asked;
@@ -274,7 +274,7 @@ fn series(
     let identity = Identity { counterset: counterset.guid, instance, instance_id, birth: None };
     let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
         (None, Vec::with_capacity(1), None);
-    let mut each = |batch: &[Past<'_>]| {
+    let mut each = |batch: &[RecordedSample<'_>]| {
         for past in batch {
             // Samples are skipped by number and not by time, because the clock might have been set back.
             if let Some(left) = passed.checked_sub(1) {

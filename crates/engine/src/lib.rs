@@ -72,6 +72,6 @@ pub use sampler::Sampler;
 pub use sink::{PumpError, SampleSet, Sink, pump};
 pub use slow::Slow;
 pub use snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
-pub use source::{HasPast, Next, Past, QueryHandle, Source, Window};
+pub use source::{HasPast, Next, QueryHandle, RecordedSample, Source, Window};
 pub use total::Totals;
 pub use values::Value;

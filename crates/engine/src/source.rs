@@ -48,7 +48,7 @@ pub trait Source {
         counter: CounterId,
         instance: &Identity<'_>,
         window: Window,
-        each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
     ) -> Result<HasPast, SourceError> {
         let _ = (counter, instance, window, each);
         Ok(HasPast::No)
@@ -57,7 +57,7 @@ pub trait Source {
 
 /// Recorded sample of one counter of one instance.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Past<'a> {
+pub struct RecordedSample<'a> {
     /// Time in 100 ns since 1601 UTC. Formulas divide by the sample's own clocks.
     pub time: i64,
     /// Sample, or the reason for no value.

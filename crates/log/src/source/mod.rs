@@ -20,8 +20,8 @@ use perfset_core::clock::ClockReading;
 use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::path::CounterPath;
 use perfset_engine::{
-    Catalogue, Clock, CollectRequest, HasPast, Machine, Past, Player, Provider, QueryHandle, RegInfo,
-    RegRequest, Replay, Rows, Sampler, Source, SourceError, Window,
+    Catalogue, Clock, CollectRequest, HasPast, Machine, Player, Provider, QueryHandle, RecordedSample,
+    RegInfo, RegRequest, Replay, Rows, Sampler, Source, SourceError, Window,
 };
 
 use crate::damage::Damages;
@@ -287,7 +287,7 @@ impl Source for Logs {
         counter: CounterId,
         instance: &Identity<'_>,
         window: Window,
-        each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
     ) -> Result<HasPast, SourceError> {
         let window = self.selection.choice.window.both(window);
         let selection = self.selection.choosing(Choice { window, ..self.selection.choice });
@@ -300,7 +300,7 @@ fn series(
     deck: &mut Deck,
     id: CounterId,
     instance: &Identity<'_>,
-    each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
+    each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
     const BATCH: usize = 256;
     let find = |catalogue: &Catalogue| {
@@ -309,14 +309,14 @@ fn series(
     };
     let mut catalogue = deck.catalogue();
     let mut sampler = find(&catalogue)?;
-    let mut batch: Vec<Past<'_>> = Vec::with_capacity(BATCH);
+    let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
     while deck.step()? {
         let now = deck.catalogue();
         if !Arc::ptr_eq(&catalogue, &now) {
             (sampler, catalogue) = (find(&now)?, now);
         }
         let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(want, rows));
-        batch.push(Past { time: deck.time(), sample });
+        batch.push(RecordedSample { time: deck.time(), sample });
         if batch.len() == BATCH {
             if each(&batch).is_break() {
                 return Ok(());

@@ -516,7 +516,7 @@ fn series_and_steps_agree() {
         };
         let mut got = Vec::new();
         let mut before: Option<Sample<'_>> = None;
-        let mut each = |samples: &[Past<'_>]| {
+        let mut each = |samples: &[RecordedSample<'_>]| {
             for sample in samples.iter().map(|past| past.sample.as_ref().unwrap()) {
                 let value = format(before.as_ref(), sample).map(|value| format!("{:.3}", value.nocap()));
                 got.push(format!(
@@ -531,7 +531,7 @@ fn series_and_steps_agree() {
         let want: Vec<String> = played(&mut logs, &[path]).concat();
         assert_eq!((got.len(), &got), (601, &want), "{path}");
         let mut batches = 0;
-        let mut stop = |_: &[Past<'_>]| {
+        let mut stop = |_: &[RecordedSample<'_>]| {
             batches += 1;
             ControlFlow::Break(())
         };
