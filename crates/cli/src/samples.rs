@@ -8,7 +8,9 @@ use perfset::clock::{ClockReading, SystemTime};
 use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
-use perfset::{HasPast, Identity, Next, NoValue, RecordedSample, Sample, Source, SourceError, Value, Window};
+use perfset::{
+    Identity, Next, NoValue, RecordedSample, Sample, Source, SourceError, SourceKind, Value, Window,
+};
 
 use crate::args::{LogFiles, LogWindow, interval};
 use crate::asked::Asked;
@@ -202,7 +204,7 @@ impl Samples {
             let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
             // A single series is read without a query from its first value on.
             if let (true, [only], [path]) = (taker.is_first, values.as_slice(), operands.paths.as_slice()) {
-                if series(&mut **source, path, passed, &clocks, only, &mut taker)? == HasPast::Yes {
+                if series(&mut **source, path, passed, &clocks, only, &mut taker)? == SourceKind::Yes {
                     return Ok(());
                 }
             }
@@ -260,14 +262,14 @@ fn series(
     clocks: &ClockReading,
     first: &PathValue<'_>,
     taker: &mut Taker<'_, '_>,
-) -> Result<HasPast, Failure> {
+) -> Result<SourceKind, Failure> {
     let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
     let Value { counterset, counter, instance, instance_id, raw, .. } = first.value;
     // If the first value is missing, the instance id is unknown, and with it the identity of the series.
-    let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(HasPast::No) };
+    let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(SourceKind::No) };
     // A pattern that selects one instance now may select more of them in a later sample.
     if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
-        return Ok(HasPast::No);
+        return Ok(SourceKind::No);
     }
     // Without a birth, the series continues when the instance restarts; `format` compares the births of two
     // samples.

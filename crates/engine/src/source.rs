@@ -49,9 +49,9 @@ pub trait Source {
         instance: &Identity<'_>,
         window: Window,
         each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
-    ) -> Result<HasPast, SourceError> {
+    ) -> Result<SourceKind, SourceError> {
         let _ = (counter, instance, window, each);
-        Ok(HasPast::No)
+        Ok(SourceKind::No)
     }
 }
 
@@ -66,7 +66,7 @@ pub struct RecordedSample<'a> {
 
 /// Kind of a source: log or live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HasPast {
+pub enum SourceKind {
     /// Log source: it has samples of the past.
     Yes,
     /// Live source: it has only samples that are collected from now on.

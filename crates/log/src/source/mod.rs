@@ -20,8 +20,8 @@ use perfset_core::clock::ClockReading;
 use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::path::CounterPath;
 use perfset_engine::{
-    Catalogue, Clock, CollectRequest, HasPast, Machine, Player, Provider, QueryHandle, RecordedSample,
-    RegInfo, RegRequest, Replay, Rows, Sampler, Source, SourceError, Window,
+    Catalogue, Clock, CollectRequest, Machine, Player, Provider, QueryHandle, RecordedSample, RegInfo,
+    RegRequest, Replay, Rows, Sampler, Source, SourceError, SourceKind, Window,
 };
 
 use crate::damage::Damages;
@@ -288,11 +288,11 @@ impl Source for Logs {
         instance: &Identity<'_>,
         window: Window,
         each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
-    ) -> Result<HasPast, SourceError> {
+    ) -> Result<SourceKind, SourceError> {
         let window = self.selection.choice.window.both(window);
         let selection = self.selection.choosing(Choice { window, ..self.selection.choice });
         series(&mut self.play(&selection)?, counter, instance, each)?;
-        Ok(HasPast::Yes)
+        Ok(SourceKind::Yes)
     }
 }
 
