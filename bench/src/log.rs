@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use perfset_core::formula::format;
 use perfset_core::{Identity, InstanceId, Name, Sample};
 use perfset_engine::path::PathQuery;
-use perfset_engine::{Next, RecordedSample, Source, Window};
+use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
 use perfset_log::blg::{Block, Reader, Record};
 
@@ -145,7 +145,7 @@ fn query(path: &Path) -> Result<Sum> {
         query.add(&mut logs, &path)?;
     }
     let mut sum = Sum::default();
-    while query.collect()? == Next::Sample {
+    while query.collect()? == NextOutcome::Sample {
         for value in query.values().iter().filter_map(|v| v.value.value.as_ref().ok()) {
             sum.add(value.raw.to_bits() as i64);
         }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use perfset_core::visit::Mode;
 use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
 use perfset_engine::path::PathQuery;
-use perfset_engine::{Next, RecordedSample, Source, Window};
+use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
 use perfset_log::blg::{Block, Reader, Record};
 
@@ -70,7 +70,7 @@ pub fn check_source(input: &[u8]) {
     let mut samples = 0;
     let mut first: Option<(Guid, CounterId, Utf16, InstanceId)> = None;
     let mut raw = Vec::new();
-    while query.collect().is_ok_and(|next| next == Next::Sample) {
+    while query.collect().is_ok_and(|next| next == NextOutcome::Sample) {
         samples += 1;
         let values = query.values();
         let _ = query.raw_counters(&values);

@@ -12,7 +12,7 @@ use perfset::log::sql::Existing;
 use perfset::log::text::{Header, Separator, Writer, Zone};
 use perfset::log::{Logs, Pick};
 use perfset::path::{CounterPath, PathQuery, PathValue};
-use perfset::{Next, Window};
+use perfset::{NextOutcome, Window};
 
 use crate::args::{OutputFormat, RelogArgs, RelogFormat};
 use crate::asked::{Asked, opened, unopened};
@@ -284,7 +284,7 @@ pub fn write(
 fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
     let mut time = None;
     for machine in machines {
-        if machine.query.collect().map_err(source_failed)? == Next::Sample {
+        if machine.query.collect().map_err(source_failed)? == NextOutcome::Sample {
             time.get_or_insert(machine.query.snapshot().clocks().time_100ns);
         }
     }

@@ -9,7 +9,7 @@ use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
 use perfset::{
-    Identity, Next, NoValue, RecordedSample, Sample, Source, SourceError, SourceKind, Value, Window,
+    Identity, NextOutcome, NoValue, RecordedSample, Sample, Source, SourceError, SourceKind, Value, Window,
 };
 
 use crate::args::{LogFiles, LogWindow, interval};
@@ -200,7 +200,7 @@ impl Samples {
         let Self { source, query, operands, .. } = self;
         let mut passed = 0_u64;
         let mut taker = Taker { each, left: operands.count, is_first: true, is_raw: how.is_raw };
-        while taker.left != Some(0) && query.collect().map_err(source_failed)? == Next::Sample {
+        while taker.left != Some(0) && query.collect().map_err(source_failed)? == NextOutcome::Sample {
             let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
             // A single series is read without a query from its first value on.
             if let (true, [only], [path]) = (taker.is_first, values.as_slice(), operands.paths.as_slice()) {

@@ -11,7 +11,7 @@ use perfset::v1::{
     query as answer, read, windows_names,
 };
 use perfset::visit::Mode;
-use perfset::{Counterset, Guid, Language, Next, SourceError};
+use perfset::{Counterset, Guid, Language, NextOutcome, SourceError};
 
 use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
 use crate::destination::write;
@@ -157,7 +157,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let paths: Vec<_> = paths.into_iter().map(|(_, path)| path).collect();
     let options = Options { format: args.format, raw: args.raw, host, ..Options::default() };
     let mut output = Output::new(options, &paths);
-    while query.collect().map_err(failed)? == Next::Sample {}
+    while query.collect().map_err(failed)? == NextOutcome::Sample {}
     match (paths.is_empty(), is_promised) {
         (true, true) => Err(Failure::new(Exit::InvalidData, anyhow!("no object of the block can be read"))),
         (true, false) => Err(Failure::new(Exit::NothingMatched, anyhow!("the block has no object"))),

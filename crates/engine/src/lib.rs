@@ -72,6 +72,6 @@ pub use sampler::Sampler;
 pub use sink::{PumpError, SampleSet, Sink, pump};
 pub use slow::Slow;
 pub use snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
-pub use source::{Next, QueryHandle, RecordedSample, Source, SourceKind, Window};
+pub use source::{NextOutcome, QueryHandle, RecordedSample, Source, SourceKind, Window};
 pub use total::Totals;
 pub use values::Value;

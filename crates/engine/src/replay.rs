@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::provider::Provider;
 use crate::query::Query;
 use crate::snapshot::{ResolvedEntry, Snapshot};
-use crate::source::{Next, QueryHandle};
+use crate::source::{NextOutcome, QueryHandle};
 
 /// Player of recorded data: the provider and the clock of a machine. Clones play the same sample.
 pub trait Player: Provider + Clock + Clone + 'static {
@@ -57,11 +57,11 @@ impl<P: Player> QueryHandle for Replay<P> {
         self.query.infos()
     }
 
-    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<NextOutcome, SourceError> {
         if !self.player.step()? {
-            return Ok(Next::End);
+            return Ok(NextOutcome::End);
         }
         self.query.collect(snapshot)?;
-        Ok(Next::Sample)
+        Ok(NextOutcome::Sample)
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::error::SourceError;
 use crate::snapshot::{ResolvedEntry, Snapshot};
-use crate::source::{Next, QueryHandle};
+use crate::source::{NextOutcome, QueryHandle};
 use crate::values::Value;
 
 /// Receiver of the samples of a query, one set after the other.
@@ -75,7 +75,7 @@ pub fn pump(
     let (mut new, mut old) = (Snapshot::default(), Snapshot::default());
     let mut first = true;
     sink.begin(&query.info())?;
-    while query.next(&mut new)? == Next::Sample {
+    while query.next(&mut new)? == NextOutcome::Sample {
         sink.sample_set(&SampleSet { new: &new, old: (!first).then_some(&old) })?;
         first = false;
         std::mem::swap(&mut new, &mut old);

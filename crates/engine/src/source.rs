@@ -114,12 +114,12 @@ pub trait QueryHandle: Send {
     ///
     /// # Errors
     /// If there is nothing to deliver at all.
-    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError>;
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<NextOutcome, SourceError>;
 }
 
 /// Outcome of a call to [`QueryHandle::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextOutcome {
     /// The snapshot has a new sample.
     Sample,
     /// The log is at its end; the snapshot is unchanged.
@@ -157,8 +157,8 @@ impl QueryHandle for Query {
         Query::infos(self)
     }
 
-    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
-        self.collect(snapshot).map(|()| Next::Sample)
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<NextOutcome, SourceError> {
+        self.collect(snapshot).map(|()| NextOutcome::Sample)
     }
 }
 

@@ -6,7 +6,7 @@ use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_engine::path::{BindError, CounterPath};
-use perfset_engine::{Next, QueryHandle, Snapshot, Source, SourceError};
+use perfset_engine::{NextOutcome, QueryHandle, Snapshot, Source, SourceError};
 
 use crate::binding::{Binding, Families};
 use crate::error::ExportError;
@@ -172,8 +172,8 @@ impl Exporter {
 
     fn collect(&mut self) -> Result<(), SourceError> {
         match self.query.next(&mut self.snapshot)? {
-            Next::Sample => Ok(()),
-            Next::End => Err(SourceError::Failed("the log is at its end".into())),
+            NextOutcome::Sample => Ok(()),
+            NextOutcome::End => Err(SourceError::Failed("the log is at its end".into())),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::pattern::{FoldedName, folded_units};
 use crate::snapshot::{ResolvedEntry, Snapshot};
-use crate::source::{Next, QueryHandle, Source};
+use crate::source::{NextOutcome, QueryHandle, Source};
 use crate::values::Value;
 
 /// Query by paths: the paths are collected together, and the last two samples stored.
@@ -303,17 +303,17 @@ impl PathQuery {
     ///
     /// # Errors
     /// If there is nothing to deliver at all.
-    pub fn collect(&mut self) -> Result<Next, SourceError> {
+    pub fn collect(&mut self) -> Result<NextOutcome, SourceError> {
         self.drop_replaced();
         self.drop_unused();
         std::mem::swap(&mut self.new, &mut self.old);
         let next = self.query.next(&mut self.new);
         match next {
-            Ok(Next::Sample) => {
+            Ok(NextOutcome::Sample) => {
                 self.samples = self.samples.saturating_add(1);
                 self.paths.iter().for_each(|path| path.is_read.set(false));
             }
-            Ok(Next::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
+            Ok(NextOutcome::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
         }
         next
     }

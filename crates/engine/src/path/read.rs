@@ -6,7 +6,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::grammar::CounterPath;
 use super::query::{Bound, PathQuery, PathValue};
-use crate::source::Next;
+use crate::source::NextOutcome;
 use crate::values::Origins;
 
 /// Information about one counter of a path.
@@ -71,9 +71,9 @@ impl PathQuery {
             return PdhStatus::PDH_NO_DATA;
         }
         match self.collect() {
-            Ok(Next::End) => PdhStatus::PDH_NO_MORE_DATA,
+            Ok(NextOutcome::End) => PdhStatus::PDH_NO_MORE_DATA,
             Err(error) => error.status().into(),
-            Ok(Next::Sample) => {
+            Ok(NextOutcome::Sample) => {
                 let no_instance = |v: &PathValue<'_>| good_or(v) == Err(PdhStatus::PDH_CSTATUS_NO_INSTANCE);
                 let nothing = self.values().iter().all(no_instance);
                 if nothing { PdhStatus::PDH_NO_DATA } else { PdhStatus(0) }

@@ -38,8 +38,8 @@ fn played(source: &mut Blocks) -> Vec<Snapshot> {
     loop {
         let mut snapshot = Snapshot::default();
         match query.next(&mut snapshot).unwrap() {
-            Next::Sample => all.push(snapshot),
-            Next::End => return all,
+            NextOutcome::Sample => all.push(snapshot),
+            NextOutcome::End => return all,
         }
     }
 }
@@ -108,7 +108,7 @@ fn shown(source: &mut Blocks, paths: &[&str]) -> Vec<String> {
     for path in paths {
         query.add(source, &path.parse().unwrap()).unwrap();
     }
-    while query.collect().unwrap() == Next::Sample {}
+    while query.collect().unwrap() == NextOutcome::Sample {}
     let value = |v: path::PathValue<'_>| {
         let shown = match &v.value.value {
             Ok(value) => value.raw.to_string(),
@@ -293,7 +293,7 @@ fn block_problems_are_reported() {
 
     let (mut nothing, _) = Blocks::new(Vec::new(), None, Mode::Strict).unwrap();
     assert_eq!(nothing.countersets(), Ok(Vec::new()));
-    assert_eq!(nothing.open().unwrap().next(&mut Snapshot::default()), Ok(Next::End));
+    assert_eq!(nothing.open().unwrap().next(&mut Snapshot::default()), Ok(NextOutcome::End));
 
     let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
     let counter = NewCounter::new(2, CounterType::PERF_COUNTER_RAWCOUNT);

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use perfset_core::formula::format;
 use perfset_core::{CounterType, Mark, Name, NoValue, Sample};
-use perfset_engine::Next;
+use perfset_engine::NextOutcome;
 use perfset_engine::path::{CounterPath, PathQuery};
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
         query.add(logs, &path.parse().unwrap()).unwrap();
     }
     let mut all = Vec::new();
-    while query.collect().unwrap() == Next::Sample {
+    while query.collect().unwrap() == NextOutcome::Sample {
         let line = |v: perfset_engine::path::PathValue<'_>| {
             let value = match &v.value.value {
                 Ok(value) => format!("{:.3}", value.nocap()),
@@ -90,7 +90,7 @@ fn a_real_log_agrees_with_an_independent_calculation() {
     }
     let table = table();
     let (mut samples, mut checked) = (0, 0);
-    while query.collect().unwrap() == Next::Sample {
+    while query.collect().unwrap() == NextOutcome::Sample {
         let values = query.values();
         assert_eq!(values.len(), 10);
         for v in values {
@@ -552,7 +552,7 @@ fn ask_everything(bytes: &[u8]) {
         let path = CounterPath { machine: None, counterset: guid.to_string(), instance, counter: "*".into() };
         let _ = query.add(&mut logs, &path);
     }
-    while let Ok(Next::Sample) = query.collect() {
+    while let Ok(NextOutcome::Sample) = query.collect() {
         let _ = query.values();
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset::clock::{ClockReading, SystemTime};
 use perfset::{
-    Catalogue, Clock, CollectRequest, CounterId, Entry, Guid, Instance, InstanceId, Machine, Next, Provider,
-    QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Status,
+    Catalogue, Clock, CollectRequest, CounterId, Entry, Guid, Instance, InstanceId, Machine, NextOutcome,
+    Provider, QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Status,
 };
 
 use crate::world::{Delivered, World, source_error};
@@ -187,11 +187,11 @@ impl QueryHandle for Tape {
         self.query.infos()
     }
 
-    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<NextOutcome, SourceError> {
         if self.play.is_over() {
-            return Ok(Next::End);
+            return Ok(NextOutcome::End);
         }
         self.query.collect(snapshot)?;
-        Ok(Next::Sample)
+        Ok(NextOutcome::Sample)
     }
 }
