@@ -13,7 +13,7 @@ use perfset_core::{
 
 use crate::entry::Entry;
 use crate::rows::{CellState, RowMetadata};
-use crate::values::{AllValues, Related, Value, have_same_rows, related};
+use crate::values::{Related, SnapshotValues, Value, have_same_rows, related};
 
 /// Result of one collection of a query: a V2 block and its metadata.
 ///
@@ -291,6 +291,6 @@ impl Snapshot {
     ///
     /// A counter that takes a difference has a value if `older` contains the same counter of the same instance.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {
-        AllValues::new(self, older)
+        SnapshotValues::new(self, older)
     }
 }

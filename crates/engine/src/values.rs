@@ -286,7 +286,7 @@ fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> 
 }
 
 /// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
-pub(crate) struct AllValues<'a> {
+pub(crate) struct SnapshotValues<'a> {
     infos: &'a [ResolvedEntry],
     new: Vec<Option<EntryRows<'a>>>,
     /// Older rows in the order of `infos`; empty without an older snapshot.
@@ -296,7 +296,7 @@ pub(crate) struct AllValues<'a> {
     current: Option<Current<'a>>,
 }
 
-/// Position of [`AllValues`]: an entry, a row of it, and the older row of the same instance.
+/// Position of [`SnapshotValues`]: an entry, a row of it, and the older row of the same instance.
 struct Current<'a> {
     entry: usize,
     info: &'a ResolvedEntry,
@@ -342,7 +342,7 @@ enum Quick {
     Unusual,
 }
 
-impl<'a> Iterator for AllValues<'a> {
+impl<'a> Iterator for SnapshotValues<'a> {
     type Item = Value<'a>;
 
     #[inline(never)]
@@ -381,7 +381,7 @@ impl<'a> Iterator for AllValues<'a> {
     }
 }
 
-impl<'a> AllValues<'a> {
+impl<'a> SnapshotValues<'a> {
     pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
         let infos = new.entries();
         let old = older.map(|older| aligned(new, older)).unwrap_or_default();

@@ -3,7 +3,7 @@
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 
-use super::{All, AllValues, EntryRows, Finder, Value, rows_of};
+use super::{All, EntryRows, Finder, SnapshotValues, Value, rows_of};
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Lookup of data that values made of two snapshots do not contain: their clocks, and if they are new.
@@ -19,7 +19,7 @@ pub(crate) struct Origins<'a> {
 
 impl<'a> Origins<'a> {
     pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
-        let AllValues { infos, new, old, .. } = AllValues::new(new, older);
+        let SnapshotValues { infos, new, old, .. } = SnapshotValues::new(new, older);
         Self { infos, new, old, older: None, column: None }
     }
 
