@@ -13,7 +13,7 @@ use perfset_core::{
 
 use crate::entry::Entry;
 use crate::rows::{CellState, RowMetadata};
-use crate::values::{Related, SnapshotValues, Value, have_same_rows, related};
+use crate::values::{FormulaInputs, SnapshotValues, Value, have_same_rows, related};
 
 /// Result of one collection of a query: a V2 block and its metadata.
 ///
@@ -191,7 +191,7 @@ pub struct ResolvedEntry {
     /// Positions of the entry's counters in the counterset: the columns of its result.
     pub(crate) counters: Vec<usize>,
     /// Formula and inputs of each of the counters.
-    pub(crate) related: Vec<Related>,
+    pub(crate) related: Vec<FormulaInputs>,
     /// Instance name of the entry, encoded as in a block.
     name: Vec<u8>,
 }
@@ -212,7 +212,7 @@ impl ResolvedEntry {
         let related = |(entry, info): (usize, &Self)| {
             related(infos, entry, peers.get(&info.instances()).map_or(&[], Vec::as_slice))
         };
-        let related: Vec<Vec<Related>> = infos.iter().enumerate().map(related).collect();
+        let related: Vec<Vec<FormulaInputs>> = infos.iter().enumerate().map(related).collect();
         for (info, related) in infos.iter_mut().zip(related) {
             info.related = related;
         }

@@ -58,7 +58,7 @@ type Place = (usize, usize);
 
 /// Formula of a counter and the locations of its inputs, requested or not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Related {
+pub(crate) struct FormulaInputs {
     computation: Option<Computation>,
     base: Option<Place>,
     /// Clock of the counter itself and that clock's frequency, if it has one. It replaces the block's.
@@ -90,7 +90,7 @@ pub(crate) fn ticks(number: Option<u64>) -> i64 {
     number.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
 }
 
-impl Related {
+impl FormulaInputs {
     /// Returns the clocks of a value: its entry's, with the counter's own if it has one.
     fn clocks(
         &self,
@@ -248,7 +248,7 @@ impl EntryRows<'_> {
 
 /// Returns the formula inputs of an entry's counters: from the same entry, else from another one with the same
 /// instance selection.
-pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<Related> {
+pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<FormulaInputs> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {
         Some((at, infos.get(at)?.counters().position(|counter| counter.id == id)?))
@@ -260,7 +260,7 @@ pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) ->
         let computation = Computation::of(counter.counter_type);
         let base = counter.divisor().and_then(find);
         let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
-        Related {
+        FormulaInputs {
             computation: computation.map(|computation| computation.wrapping(counter.wraps, base_wraps)),
             base,
             own_clock: has_clock.then(|| OwnClock {
@@ -451,7 +451,7 @@ impl<'a> Current<'a> {
     fn value(
         &mut self,
         column: usize,
-        related: &Related,
+        related: &FormulaInputs,
         counter: &'a Counter,
         new: &All<'a>,
         old: &All<'a>,
@@ -511,7 +511,7 @@ impl<'a> Current<'a> {
         &self,
         mark: Option<Mark>,
         column: usize,
-        related: &Related,
+        related: &FormulaInputs,
         old: &All<'a>,
     ) -> Option<Mark> {
         let takes_difference = related.computation.as_ref().is_some_and(Computation::needs_two_samples);
@@ -526,7 +526,7 @@ impl<'a> Current<'a> {
         &self,
         older: &Older<'a>,
         column: usize,
-        related: &Related,
+        related: &FormulaInputs,
         new: &All<'a>,
         old: &All<'a>,
     ) -> bool {
@@ -556,7 +556,7 @@ impl<'a> Current<'a> {
 
     /// Computes the value or the reason in the usual case, with the same result as [`slow`](Self::slow).
     #[inline]
-    fn quick(&self, column: usize, related: &Related, raw: Number, base: Number) -> Quick {
+    fn quick(&self, column: usize, related: &FormulaInputs, raw: Number, base: Number) -> Quick {
         let number = |value: Option<f64>| value.map_or(Quick::Unusual, Quick::Number);
         let (true, Some(raw)) = (related.is_plain, raw.get()) else { return Quick::Unusual };
         let Some(computation) = &related.computation else { return Quick::NotDisplayable };
@@ -584,7 +584,7 @@ impl<'a> Current<'a> {
     fn slow(
         &self,
         column: usize,
-        related: &Related,
+        related: &FormulaInputs,
         note: Option<&CellState>,
         row: &ResultRow<'a>,
         new: &All<'a>,
