@@ -20,7 +20,7 @@ use crate::total::stronger;
 
 mod origins;
 
-pub(crate) use origins::Origins;
+pub(crate) use origins::SampleLookup;
 
 /// Value of one counter of one instance, formatted for users.
 #[derive(Clone, Debug)]

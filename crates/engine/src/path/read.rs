@@ -7,7 +7,7 @@ use perfset_core::{CounterId, CounterType};
 use super::grammar::CounterPath;
 use super::query::{Bound, PathQuery, PathValue};
 use crate::source::NextOutcome;
-use crate::values::Origins;
+use crate::values::SampleLookup;
 
 /// Information about one counter of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ impl PathQuery {
     /// Returns the raw counter of each of these values, which are of this query and its last sample.
     #[must_use]
     pub fn raw_counters(&self, values: &[PathValue<'_>]) -> Vec<RawCounter> {
-        let mut origins = Origins::new(&self.new, self.older());
+        let mut origins = SampleLookup::new(&self.new, self.older());
         let time = self.new.clocks.time_100ns;
         let raw_counter = |v: &PathValue<'_>| {
             let value = &v.value;
@@ -200,7 +200,7 @@ impl PathQuery {
     pub fn info(&self, path: usize) -> Result<Vec<CounterInfo<'_>>, PdhStatus> {
         let bound = self.bound(path)?;
         let values: Vec<_> = self.values().into_iter().filter(|v| v.path == path).collect();
-        let mut origins = Origins::new(&self.new, self.older());
+        let mut origins = SampleLookup::new(&self.new, self.older());
         Ok(self.infos_of(bound, &values, &mut origins))
     }
 
@@ -208,7 +208,7 @@ impl PathQuery {
     /// path by path. The values are visited once.
     #[must_use]
     pub fn infos(&self, values: &[PathValue<'_>]) -> Vec<(usize, Vec<CounterInfo<'_>>)> {
-        let mut origins = Origins::new(&self.new, self.older());
+        let mut origins = SampleLookup::new(&self.new, self.older());
         let info = |values: &[PathValue<'_>]| {
             let path = values.first()?.path;
             Some((path, self.infos_of(self.paths.get(path)?, values, &mut origins)))
@@ -220,7 +220,7 @@ impl PathQuery {
         &'q self,
         bound: &'q Bound,
         values: &[PathValue<'_>],
-        origins: &mut Origins<'_>,
+        origins: &mut SampleLookup<'_>,
     ) -> Vec<CounterInfo<'q>> {
         let statuses = self.statuses_by(values, origins);
         let mut infos = Vec::new();
@@ -266,15 +266,15 @@ impl PathQuery {
 
     /// Returns the `CStatus` of each formatted value.
     fn statuses(&self, values: &[PathValue<'_>]) -> Vec<PdhStatus> {
-        self.statuses_by(values, &mut Origins::new(&self.new, self.older()))
+        self.statuses_by(values, &mut SampleLookup::new(&self.new, self.older()))
     }
 
-    fn statuses_by(&self, values: &[PathValue<'_>], origins: &mut Origins<'_>) -> Vec<PdhStatus> {
+    fn statuses_by(&self, values: &[PathValue<'_>], origins: &mut SampleLookup<'_>) -> Vec<PdhStatus> {
         values.iter().map(|v| good_or(v).err().unwrap_or_else(|| self.good(v, origins))).collect()
     }
 
     /// Returns the status of an existing value: new if it changed and was not read since, else valid.
-    fn good(&self, v: &PathValue<'_>, origins: &mut Origins<'_>) -> PdhStatus {
+    fn good(&self, v: &PathValue<'_>, origins: &mut SampleLookup<'_>) -> PdhStatus {
         let is_read = self.paths.get(v.path).is_some_and(|bound| bound.is_read.get());
         match !is_read && origins.is_new(&v.value, v.row) {
             true => PdhStatus::PDH_CSTATUS_NEW_DATA,

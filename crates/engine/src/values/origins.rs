@@ -7,7 +7,7 @@ use super::{All, EntryRows, Finder, SnapshotValues, Value, rows_of};
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Lookup of data that values made of two snapshots do not contain: their clocks, and if they are new.
-pub(crate) struct Origins<'a> {
+pub(crate) struct SampleLookup<'a> {
     infos: &'a [ResolvedEntry],
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
@@ -17,7 +17,7 @@ pub(crate) struct Origins<'a> {
     column: Option<(usize, CounterId, usize)>,
 }
 
-impl<'a> Origins<'a> {
+impl<'a> SampleLookup<'a> {
     pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
         let SnapshotValues { infos, new, old, .. } = SnapshotValues::new(new, older);
         Self { infos, new, old, older: None, column: None }
