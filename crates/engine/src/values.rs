@@ -150,28 +150,28 @@ enum Cells<'a> {
 
 impl Cells<'_> {
     #[inline]
-    fn number(&self, column: usize) -> Number {
+    fn number(&self, column: usize) -> PackedRaw {
         let value = match self {
             Self::One(value) => Some(*value).filter(|_| column == 0),
             Self::Several(values) => values.get(column),
         };
         match value.and_then(v2::BlockValue::number) {
-            Some(RawValue::U64(value)) => Number { width: 8, value },
-            Some(RawValue::U32(value)) => Number { width: 4, value: value.into() },
-            None => Number { width: 0, value: 0 },
+            Some(RawValue::U64(value)) => PackedRaw { width: 8, value },
+            Some(RawValue::U32(value)) => PackedRaw { width: 4, value: value.into() },
+            None => PackedRaw { width: 0, value: 0 },
         }
     }
 }
 
 /// Compact `Option<RawValue>` that fits into two registers, because there are many of them.
 #[derive(Clone, Copy)]
-struct Number {
+struct PackedRaw {
     /// Width of 8 or 4 bytes; 0 = no value.
     width: u32,
     value: u64,
 }
 
-impl Number {
+impl PackedRaw {
     #[inline]
     fn raw(self) -> Option<RawValue> {
         match self.width {
@@ -461,7 +461,7 @@ impl<'a> Current<'a> {
         let raw = row.cells.number(column);
         let base = match related.base {
             Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.at),
-            _ => Number { width: 0, value: 0 },
+            _ => PackedRaw { width: 0, value: 0 },
         };
         let mut mark = note.and_then(CellState::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
         if self.has_totals && raw.width > 0 {
@@ -556,7 +556,7 @@ impl<'a> Current<'a> {
 
     /// Computes the value or the reason in the usual case, with the same result as [`slow`](Self::slow).
     #[inline]
-    fn quick(&self, column: usize, related: &FormulaInputs, raw: Number, base: Number) -> Quick {
+    fn quick(&self, column: usize, related: &FormulaInputs, raw: PackedRaw, base: PackedRaw) -> Quick {
         let number = |value: Option<f64>| value.map_or(Quick::Unusual, Quick::Number);
         let (true, Some(raw)) = (related.is_plain, raw.get()) else { return Quick::Unusual };
         let Some(computation) = &related.computation else { return Quick::NotDisplayable };
@@ -659,13 +659,13 @@ impl<'a> ResultRow<'a> {
 
     /// Returns an input of a formula from the same row, which is in `entry`.
     #[inline]
-    fn number(&self, (place, column): Place, entry: usize, all: &All<'a>, at: usize) -> Number {
+    fn number(&self, (place, column): Place, entry: usize, all: &All<'a>, at: usize) -> PackedRaw {
         if place == entry {
             return self.cells.number(column);
         }
         let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
         let same = other.filter(|other| other.is_same(self));
-        same.map_or(Number { width: 0, value: 0 }, |other| other.cells.number(column))
+        same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
     }
 }
 
