@@ -333,7 +333,7 @@ struct Older<'a> {
 
 /// Result of the fast path.
 #[derive(Clone, Copy)]
-enum Quick {
+enum FastResult {
     Number(f64),
     NotDisplayable,
     NeedsTwoSamples,
@@ -492,11 +492,11 @@ impl<'a> Current<'a> {
             }
         };
         match self.quick(column, related, raw, base) {
-            Quick::Number(raw) => number(raw),
-            Quick::NotDisplayable => with(Err(NoValue::NotDisplayable), mark),
-            Quick::NeedsTwoSamples => with(Err(NoValue::NeedsTwoSamples), mark),
-            Quick::NewInstance => with(Err(NoValue::NewInstance), mark),
-            Quick::Unusual => match self.slow(column, related, note, row, new, old) {
+            FastResult::Number(raw) => number(raw),
+            FastResult::NotDisplayable => with(Err(NoValue::NotDisplayable), mark),
+            FastResult::NeedsTwoSamples => with(Err(NoValue::NeedsTwoSamples), mark),
+            FastResult::NewInstance => with(Err(NoValue::NewInstance), mark),
+            FastResult::Unusual => match self.slow(column, related, note, row, new, old) {
                 Ok(value) => number(value.raw),
                 Err(reason) => with(Err(reason), mark),
             },
@@ -556,26 +556,26 @@ impl<'a> Current<'a> {
 
     /// Computes the value or the reason in the usual case, with the same result as [`slow`](Self::slow).
     #[inline]
-    fn quick(&self, column: usize, related: &FormulaInputs, raw: PackedRaw, base: PackedRaw) -> Quick {
-        let number = |value: Option<f64>| value.map_or(Quick::Unusual, Quick::Number);
-        let (true, Some(raw)) = (related.is_plain, raw.get()) else { return Quick::Unusual };
-        let Some(computation) = &related.computation else { return Quick::NotDisplayable };
+    fn quick(&self, column: usize, related: &FormulaInputs, raw: PackedRaw, base: PackedRaw) -> FastResult {
+        let number = |value: Option<f64>| value.map_or(FastResult::Unusual, FastResult::Number);
+        let (true, Some(raw)) = (related.is_plain, raw.get()) else { return FastResult::Unusual };
+        let Some(computation) = &related.computation else { return FastResult::NotDisplayable };
         let now = PlainSampleValues { raw, base: base.get(), clocks: &self.clocks };
         if !computation.needs_two_samples() {
             return number(computation.usual(None, &now));
         }
         match &self.older {
-            Some(_) if self.has_totals => Quick::Unusual,
+            Some(_) if self.has_totals => FastResult::Unusual,
             Some(older) if older.is_same && self.clocks.perf_time >= self.old_clocks.perf_time => {
                 let cells = &older.row.cells;
-                let Some(raw) = cells.number(column).get() else { return Quick::Unusual };
+                let Some(raw) = cells.number(column).get() else { return FastResult::Unusual };
                 let base = related.base.and_then(|(_, column)| cells.number(column).get());
                 let then = PlainSampleValues { raw, base, clocks: &self.old_clocks };
                 number(computation.usual(Some(&then), &now))
             }
-            None if self.has_older => Quick::NewInstance,
-            None => Quick::NeedsTwoSamples,
-            Some(_) => Quick::Unusual,
+            None if self.has_older => FastResult::NewInstance,
+            None => FastResult::NeedsTwoSamples,
+            Some(_) => FastResult::Unusual,
         }
     }
 
