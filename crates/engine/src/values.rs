@@ -54,13 +54,13 @@ impl Value<'_> {
 }
 
 /// Location of an input of a formula: index of its entry, and of the column there.
-type Place = (usize, usize);
+type CellIndex = (usize, usize);
 
 /// Formula of a counter and the locations of its inputs, requested or not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FormulaInputs {
     computation: Option<Computation>,
-    base: Option<Place>,
+    base: Option<CellIndex>,
     /// Clock of the counter itself and that clock's frequency, if it has one. It replaces the block's.
     own_clock: Option<OwnClock>,
     /// `true` if the fast path applies: all inputs are numbers of the same row, and their widths do not matter.
@@ -72,15 +72,15 @@ pub(crate) struct FormulaInputs {
 struct OwnClock {
     /// Clock that the counter's type names.
     clock: Clock,
-    time: Option<Place>,
-    freq: Option<Place>,
+    time: Option<CellIndex>,
+    freq: Option<CellIndex>,
 }
 
 impl OwnClock {
     /// Replaces the named clock in the block's clocks. A clock that was not delivered has no frequency: a formula
     /// that needs it has no value.
-    fn over(&self, clocks: &Clocks, number: impl Fn(Place) -> Option<u64>) -> Clocks {
-        let ticks = |place: Option<Place>| ticks(place.and_then(&number));
+    fn over(&self, clocks: &Clocks, number: impl Fn(CellIndex) -> Option<u64>) -> Clocks {
+        let ticks = |place: Option<CellIndex>| ticks(place.and_then(&number));
         clocks.with(self.clock, ticks(self.time), ticks(self.freq))
     }
 }
@@ -534,7 +534,7 @@ impl<'a> Current<'a> {
             return older.is_same;
         }
         let birth =
-            |all: &All<'a>, (entry, column): Place, at| rows_of(all, entry)?.annex?.birth_of(at, column);
+            |all: &All<'a>, (entry, column): CellIndex, at| rows_of(all, entry)?.annex?.birth_of(at, column);
         let mut places = [Some((self.entry, column)), related.base].into_iter().flatten();
         places.all(|place| birth(new, place, self.at) == birth(old, place, older.at))
     }
@@ -659,7 +659,7 @@ impl<'a> ResultRow<'a> {
 
     /// Returns an input of a formula from the same row, which is in `entry`.
     #[inline]
-    fn number(&self, (place, column): Place, entry: usize, all: &All<'a>, at: usize) -> PackedRaw {
+    fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'a>, at: usize) -> PackedRaw {
         if place == entry {
             return self.cells.number(column);
         }
