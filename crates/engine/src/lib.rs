@@ -70,7 +70,7 @@ pub use replay::{Player, Replay};
 pub use rows::{CellState, RowWriter, Rows};
 pub use sampler::Sampler;
 pub use sink::{PumpError, SampleSet, Sink, pump};
-pub use slow::Slow;
+pub use slow::DeadlineProvider;
 pub use snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 pub use source::{NextOutcome, QueryHandle, RecordedSample, Source, SourceKind, Window};
 pub use total::Totals;

@@ -29,7 +29,7 @@ use crate::waiters::{self, Kind};
 ///
 /// A panic of the provider fails that call only; the thread continues.
 #[derive(Debug)]
-pub struct Slow {
+pub struct DeadlineProvider {
     requests: Sender<Request>,
     work: Arc<Work>,
     answers: Receiver<Answer>,
@@ -171,7 +171,7 @@ struct Kept {
     was_late: bool,
 }
 
-impl Slow {
+impl DeadlineProvider {
     /// Wraps a provider, and waits no longer than the deadline for its first catalogue.
     #[must_use]
     pub fn new(provider: Box<dyn Provider>, deadline: Duration) -> Self {
@@ -474,7 +474,7 @@ fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &CollectRequest<'_>) -> Option<&
     covering.max_by_key(|kept| kept.asked.counters_of(want))
 }
 
-impl Provider for Slow {
+impl Provider for DeadlineProvider {
     /// Returns the catalogue of the last response. If there is none or it is empty, requests it again without
     /// waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {

@@ -962,7 +962,7 @@ fn a_late_provider_is_stale_or_late() {
     let provider = Scripted::new(vec![set(MULTI, InstanceType::Multiple)]);
     provider.with(|s| s.rows = vec![("a", 1, vec![Ok(1)])]);
     let deadline = Duration::from_millis(50);
-    machine.register(Box::new(Slow::new(Box::new(provider.clone()), deadline)));
+    machine.register(Box::new(DeadlineProvider::new(Box::new(provider.clone()), deadline)));
     while machine.counterset(&MULTI).is_err() {} // a starved machine may be late with the catalogue too
     let mut query = machine.query();
     assert!(query.add(&Entry::one(MULTI, CounterId(7)).instance("*")).is_success());
@@ -1004,7 +1004,7 @@ fn providers_that_hang_cost_one_deadline_together() {
     let scripts: Vec<_> = (0..COUNT).map(of).collect();
     for script in &scripts {
         script.with(|s| s.rows = vec![("a", 1, vec![Ok(1)])]);
-        machine.register(Box::new(Slow::sharing(Box::new(script.clone()), &deadline)));
+        machine.register(Box::new(DeadlineProvider::sharing(Box::new(script.clone()), &deadline)));
     }
     while (0..COUNT).any(|number| machine.counterset(&guid(number)).is_err()) {}
     let mut query = machine.query();

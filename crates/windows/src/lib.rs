@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perfset_core::Language;
-use perfset_engine::{Clock, Machine, Slow};
+use perfset_engine::{Clock, DeadlineProvider, Machine};
 
 pub use functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
 
@@ -59,7 +59,7 @@ pub fn machine(
     let machine = Machine::new(clock);
     let v1 = register_v2_before(&machine, functions, key, settings);
     // The key's libraries are other vendors' code in this process, and one of them may hang.
-    machine.register(Box::new(Slow::new(Box::new(v1), V1_DEADLINE)));
+    machine.register(Box::new(DeadlineProvider::new(Box::new(v1), V1_DEADLINE)));
     machine
 }
 

@@ -66,9 +66,9 @@ fn scripted() -> Scripted {
 }
 
 /// What is scripted, and the same behind a deadline of an hour.
-fn slow() -> (Scripted, Slow) {
+fn slow() -> (Scripted, DeadlineProvider) {
     let script = scripted();
-    (script.clone(), Slow::new(Box::new(Gated(script)), LONG))
+    (script.clone(), DeadlineProvider::new(Box::new(Gated(script)), LONG))
 }
 
 fn say(script: &Scripted, rows: &[ScriptRow]) {
@@ -76,7 +76,11 @@ fn say(script: &Scripted, rows: &[ScriptRow]) {
 }
 
 /// What is asked while the provider is held at its gate.
-fn held<T>(script: &Scripted, slow: &mut Slow, ask: impl FnOnce(&mut Slow) -> T) -> T {
+fn held<T>(
+    script: &Scripted,
+    slow: &mut DeadlineProvider,
+    ask: impl FnOnce(&mut DeadlineProvider) -> T,
+) -> T {
     let gate = script.with(|s| Arc::clone(&s.gate));
     let _closed = gate.lock().unwrap();
     slow.deadline = Duration::ZERO;
@@ -86,13 +90,13 @@ fn held<T>(script: &Scripted, slow: &mut Slow, ask: impl FnOnce(&mut Slow) -> T)
 }
 
 /// Lets everything be answered that is still out.
-fn settle(slow: &mut Slow) {
+fn settle(slow: &mut DeadlineProvider) {
     let _ = slow.instances(&own::GUID, &mut Rows::default());
 }
 
 /// Collects; a line an instance: its name, and a word a counter.
 fn collect(
-    slow: &mut Slow,
+    slow: &mut DeadlineProvider,
     counters: &[CounterId],
     instances: &[(&str, Option<u32>)],
 ) -> Result<Vec<String>, SourceError> {
@@ -101,7 +105,7 @@ fn collect(
 
 /// As [`collect`], and the bytes that were read.
 fn collect_bytes(
-    slow: &mut Slow,
+    slow: &mut DeadlineProvider,
     counters: &[CounterId],
     instances: &[(&str, Option<u32>)],
 ) -> Result<(Vec<String>, u64), SourceError> {
@@ -134,7 +138,7 @@ fn collect_bytes(
     Ok((lines, rows.bytes_read()))
 }
 
-fn names(slow: &mut Slow) -> Result<Vec<String>, SourceError> {
+fn names(slow: &mut DeadlineProvider) -> Result<Vec<String>, SourceError> {
     let mut rows = Rows::default();
     rows.start();
     slow.instances(&cpu::GUID, &mut rows)?;
@@ -205,7 +209,7 @@ fn reasons_of_columns_are_kept() {
     let never = NoValue::Unavailable("never".into());
     script.with(|s| s.reasons = vec![(1, never.clone())]);
     say(&script, &[("a", 1, vec![Ok(2)]), ("b", 2, vec![Ok(3), Err(NoValue::NotGiven)])]);
-    let both = |slow: &mut Slow| collect(slow, &[TIME, USER], &[ALL]);
+    let both = |slow: &mut DeadlineProvider| collect(slow, &[TIME, USER], &[ALL]);
     assert_eq!(both(&mut slow), lines(&[&format!("a: 2, {never:?}"), "b: 3, NotGiven"]));
     let late = lines(&[&format!("a: 2 stale, {never:?}"), "b: 3 stale, NotGiven"]);
     assert_eq!(held(&script, &mut slow, both), late);
@@ -216,7 +220,7 @@ fn marks_of_rows_are_kept_and_age() {
     let (script, mut slow) = slow();
     script.with(|s| s.marks = vec![(2, Mark::Reused)]);
     say(&script, &[("a", 1, vec![Ok(2)]), ("b", 2, vec![Ok(3), Err(NoValue::NotGiven)])]);
-    let both = |slow: &mut Slow| collect(slow, &[TIME, USER], &[ALL]);
+    let both = |slow: &mut DeadlineProvider| collect(slow, &[TIME, USER], &[ALL]);
     assert_eq!(both(&mut slow).unwrap()[1], "b: 3 Reused, NotGiven");
     assert_eq!(held(&script, &mut slow, both).unwrap()[1], "b: 3 stale, NotGiven");
 }
@@ -225,11 +229,11 @@ fn marks_of_rows_are_kept_and_age() {
 fn late_provider_keeps_last_problems() {
     let (script, mut slow) = slow();
     script.with(|s| s.problems = vec!["a block".into()]);
-    assert_eq!(held(&script, &mut slow, Slow::problems), [""; 0]);
+    assert_eq!(held(&script, &mut slow, DeadlineProvider::problems), [""; 0]);
     settle(&mut slow);
     assert_eq!(slow.problems(), ["a block"]);
     script.with(|s| s.problems.clear());
-    assert_eq!(held(&script, &mut slow, Slow::problems), ["a block"]);
+    assert_eq!(held(&script, &mut slow, DeadlineProvider::problems), ["a block"]);
     settle(&mut slow);
     assert_eq!(slow.problems(), [""; 0]);
 }
@@ -239,11 +243,11 @@ fn late_provider_keeps_last_description() {
     let (script, mut slow) = slow();
     let said = |word: &'static str| vec![("source".into(), word.into())];
     script.with(|s| s.about = said("files"));
-    assert_eq!(held(&script, &mut slow, Slow::about), []);
+    assert_eq!(held(&script, &mut slow, DeadlineProvider::about), []);
     settle(&mut slow);
     assert_eq!(slow.about(), said("files"));
     script.with(|s| s.about = said("a device"));
-    assert_eq!(held(&script, &mut slow, Slow::about), said("files"));
+    assert_eq!(held(&script, &mut slow, DeadlineProvider::about), said("files"));
     settle(&mut slow);
     assert_eq!(slow.about(), said("a device"));
     script.with(|s| s.panics = true);
@@ -307,7 +311,7 @@ fn an_error_is_told_once_and_spoils_nothing() {
 #[test]
 fn bytes_are_counted_once() {
     let (script, mut slow) = slow();
-    let bytes = |slow: &mut Slow| collect_bytes(slow, &[TIME], &[ALL]).map(|(_, bytes)| bytes);
+    let bytes = |slow: &mut DeadlineProvider| collect_bytes(slow, &[TIME], &[ALL]).map(|(_, bytes)| bytes);
     say(&script, &[("a", 1, vec![Ok(2)])]);
     assert_eq!(bytes(&mut slow), Ok(5));
     assert_eq!(held(&script, &mut slow, bytes), Ok(0));
@@ -419,7 +423,7 @@ fn the_first_catalogue_may_be_late_too() {
     let script = scripted();
     let gate = script.with(|s| Arc::clone(&s.gate));
     let closed = gate.lock().unwrap();
-    let mut slow = Slow::new(Box::new(Gated(script.clone())), Duration::ZERO);
+    let mut slow = DeadlineProvider::new(Box::new(Gated(script.clone())), Duration::ZERO);
     assert_eq!(slow.catalogue(), Err(SourceError::Late));
     assert_eq!(slow.catalogue(), Err(SourceError::Late));
     drop(closed);
@@ -432,7 +436,7 @@ fn the_first_catalogue_may_be_late_too() {
 fn a_catalogue_that_failed_or_is_empty_is_asked_anew() {
     let script = Scripted::default();
     script.with(|s| s.panics = true);
-    let new = || Slow::new(Box::new(Gated(script.clone())), LONG);
+    let new = || DeadlineProvider::new(Box::new(Gated(script.clone())), LONG);
     let mut slow = catch_unwind(AssertUnwindSafe(new)).expect("its panic is not ours");
     let failed = SourceError::Failed("the provider panicked".into());
     assert_eq!(slow.catalogue(), Err(failed));
@@ -489,7 +493,7 @@ fn clocks_and_widths_pass() {
         }
     }
 
-    let mut slow = Slow::new(Box::new(Timed(scripted())), LONG);
+    let mut slow = DeadlineProvider::new(Box::new(Timed(scripted())), LONG);
     let time = cpu::COUNTERSET.counters.iter().filter(|counter| counter.id == TIME);
     let mut rows = Rows::new(time);
     let filters = InstanceFilters::from_iter([InstanceFilter::any()]);

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use perfset_core::{Guid, Text};
-use perfset_engine::{Catalogue, CollectRequest, Deadline, Provider, Rows, Slow, SourceError};
+use perfset_engine::{Catalogue, CollectRequest, Deadline, DeadlineProvider, Provider, Rows, SourceError};
 
 use crate::clock::elapsed_ns;
 use crate::folder::Folder;
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
-/// Wraps a provider in a [`Slow`] at the first request: a program that requests only other countersets needs no
+/// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other countersets needs no
 /// thread.
 pub(crate) struct WhenAsked {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,
     deadline: Deadline,
-    slow: Option<Slow>,
+    slow: Option<DeadlineProvider>,
     /// Directory of the instances; without an entry in it there are no instances.
     folder: Option<Folder>,
     /// Time at which the directory was seen to be empty, on the monotonic clock.
@@ -62,9 +62,9 @@ impl WhenAsked {
         is_empty
     }
 
-    fn slow(&mut self) -> Result<&mut Slow, SourceError> {
+    fn slow(&mut self) -> Result<&mut DeadlineProvider, SourceError> {
         if let Some(provider) = self.provider.take() {
-            self.slow = Some(Slow::sharing(provider, &self.deadline));
+            self.slow = Some(DeadlineProvider::sharing(provider, &self.deadline));
         }
         self.slow.as_mut().ok_or_else(|| SourceError::Failed("it has no provider".into()))
     }
@@ -100,7 +100,7 @@ impl Provider for WhenAsked {
 
     /// Lists the countersets that it provides: the provider itself may be unable to respond with its own catalogue.
     fn late(&mut self) -> Vec<Text> {
-        let Some(waited) = self.slow.as_mut().and_then(Slow::late_for) else { return Vec::new() };
+        let Some(waited) = self.slow.as_mut().and_then(DeadlineProvider::late_for) else { return Vec::new() };
         let sets =
             self.catalogue.as_ref().map(|catalogue| catalogue.countersets.as_slice()).unwrap_or_default();
         let names: Vec<&str> = sets.iter().map(|set| &*set.name).collect();
