@@ -30,7 +30,7 @@ use crate::waiters::{self, Kind};
 /// A panic of the provider fails that call only; the thread continues.
 #[derive(Debug)]
 pub struct DeadlineProvider {
-    requests: Sender<Request>,
+    requests: Sender<WorkerRequest>,
     work: Arc<Work>,
     answers: Receiver<Answer>,
     deadline: Duration,
@@ -78,7 +78,7 @@ struct Work {
 
 struct Inner {
     provider: Box<dyn Provider>,
-    inbox: Receiver<Request>,
+    inbox: Receiver<WorkerRequest>,
     outbox: Sender<Answer>,
 }
 
@@ -114,7 +114,7 @@ impl Work {
 const SHAPES: usize = 8;
 
 #[derive(Debug)]
-enum Request {
+enum WorkerRequest {
     Catalogue,
     Instances(Guid),
     Entry(Change, Entry),
@@ -176,7 +176,7 @@ impl DeadlineProvider {
     #[must_use]
     pub fn new(provider: Box<dyn Provider>, deadline: Duration) -> Self {
         let mut slow = Self::idle(provider, deadline.min(Deadline::MOST), None);
-        let _ = slow.ask(Request::Catalogue, true);
+        let _ = slow.ask(WorkerRequest::Catalogue, true);
         slow
     }
 
@@ -188,7 +188,7 @@ impl DeadlineProvider {
     }
 
     fn idle(provider: Box<dyn Provider>, deadline: Duration, shared: Option<Deadline>) -> Self {
-        let (requests, inbox) = channel::<Request>();
+        let (requests, inbox) = channel::<WorkerRequest>();
         let (outbox, answers) = channel();
         let inner = Mutex::new(Inner { provider, inbox, outbox });
         Self {
@@ -220,7 +220,7 @@ impl DeadlineProvider {
     /// Waits until the provider is not busy, and sends a request. If the provider stays busy, the request waits
     /// behind the others, unless an equal one does. If `is_patient`, waits for the response until the deadline.
     /// Returns the outcome of the request, `None` if it is not known in time.
-    fn ask(&mut self, request: Request, is_patient: bool) -> Option<Result<Status, SourceError>> {
+    fn ask(&mut self, request: WorkerRequest, is_patient: bool) -> Option<Result<Status, SourceError>> {
         // The time of the wait is taken from the budget of the machine when it is dropped.
         let shared = self.shared.as_ref().filter(|_| is_patient).map(Deadline::wait);
         let until = match &shared {
@@ -246,7 +246,7 @@ impl DeadlineProvider {
     }
 
     /// Sends a request, behind those that are still open.
-    fn send(&mut self, request: Request) {
+    fn send(&mut self, request: WorkerRequest) {
         if self.out.is_empty() {
             self.busy_since = Instant::now();
         }
@@ -353,7 +353,7 @@ impl DeadlineProvider {
         let number = match same {
             Some(at) => self.answered.saturating_add(u64::try_from(at).unwrap_or(0)).saturating_add(1),
             None => {
-                self.send(Request::Collect(Arc::clone(&asked)));
+                self.send(WorkerRequest::Collect(Arc::clone(&asked)));
                 self.sent()
             }
         };
@@ -366,7 +366,7 @@ impl DeadlineProvider {
         let until = begun.until;
         if !begun.is_own && self.is_answered(begun.number, until) {
             // The request of an earlier collection has a response, which is not the one to this collection.
-            self.send(Request::Collect(Arc::clone(&begun.asked)));
+            self.send(WorkerRequest::Collect(Arc::clone(&begun.asked)));
             (begun.number, begun.is_own) = (self.sent(), true);
         }
         let number = begun.number;
@@ -396,7 +396,7 @@ impl Question {
     }
 }
 
-impl Request {
+impl WorkerRequest {
     fn question(&self) -> Question {
         match self {
             Self::Catalogue => Question::Catalogue,
@@ -481,14 +481,14 @@ impl Provider for DeadlineProvider {
         self.take_answers();
         let nothing = self.catalogue.as_ref().map_or(true, |catalogue| catalogue.countersets.is_empty());
         if nothing && self.out.is_empty() {
-            self.send(Request::Catalogue);
+            self.send(WorkerRequest::Catalogue);
         }
         self.catalogue.clone()
     }
 
     /// Returns the instances; if the provider is late, as they were last enumerated.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        self.ask(Request::Instances(*counterset), true).transpose()?;
+        self.ask(WorkerRequest::Instances(*counterset), true).transpose()?;
         let from = self.names.get(counterset).ok_or(SourceError::Late)?;
         for row in 0..from.len() {
             if let Some(id) = from.id(row) {
@@ -506,7 +506,7 @@ impl Provider for DeadlineProvider {
         let until = shared.as_ref().map_or_else(|| self.until(), |wait| wait.until());
         // Sent even if the provider is busy: an addition waits, so the number of open requests grows by little more
         // than one each deadline.
-        self.send(Request::Entry(change, entry.clone()));
+        self.send(WorkerRequest::Entry(change, entry.clone()));
         let came = match change {
             Change::Added => self.wait(until),
             Change::Removed => None,
@@ -599,7 +599,7 @@ impl Provider for DeadlineProvider {
 
     /// Returns the provider's texts; if it is late, the last ones.
     fn about(&mut self) -> Vec<(Text, Text)> {
-        let _ = self.ask(Request::About, true); // what it said before is there all the same
+        let _ = self.ask(WorkerRequest::About, true); // what it said before is there all the same
         self.about.clone()
     }
 
@@ -613,7 +613,7 @@ impl Provider for DeadlineProvider {
 
     /// Returns the provider's problems; if it is late, the last ones.
     fn problems(&mut self) -> Vec<Text> {
-        let _ = self.ask(Request::Problems, true);
+        let _ = self.ask(WorkerRequest::Problems, true);
         self.problems.clone()
     }
 }
