@@ -37,7 +37,7 @@ pub struct DeadlineProvider {
     /// Deadline of the machine, if that one counts: it covers all sources of a collection together.
     shared: Option<Deadline>,
     /// Requests without a response yet, in their order.
-    out: VecDeque<Question>,
+    out: VecDeque<PendingRequest>,
     /// Number of requests that have a response, in the order of sending.
     answered: u64,
     /// Time at which the provider began the first of the open requests.
@@ -125,7 +125,7 @@ enum WorkerRequest {
 
 /// Open request, comparable with others: an equal one is not sent again while it waits.
 #[derive(Debug)]
-enum Question {
+enum PendingRequest {
     Catalogue,
     Instances(Guid),
     Entry,
@@ -348,7 +348,7 @@ impl DeadlineProvider {
         // available.
         let is_patient = !self.values.get(&want.counterset.guid).is_some_and(was_late);
         let until = if is_patient { until } else { Instant::now() };
-        let question = Question::Collect(Arc::clone(&asked));
+        let question = PendingRequest::Collect(Arc::clone(&asked));
         let same = self.out.iter().position(|out| out.is_like(&question));
         let number = match same {
             Some(at) => self.answered.saturating_add(u64::try_from(at).unwrap_or(0)).saturating_add(1),
@@ -381,7 +381,7 @@ impl DeadlineProvider {
     }
 }
 
-impl Question {
+impl PendingRequest {
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Catalogue, Self::Catalogue)
@@ -397,14 +397,14 @@ impl Question {
 }
 
 impl WorkerRequest {
-    fn question(&self) -> Question {
+    fn question(&self) -> PendingRequest {
         match self {
-            Self::Catalogue => Question::Catalogue,
-            Self::Instances(set) => Question::Instances(*set),
-            Self::Entry(..) => Question::Entry,
-            Self::Collect(asked) => Question::Collect(Arc::clone(asked)),
-            Self::About => Question::About,
-            Self::Problems => Question::Problems,
+            Self::Catalogue => PendingRequest::Catalogue,
+            Self::Instances(set) => PendingRequest::Instances(*set),
+            Self::Entry(..) => PendingRequest::Entry,
+            Self::Collect(asked) => PendingRequest::Collect(Arc::clone(asked)),
+            Self::About => PendingRequest::About,
+            Self::Problems => PendingRequest::Problems,
         }
     }
 
