@@ -32,7 +32,7 @@ use crate::waiters::{self, Kind};
 pub struct DeadlineProvider {
     requests: Sender<WorkerRequest>,
     work: Arc<Work>,
-    answers: Receiver<Answer>,
+    answers: Receiver<WorkerReply>,
     deadline: Duration,
     /// Deadline of the machine, if that one counts: it covers all sources of a collection together.
     shared: Option<Deadline>,
@@ -79,7 +79,7 @@ struct Work {
 struct Inner {
     provider: Box<dyn Provider>,
     inbox: Receiver<WorkerRequest>,
-    outbox: Sender<Answer>,
+    outbox: Sender<WorkerReply>,
 }
 
 impl std::fmt::Debug for Work {
@@ -100,7 +100,7 @@ impl Work {
             let reply = guarded(&mut **provider, |provider| request.answer(provider));
             let catalogue = guarded(&mut **provider, |provider| provider.catalogue());
             // The receiver might be dropped; requests that were sent before are processed all the same.
-            let _ = outbox.send(Answer { catalogue, reply, took: began.elapsed() });
+            let _ = outbox.send(WorkerReply { catalogue, reply, took: began.elapsed() });
             // The counter decides, not the inbox: the sender of a request that is not counted yet starts the
             // next run itself.
             if self.waiting.fetch_sub(1, AcqRel) == 1 {
@@ -144,7 +144,7 @@ struct Asked {
 }
 
 #[derive(Debug)]
-struct Answer {
+struct WorkerReply {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     reply: Result<Reply, SourceError>,
     took: Duration,
@@ -303,7 +303,7 @@ impl DeadlineProvider {
     }
 
     /// Stores a response. A failed one leaves the earlier values.
-    fn keep(&mut self, Answer { catalogue, reply, took }: Answer) -> Result<Status, SourceError> {
+    fn keep(&mut self, WorkerReply { catalogue, reply, took }: WorkerReply) -> Result<Status, SourceError> {
         self.out.pop_front();
         self.answered = self.answered.saturating_add(1);
         // The provider works on the next request from now on.
