@@ -146,12 +146,12 @@ struct Asked {
 #[derive(Debug)]
 struct WorkerReply {
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    reply: Result<Reply, SourceError>,
+    reply: Result<ReplyBody, SourceError>,
     took: Duration,
 }
 
 #[derive(Debug)]
-enum Reply {
+enum ReplyBody {
     Status(Status),
     Names(Guid, Rows),
     Values(Kept),
@@ -316,15 +316,15 @@ impl DeadlineProvider {
         came
     }
 
-    fn take_over(&mut self, reply: Reply, was_late: bool) -> Status {
+    fn take_over(&mut self, reply: ReplyBody, was_late: bool) -> Status {
         match reply {
-            Reply::Status(status) => return status,
-            Reply::Names(set, rows) => {
+            ReplyBody::Status(status) => return status,
+            ReplyBody::Names(set, rows) => {
                 self.names.insert(set, rows);
             }
-            Reply::About(about) => self.about = about,
-            Reply::Problems(problems) => self.problems = problems,
-            Reply::Values(mut new) => {
+            ReplyBody::About(about) => self.about = about,
+            ReplyBody::Problems(problems) => self.problems = problems,
+            ReplyBody::Values(mut new) => {
                 new.was_late = was_late;
                 let kept = self.values.entry(new.asked.set.guid).or_default();
                 // One response per shape; the newest last, so that the oldest shape is dropped first.
@@ -408,18 +408,18 @@ impl WorkerRequest {
         }
     }
 
-    fn answer(self, provider: &mut dyn Provider) -> Result<Reply, SourceError> {
+    fn answer(self, provider: &mut dyn Provider) -> Result<ReplyBody, SourceError> {
         match self {
-            Self::Catalogue => Ok(Reply::Status(Status::ERROR_SUCCESS)), // it comes with every answer
-            Self::Entry(change, entry) => Ok(Reply::Status(provider.entry(change, &entry))),
-            Self::About => Ok(Reply::About(provider.about())),
-            Self::Problems => Ok(Reply::Problems(provider.problems())),
+            Self::Catalogue => Ok(ReplyBody::Status(Status::ERROR_SUCCESS)), // it comes with every answer
+            Self::Entry(change, entry) => Ok(ReplyBody::Status(provider.entry(change, &entry))),
+            Self::About => Ok(ReplyBody::About(provider.about())),
+            Self::Problems => Ok(ReplyBody::Problems(provider.problems())),
             Self::Instances(set) => {
                 let mut rows = Rows::default();
                 rows.start();
                 provider.instances(&set, &mut rows)?;
                 rows.end();
-                Ok(Reply::Names(set, rows))
+                Ok(ReplyBody::Names(set, rows))
             }
             Self::Collect(asked) => {
                 let Asked { set, counters, filters, collection } = &*asked;
@@ -430,7 +430,7 @@ impl WorkerRequest {
                 provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();
-                Ok(Reply::Values(Kept { asked, rows, uncounted, at: Instant::now(), was_late: false }))
+                Ok(ReplyBody::Values(Kept { asked, rows, uncounted, at: Instant::now(), was_late: false }))
             }
         }
     }
