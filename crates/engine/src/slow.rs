@@ -59,7 +59,7 @@ pub struct DeadlineProvider {
 #[derive(Debug)]
 struct Begun {
     collection: u64,
-    asked: Arc<Asked>,
+    asked: Arc<OwnedRequest>,
     /// Number of the request whose response is waited for.
     number: u64,
     until: Instant,
@@ -118,7 +118,7 @@ enum WorkerRequest {
     Catalogue,
     Instances(Guid),
     Entry(Change, Entry),
-    Collect(Arc<Asked>),
+    Collect(Arc<OwnedRequest>),
     About,
     Problems,
 }
@@ -129,14 +129,14 @@ enum PendingRequest {
     Catalogue,
     Instances(Guid),
     Entry,
-    Collect(Arc<Asked>),
+    Collect(Arc<OwnedRequest>),
     About,
     Problems,
 }
 
 /// Owned copy of a [`CollectRequest`], to be sent and stored.
 #[derive(Debug)]
-struct Asked {
+struct OwnedRequest {
     set: Arc<Counterset>,
     counters: Vec<CounterId>,
     filters: InstanceFilters,
@@ -162,7 +162,7 @@ enum ReplyBody {
 /// Values, and the request that they respond to.
 #[derive(Debug)]
 struct Kept {
-    asked: Arc<Asked>,
+    asked: Arc<OwnedRequest>,
     rows: Rows,
     /// Number of bytes read for the values and not counted in any collection yet.
     uncounted: u64,
@@ -341,7 +341,7 @@ impl DeadlineProvider {
     /// Sends the request of a collection behind those that are still open, unless an equal one is open already.
     fn begin_until(&mut self, want: &CollectRequest<'_>, until: Instant) -> Begun {
         self.take_answers();
-        let asked = Arc::new(Asked::new(want));
+        let asked = Arc::new(OwnedRequest::new(want));
         let was_late =
             |kept: &VecDeque<Kept>| kept.iter().any(|kept| kept.was_late && kept.asked.is_like(&asked));
         // A request that was late the last time would probably be late again, and its earlier values are
@@ -422,7 +422,7 @@ impl WorkerRequest {
                 Ok(ReplyBody::Names(set, rows))
             }
             Self::Collect(asked) => {
-                let Asked { set, counters, filters, collection } = &*asked;
+                let OwnedRequest { set, counters, filters, collection } = &*asked;
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
                 let collection = *collection;
@@ -436,7 +436,7 @@ impl WorkerRequest {
     }
 }
 
-impl Asked {
+impl OwnedRequest {
     fn new(want: &CollectRequest<'_>) -> Self {
         Self {
             set: Arc::new(want.counterset.clone()),
