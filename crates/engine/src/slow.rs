@@ -48,7 +48,7 @@ pub struct DeadlineProvider {
     /// Instances of each counterset when they were last enumerated.
     names: HashMap<Guid, Rows>,
     /// Last values of each counterset: one response per shape of request, the newest last.
-    values: HashMap<Guid, VecDeque<Kept>>,
+    values: HashMap<Guid, VecDeque<CachedValues>>,
     /// Last texts of the provider about its collection.
     about: Vec<(Text, Text)>,
     /// Last texts of the provider about data that it cannot use.
@@ -154,14 +154,14 @@ struct WorkerReply {
 enum ReplyBody {
     Status(Status),
     Names(Guid, Rows),
-    Values(Kept),
+    Values(CachedValues),
     About(Vec<(Text, Text)>),
     Problems(Vec<Text>),
 }
 
 /// Values, and the request that they respond to.
 #[derive(Debug)]
-struct Kept {
+struct CachedValues {
     asked: Arc<OwnedRequest>,
     rows: Rows,
     /// Number of bytes read for the values and not counted in any collection yet.
@@ -342,8 +342,9 @@ impl DeadlineProvider {
     fn begin_until(&mut self, want: &CollectRequest<'_>, until: Instant) -> Begun {
         self.take_answers();
         let asked = Arc::new(OwnedRequest::new(want));
-        let was_late =
-            |kept: &VecDeque<Kept>| kept.iter().any(|kept| kept.was_late && kept.asked.is_like(&asked));
+        let was_late = |kept: &VecDeque<CachedValues>| {
+            kept.iter().any(|kept| kept.was_late && kept.asked.is_like(&asked))
+        };
         // A request that was late the last time would probably be late again, and its earlier values are
         // available.
         let is_patient = !self.values.get(&want.counterset.guid).is_some_and(was_late);
@@ -430,7 +431,13 @@ impl WorkerRequest {
                 provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();
-                Ok(ReplyBody::Values(Kept { asked, rows, uncounted, at: Instant::now(), was_late: false }))
+                Ok(ReplyBody::Values(CachedValues {
+                    asked,
+                    rows,
+                    uncounted,
+                    at: Instant::now(),
+                    was_late: false,
+                }))
             }
         }
     }
@@ -469,7 +476,7 @@ impl OwnedRequest {
 }
 
 /// Returns the stored values that cover all wanted instances and most wanted counters; of equal ones the newest.
-fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &CollectRequest<'_>) -> Option<&'a mut Kept> {
+fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> Option<&'a mut CachedValues> {
     let covering = kept.iter_mut().filter(|kept| kept.asked.covers(want));
     covering.max_by_key(|kept| kept.asked.counters_of(want))
 }
