@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::deadline::Deadline;
 use crate::error::SourceError;
 use crate::group::Group;
-use crate::own::{Ledger, OwnCounters};
+use crate::own::{CollectionTotals, OwnCounters};
 use crate::provider::{Catalogue, Provider, guarded};
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest, answer};
@@ -46,7 +46,7 @@ pub enum RegistrationProblem {
 
 pub(crate) struct Shared {
     pub clock: Box<dyn Clock>,
-    pub ledger: Arc<Ledger>,
+    pub ledger: Arc<CollectionTotals>,
     slots: Vec<Slot>,
     /// Registered countersets by GUID, ascending.
     registry: Vec<Registered>,
@@ -89,7 +89,7 @@ impl Machine {
     /// irrelevant.
     #[must_use]
     pub fn bare(clock: Box<dyn Clock>) -> Self {
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(CollectionTotals::default());
         let shared = Shared {
             clock,
             ledger,

@@ -13,7 +13,7 @@ use crate::rows::Rows;
 
 /// Sums over all collections of a process, and figures of its last one.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct CollectionTotals {
     collections: AtomicU64,
     collection_ticks: AtomicU64,
     last_collection_ns: AtomicU64,
@@ -44,7 +44,7 @@ pub(crate) struct Account {
     pub source_layer: u32,
 }
 
-impl Ledger {
+impl CollectionTotals {
     pub(crate) fn add(&self, account: &Account) {
         let ns = account.took.as_nanos();
         let freq = u128::try_from(account.perf_freq).unwrap_or(0);
@@ -67,15 +67,15 @@ impl Ledger {
     }
 }
 
-/// Provider that publishes the totals of a [`Ledger`].
+/// Provider that publishes the totals of a [`CollectionTotals`].
 #[derive(Debug)]
 pub(crate) struct OwnCounters {
-    ledger: Arc<Ledger>,
+    ledger: Arc<CollectionTotals>,
     catalogue: Arc<Catalogue>,
 }
 
 impl OwnCounters {
-    pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
+    pub(crate) fn new(ledger: Arc<CollectionTotals>) -> Self {
         let countersets = vec![Arc::new(set::COUNTERSET.clone())];
         Self { ledger, catalogue: Arc::new(Catalogue { origin: "perfset".into(), countersets }) }
     }
