@@ -15,7 +15,7 @@ use crate::error::SourceError;
 use crate::filters::InstanceFilter;
 use crate::group::Group;
 use crate::machine::Shared;
-use crate::own::Account;
+use crate::own::CollectionCost;
 use crate::pattern::Pattern;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
@@ -329,8 +329,8 @@ impl Plan {
     }
 
     /// Writes the metadata of the entries, and counts missing values.
-    fn annotate(&mut self, snapshot: &mut Snapshot) -> Account {
-        let mut account = Account::default();
+    fn annotate(&mut self, snapshot: &mut Snapshot) -> CollectionCost {
+        let mut account = CollectionCost::default();
         for group in &self.groups {
             account.source_bytes = account.source_bytes.saturating_add(group.rows.bytes_read());
             account.missing_values = account.missing_values.saturating_add(group.rows.missing());

@@ -30,7 +30,7 @@ pub(crate) struct CollectionTotals {
 
 /// Cost and outcome of one collection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct CollectionCost {
     pub took: Duration,
     /// Frequency, in ticks per second, of the clock that averages are in.
     pub perf_freq: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Account {
 }
 
 impl CollectionTotals {
-    pub(crate) fn add(&self, account: &Account) {
+    pub(crate) fn add(&self, account: &CollectionCost) {
         let ns = account.took.as_nanos();
         let freq = u128::try_from(account.perf_freq).unwrap_or(0);
         let ticks = ns.saturating_mul(freq).wrapping_div(1_000_000_000);
