@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::deadline::Deadline;
 use crate::error::SourceError;
 use crate::group::Group;
-use crate::own::{CollectionTotals, OwnCounters};
+use crate::own::{CollectionTotals, EngineCounters};
 use crate::provider::{Catalogue, Provider, guarded};
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest, answer};
@@ -80,7 +80,7 @@ impl Machine {
     #[must_use]
     pub fn new(clock: Box<dyn Clock>) -> Self {
         let machine = Self::bare(clock);
-        let own = OwnCounters::new(Arc::clone(&machine.lock().ledger));
+        let own = EngineCounters::new(Arc::clone(&machine.lock().ledger));
         machine.register(Box::new(own));
         machine
     }

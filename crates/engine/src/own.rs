@@ -69,19 +69,19 @@ impl CollectionTotals {
 
 /// Provider that publishes the totals of a [`CollectionTotals`].
 #[derive(Debug)]
-pub(crate) struct OwnCounters {
+pub(crate) struct EngineCounters {
     ledger: Arc<CollectionTotals>,
     catalogue: Arc<Catalogue>,
 }
 
-impl OwnCounters {
+impl EngineCounters {
     pub(crate) fn new(ledger: Arc<CollectionTotals>) -> Self {
         let countersets = vec![Arc::new(set::COUNTERSET.clone())];
         Self { ledger, catalogue: Arc::new(Catalogue { origin: "perfset".into(), countersets }) }
     }
 }
 
-impl Provider for OwnCounters {
+impl Provider for EngineCounters {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }
