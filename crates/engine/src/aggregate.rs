@@ -1,7 +1,7 @@
 //! Aggregates of several instances.
 //!
 //! A provider delivers the instances themselves. For a counterset of an aggregate type, the engine appends rows that
-//! stand for several instances during the collection. The type determines which rows an entry selects: see [`Shows`].
+//! stand for several instances during the collection. The type determines which rows an entry selects: see [`AggregateView`].
 //!
 //! **Missing values** are not zero. A cell aggregates the instances that have a value, and is marked
 //! [`Mark::Partial`] if others have none. If no instance has a value, the cell has the reason of the first instance.
@@ -46,7 +46,7 @@ mod tests;
 /// Adds the rows that stand for several instances of one counterset.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
-    pub shows: Shows,
+    pub shows: AggregateView,
     columns: Vec<Column>,
     /// Last values of ended instances; `None` if the counterset type has no history.
     history: Option<History>,
@@ -62,7 +62,7 @@ pub(crate) struct Aggregates {
 
 /// Rows that consumers see of a counterset of an aggregate type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shows {
+pub(crate) enum AggregateView {
     /// Single row, the aggregate of all instances: types 4 and 12.
     One,
     /// All instances, and totals: type 6.
@@ -71,7 +71,7 @@ pub(crate) enum Shows {
     Names,
 }
 
-impl Shows {
+impl AggregateView {
     /// Returns the rows that consumers see of a type; `None` if the type has no aggregates.
     pub fn of(instance_type: InstanceType) -> Option<Self> {
         match instance_type {
@@ -243,7 +243,7 @@ struct About {
 impl Aggregates {
     /// Creates the aggregation of these columns; `None` if the counterset is not of an aggregate type.
     pub fn new(set: &Counterset, counters: &[CounterId]) -> Option<Self> {
-        let shows = Shows::of(set.instance_type)?;
+        let shows = AggregateView::of(set.instance_type)?;
         let mut place = 0_usize;
         let column = |id: &CounterId| {
             let counter = set.counter(*id);
@@ -330,7 +330,7 @@ impl Aggregates {
             let Self { shows, columns, members, parts, counts, gathered, name, .. } = self;
             let Some(part) = parts.get(at) else { continue };
             let members = members.get(part.start..part.end).unwrap_or_default().iter().copied();
-            let of_name = rows.name(part.first).units().filter(|_| *shows == Shows::Names).map(upper);
+            let of_name = rows.name(part.first).units().filter(|_| *shows == AggregateView::Names).map(upper);
             let totals = counts.collect(rows, members, (user(about.owner), of_name, filter), columns);
             push(rows, &about, name, columns, gathered, totals);
         }
@@ -340,7 +340,7 @@ impl Aggregates {
     /// Groups rows that are aggregated together, in the order of the first row of each group.
     fn divide(&mut self, rows: &Rows, wanted: impl ExactSizeIterator<Item = usize>) {
         let Self { shows, members, parts, .. } = self;
-        let by_name = *shows == Shows::Names;
+        let by_name = *shows == AggregateView::Names;
         // Names need all rows: in the previous order they are nearly sorted.
         if !by_name || members.len() != wanted.len() {
             members.clear();
@@ -372,12 +372,14 @@ impl Aggregates {
             id: InstanceId(0),
             owner: rows.owner(part.first),
             birth: 0,
-            is_alone: *shows == Shows::Names && members.len() == 1,
+            is_alone: *shows == AggregateView::Names && members.len() == 1,
         };
         name.clear();
         match shows {
-            Shows::One | Shows::AllAndTotals => name.extend(PERF_AGGREGATE_INSTANCE.encode_utf16()),
-            Shows::Names => {
+            AggregateView::One | AggregateView::AllAndTotals => {
+                name.extend(PERF_AGGREGATE_INSTANCE.encode_utf16())
+            }
+            AggregateView::Names => {
                 name.extend(rows.name(part.first).units());
                 about.id = members.iter().filter_map(|row| rows.id(*row)).min()?;
             }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use perfset_core::v2::TableBuilder;
 use perfset_core::{CounterId, Counterset, Instance, InstanceId};
 
-use crate::aggregate::{Aggregates, Shows, is_total, wants_total};
+use crate::aggregate::{AggregateView, Aggregates, is_total, wants_total};
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
@@ -159,7 +159,7 @@ impl Group {
         }
         let count = rows.len();
         match aggregates {
-            Some(aggregates) if aggregates.shows == Shows::One => {
+            Some(aggregates) if aggregates.shows == AggregateView::One => {
                 let all = aggregates.add_one(rows);
                 for (selection, filter) in selections.iter_mut().zip(filters.iter()) {
                     selection.clear();
@@ -167,7 +167,7 @@ impl Group {
                 }
                 return;
             }
-            Some(aggregates) if aggregates.shows == Shows::Names => {
+            Some(aggregates) if aggregates.shows == AggregateView::Names => {
                 let all = aggregates.add(rows, 0..count, usize::MAX, None);
                 find(filters, selections, rows, all);
                 return;

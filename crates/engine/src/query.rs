@@ -7,7 +7,7 @@ use perfset_core::utf16::upper;
 use perfset_core::v2::{PERF_AGGREGATE_INSTANCE, PERF_MAX_INSTANCE_NAME};
 use perfset_core::{Counterset, Guid, InstanceIdFilter, InstanceType, Status, Utf16};
 
-use crate::aggregate::Shows;
+use crate::aggregate::AggregateView;
 use crate::collect::Plan;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
@@ -109,7 +109,7 @@ impl Query {
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
             self.numbers.insert(Key::new(&entry, entry.instance.as_ref()), self.added);
-            if Shows::of(set.instance_type) == Some(Shows::One) {
+            if AggregateView::of(set.instance_type) == Some(AggregateView::One) {
                 self.numbers.insert(Key::of_total(&entry), self.added);
             }
             self.entries.insert(self.added, entry);
@@ -210,7 +210,8 @@ fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
 /// Returns `true` if a name selects the only row of a counterset that has one row.
 pub(crate) fn names_the_one(instance_type: InstanceType, name: Option<&Utf16>) -> bool {
     let is_total = |name: &Utf16| folded_units(name.units()).eq(folded(PERF_AGGREGATE_INSTANCE));
-    is_single_name(name) || Shows::of(instance_type) == Some(Shows::One) && name.is_some_and(is_total)
+    is_single_name(name)
+        || AggregateView::of(instance_type) == Some(AggregateView::One) && name.is_some_and(is_total)
 }
 
 /// Returns `true` if a name selects a single instance: no name, the empty one, or `*`.
