@@ -47,7 +47,7 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     pub shows: AggregateView,
-    columns: Vec<Column>,
+    columns: Vec<AggregateColumn>,
     /// Last values of ended instances; `None` if the counterset type has no history.
     history: Option<History>,
     counts: Counts,
@@ -117,7 +117,7 @@ pub(crate) fn names_sum(name: Name<'_>) -> bool {
 
 /// Aggregation rule of one column.
 #[derive(Clone, Copy, Debug)]
-struct Column {
+struct AggregateColumn {
     function: Aggregate,
     /// Mask of the bits that the column's values have.
     mask: u64,
@@ -128,7 +128,7 @@ struct Column {
     count: Option<(usize, Sum)>,
 }
 
-impl Column {
+impl AggregateColumn {
     /// Returns the number that is added to a birth if an instance has no value in this column.
     fn lack(&self, member: u64) -> u64 {
         if self.function == Aggregate::Undefined { 0 } else { mixed(member ^ self.tag) }
@@ -256,7 +256,7 @@ impl Aggregates {
             let sum = of_one_clock.map(|counter| Sum::of(set, counter)).filter(|sum| *sum != Sum::Level);
             let count = sum.map(|sum| (place, sum));
             place = place.saturating_add(count.is_some().into());
-            Column {
+            AggregateColumn {
                 function,
                 mask: if is_short { u32::MAX.into() } else { u64::MAX },
                 tag: mixed(id.0.into()),
@@ -412,7 +412,7 @@ fn push(
     rows: &mut Rows,
     about: &About,
     name: &[u16],
-    columns: &[Column],
+    columns: &[AggregateColumn],
     gathered: &mut [Gathered],
     mut totals: Option<&mut Totals<CounterId>>,
 ) {

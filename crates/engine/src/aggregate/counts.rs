@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use perfset_core::{CounterId, InstanceId, NoValue};
 
-use super::{Column, User, identity, marks};
+use super::{AggregateColumn, User, identity, marks};
 use crate::filters::InstanceFilter;
 use crate::rows::Rows;
 use crate::total::{Member, Reading, Totals};
@@ -90,7 +90,7 @@ impl Counts {
         rows: &Rows,
         members: impl Iterator<Item = usize>,
         of: (User, impl Iterator<Item = u16>, Option<&InstanceFilter>),
-        columns: &[Column],
+        columns: &[AggregateColumn],
     ) -> Option<&mut Totals<CounterId>> {
         columns.iter().find(|column| column.count.is_some())?;
         let Self { known, sought, filters, next_filter, now_100ns, round } = self;
@@ -127,7 +127,7 @@ impl Counts {
 fn add_up(
     rows: &Rows,
     members: impl Iterator<Item = usize>,
-    columns: &[Column],
+    columns: &[AggregateColumn],
     totals: &mut Totals<CounterId>,
 ) {
     for column in columns {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use perfset_core::{Birth, InstanceId, Owner};
 
-use super::{Column, Gathered, Numbers, User, both, identity, marks, user};
+use super::{AggregateColumn, Gathered, Numbers, User, both, identity, marks, user};
 use crate::rows::Rows;
 use crate::total::stronger;
 
@@ -74,7 +74,7 @@ impl History {
     pub fn gather(
         &mut self,
         rows: &Rows,
-        columns: &[Column],
+        columns: &[AggregateColumn],
         gathered: &mut [Gathered],
     ) -> Option<(Owner, u64)> {
         self.round = self.round.wrapping_add(1);
@@ -107,7 +107,7 @@ impl History {
     }
 
     /// Stores the values of a row, and their marks.
-    fn note(&mut self, rows: &Rows, row: usize, columns: &[Column], gathered: &mut [Gathered]) {
+    fn note(&mut self, rows: &Rows, row: usize, columns: &[AggregateColumn], gathered: &mut [Gathered]) {
         let (owner, Some(InstanceId(id))) = (rows.owner(row), rows.id(row)) else { return };
         if self.user.is_none() {
             (self.user, self.owner) = (Some(user(owner)), owner);
@@ -145,7 +145,7 @@ impl History {
     }
 
     /// If too many instances have ended, settles the older ones: their values stay, their identities are forgotten.
-    fn settle(&mut self, columns: &[Column]) {
+    fn settle(&mut self, columns: &[AggregateColumn]) {
         let Self { known, round, settled, birth, .. } = self;
         let ended = known.values().map(|last| last.round).filter(|last| last != round);
         if ended.clone().count() <= MOST_ENDED {
@@ -183,7 +183,8 @@ mod tests {
     fn it_has_an_end() {
         let mut history = History::default();
         let counter = perfset_core::CounterId(1);
-        let columns = [Column { function: Aggregate::Total, mask: u64::MAX, tag: 3, counter, count: None }];
+        let columns =
+            [AggregateColumn { function: Aggregate::Total, mask: u64::MAX, tag: 3, counter, count: None }];
         let counter = crate::tests::counter(1, "C", perfset_core::CounterType::PERF_COUNTER_BULK_COUNT, None);
         let mut rows = Rows::new([&counter]);
         let (mut sum, mut count, mut births) = (0, 0, std::collections::HashSet::new());

@@ -376,7 +376,7 @@ fn unused_filters_are_forgotten() {
     rows.start();
     rows.push("a", InstanceId(1), None).set(0, 5);
     rows.end();
-    let columns = [super::Column {
+    let columns = [super::AggregateColumn {
         function: Aggregate::Total,
         mask: u64::MAX,
         tag: 1,
