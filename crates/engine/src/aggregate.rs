@@ -53,7 +53,7 @@ pub(crate) struct Aggregates {
     counts: Counts,
     /// Row indexes of all parts, one part after the other.
     members: Vec<usize>,
-    parts: Vec<Part>,
+    parts: Vec<RowGroup>,
     /// Values of the part that is being aggregated, by column.
     gathered: Vec<Gathered>,
     /// Name of the part that is being aggregated.
@@ -137,7 +137,7 @@ impl AggregateColumn {
 
 /// Rows that are aggregated together, as a range of the members.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct RowGroup {
     /// First of the rows.
     first: usize,
     start: usize,
@@ -354,10 +354,11 @@ impl Aggregates {
         parts.clear();
         for (at, row) in members.iter().enumerate() {
             let end = at.saturating_add(1);
-            let is_same = |part: &Part| owner(part.first) == owner(*row) && name(part.first).eq(name(*row));
+            let is_same =
+                |part: &RowGroup| owner(part.first) == owner(*row) && name(part.first).eq(name(*row));
             match parts.last_mut().filter(|part| is_same(part)) {
                 Some(part) => part.end = end,
-                None => parts.push(Part { first: *row, start: at, end }),
+                None => parts.push(RowGroup { first: *row, start: at, end }),
             }
         }
         parts.sort_unstable_by_key(|part| part.first);
