@@ -167,7 +167,7 @@ fn both(a: Owner, b: Owner) -> Owner {
 /// Values of one column of several instances.
 #[derive(Clone, Debug, Default)]
 struct Gathered {
-    numbers: Numbers,
+    numbers: ValueSummary,
     mark: Option<Mark>,
     /// Number of instances whose value is unknown.
     lacks: u32,
@@ -187,7 +187,7 @@ impl Gathered {
 
 /// Count, sum, minimum and maximum of some values: the input of every aggregate function.
 #[derive(Clone, Copy, Debug)]
-struct Numbers {
+struct ValueSummary {
     count: u64,
     /// Sum, wide enough for as many values as can be counted.
     sum: u128,
@@ -195,13 +195,13 @@ struct Numbers {
     most: u64,
 }
 
-impl Default for Numbers {
+impl Default for ValueSummary {
     fn default() -> Self {
         Self { count: 0, sum: 0, least: u64::MAX, most: 0 }
     }
 }
 
-impl Numbers {
+impl ValueSummary {
     fn of(value: u64) -> Self {
         Self { count: 1, sum: value.into(), least: value, most: value }
     }
@@ -398,7 +398,7 @@ impl Aggregates {
                     gathered.lack(rows.reason(*row, at));
                     about.birth = about.birth.wrapping_add(column.lack(member));
                 } else {
-                    let value = Numbers::of(cell.value.get() & column.mask);
+                    let value = ValueSummary::of(cell.value.get() & column.mask);
                     gathered.numbers = gathered.numbers.and(value);
                     gathered.mark = stronger(gathered.mark, mark(at));
                 }
