@@ -16,9 +16,9 @@ use crate::total::stronger;
 pub(super) struct History {
     user: Option<User>,
     owner: Owner,
-    known: HashMap<Known, Last>,
+    known: HashMap<InstanceIdentity, Last>,
     /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
-    sought: Known,
+    sought: InstanceIdentity,
     /// Number of collections so far.
     round: u64,
     /// Birth of the aggregate: a sum over all instances ever seen.
@@ -33,7 +33,7 @@ const MOST_ENDED: usize = 4096;
 
 /// Identity of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Known {
+struct InstanceIdentity {
     name: Vec<u16>,
     id: u32,
     birth: Birth,
