@@ -15,7 +15,7 @@ use crate::runs::Runs;
 /// [`changed`](Self::changed) is false.
 #[derive(Debug, Default)]
 pub struct Rows {
-    columns: Vec<Column>,
+    columns: Vec<RowColumn>,
     /// Names, ids and values.
     table: TableRows,
     /// Position of each row in `table`.
@@ -39,7 +39,7 @@ pub struct Rows {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Column {
+struct RowColumn {
     counter: CounterId,
     /// Cell of this column with value 0.
     zero: Cell,
@@ -47,7 +47,7 @@ struct Column {
     mask: u64,
 }
 
-impl Column {
+impl RowColumn {
     fn new(counter: &Counter) -> Self {
         let is_short = counter.counter_type.value_len() == 4;
         let (zero, mask) =
@@ -165,7 +165,7 @@ struct CellNote {
 impl Rows {
     /// Creates rows with these counters as columns.
     pub fn new<'a>(counters: impl IntoIterator<Item = &'a Counter>) -> Self {
-        let columns: Vec<_> = counters.into_iter().map(Column::new).collect();
+        let columns: Vec<_> = counters.into_iter().map(RowColumn::new).collect();
         Self { table: TableRows::new(columns.len()), columns, ..Self::default() }
     }
 
@@ -527,7 +527,7 @@ impl Rows {
 pub struct RowWriter<'a> {
     row: usize,
     cells: &'a mut [Cell],
-    columns: &'a [Column],
+    columns: &'a [RowColumn],
     delivered: &'a mut u64,
     notes: &'a mut Vec<CellNote>,
     marks: &'a mut Runs<Option<Mark>>,
