@@ -26,14 +26,14 @@ pub(crate) struct Plan {
     revision: Option<u64>,
     infos: Arc<[ResolvedEntry]>,
     groups: Vec<Group>,
-    entries: Vec<Planned>,
+    entries: Vec<EntryPlan>,
     /// Number of the block layout; changes whenever a block must be laid out again.
     layout: u64,
 }
 
 /// Entry with its place in the plan and the form of its last result.
 #[derive(Debug)]
-struct Planned {
+struct EntryPlan {
     target: Result<Target, SourceError>,
     form: Form,
 }
@@ -129,7 +129,7 @@ impl Plan {
         }
         // A column is the position among the wanted counters. It is known only now, when all entries have
         // marked theirs.
-        let planned = |target: Result<(usize, Vec<usize>, usize, CounterDataType), SourceError>| Planned {
+        let planned = |target: Result<(usize, Vec<usize>, usize, CounterDataType), SourceError>| EntryPlan {
             target: target.map(|(group, counters, filter, kind)| {
                 let wanted = wanted.get(group).map(Vec::as_slice).unwrap_or_default();
                 let column = |at: usize| wanted.iter().take(at).filter(|wanted| **wanted).count();
@@ -219,7 +219,7 @@ impl Plan {
             self.layout = next_number();
         }
         let written = self.write(shared, collection, &clocks, snapshot);
-        for Planned { target, form } in &self.entries {
+        for EntryPlan { target, form } in &self.entries {
             let Ok(target) = target else { continue };
             if let Some(group) = self.groups.get_mut(target.group) {
                 group.in_block = target.is_whole && *form == Form::Table;
@@ -243,7 +243,7 @@ impl Plan {
         for group in groups.iter().filter(|group| !group.in_block) {
             changed |= group.rows.changed();
         }
-        for Planned { target, form } in entries {
+        for EntryPlan { target, form } in entries {
             let now = match target {
                 Err(error) => Form::Failed(error.status()),
                 Ok(target) => match groups.get(target.group) {
@@ -278,7 +278,7 @@ impl Plan {
         let Self { groups, entries, infos, layout, .. } = self;
         let mut written = Written::new();
         for (planned, info) in entries.iter_mut().zip(infos.iter()) {
-            let Planned { target, form } = planned;
+            let EntryPlan { target, form } = planned;
             let target = match target {
                 Ok(target) => target,
                 Err(error) => {
@@ -430,7 +430,7 @@ impl Plan {
         groups.iter_mut().for_each(|group| group.shared.fill(None));
     }
 
-    fn failure(&self, planned: &Planned) -> Option<NoValue> {
+    fn failure(&self, planned: &EntryPlan) -> Option<NoValue> {
         let Form::Failed(status) = planned.form else { return None };
         let target = match &planned.target {
             Ok(target) => target,
@@ -477,7 +477,7 @@ fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
     }
 }
 
-impl Planned {
+impl EntryPlan {
     /// Returns the rows in the entry's result, ascending.
     fn selected<'a>(&'a self, group: &'a Group) -> &'a [usize] {
         match (&self.form, &self.target) {
