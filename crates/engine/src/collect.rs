@@ -35,7 +35,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 struct EntryPlan {
     target: Result<Target, SourceError>,
-    form: Form,
+    form: ResultForm,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ struct Target {
 
 /// Current form of an entry's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ResultForm {
     Failed(Status),
     /// Values of one row.
     Row(usize),
@@ -137,7 +137,7 @@ impl Plan {
                 let all_columns = columns.len() == wanted.iter().filter(|wanted| **wanted).count();
                 Target { group, columns, all_columns, filter, kind, is_whole: false }
             }),
-            form: Form::Failed(Status::ERROR_SUCCESS), // not a form that any collection gives
+            form: ResultForm::Failed(Status::ERROR_SUCCESS), // not a form that any collection gives
         };
         let mut entries: Vec<_> = targets.into_iter().map(planned).collect();
         let mut entry_counts = vec![0_usize; groups.len()];
@@ -222,7 +222,7 @@ impl Plan {
         for EntryPlan { target, form } in &self.entries {
             let Ok(target) = target else { continue };
             if let Some(group) = self.groups.get_mut(target.group) {
-                group.in_block = target.is_whole && *form == Form::Table;
+                group.in_block = target.is_whole && *form == ResultForm::Table;
             }
         }
         let laid_out = written?;
@@ -245,11 +245,11 @@ impl Plan {
         }
         for EntryPlan { target, form } in entries {
             let now = match target {
-                Err(error) => Form::Failed(error.status()),
+                Err(error) => ResultForm::Failed(error.status()),
                 Ok(target) => match groups.get(target.group) {
                     Some(group) if group.in_block => continue,
                     Some(group) => target.form(group),
-                    None => Form::Failed(Status::ERROR_NO_DATA),
+                    None => ResultForm::Failed(Status::ERROR_NO_DATA),
                 },
             };
             changed |= now != *form;
@@ -368,7 +368,7 @@ impl Plan {
             if let (Some(row), true) = (named, is_one) {
                 annex.instance.extend_from_slice(rows.name(*row).as_bytes());
             }
-            if let Form::Row(row) = planned.form {
+            if let ResultForm::Row(row) = planned.form {
                 annex.instance_id = rows.id(row);
                 for (column, note) in rows.notes(row) {
                     if let Some(at) = place(&target.columns, column) {
@@ -399,9 +399,9 @@ impl Plan {
             let Ok(target) = &planned.target else { continue };
             let Some(group) = groups.get_mut(target.group) else { continue };
             match planned.form {
-                Form::Failed(_) => {}
-                Form::Row(row) => annex.rows = Some(group.about(kept, &[row])),
-                Form::Table => {
+                ResultForm::Failed(_) => {}
+                ResultForm::Row(row) => annex.rows = Some(group.about(kept, &[row])),
+                ResultForm::Table => {
                     if let Some(shared @ None) = group.shared.get_mut(target.filter) {
                         *shared = Some(kept.unwrap_or_default());
                     }
@@ -422,7 +422,7 @@ impl Plan {
             }
         }
         for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
-            if let (Form::Table, Ok(target)) = (planned.form, &planned.target) {
+            if let (ResultForm::Table, Ok(target)) = (planned.form, &planned.target) {
                 let group = groups.get(target.group);
                 annex.rows = group.and_then(|group| group.shared.get(target.filter)?.clone());
             }
@@ -431,7 +431,7 @@ impl Plan {
     }
 
     fn failure(&self, planned: &EntryPlan) -> Option<NoValue> {
-        let Form::Failed(status) = planned.form else { return None };
+        let ResultForm::Failed(status) = planned.form else { return None };
         let target = match &planned.target {
             Ok(target) => target,
             Err(error) => return Some(error.reason()),
@@ -481,8 +481,8 @@ impl EntryPlan {
     /// Returns the rows in the entry's result, ascending.
     fn selected<'a>(&'a self, group: &'a Group) -> &'a [usize] {
         match (&self.form, &self.target) {
-            (Form::Row(row), _) => std::slice::from_ref(row),
-            (Form::Table, Ok(target)) => group.selection(target.filter),
+            (ResultForm::Row(row), _) => std::slice::from_ref(row),
+            (ResultForm::Table, Ok(target)) => group.selection(target.filter),
             _ => &[],
         }
     }
@@ -508,18 +508,18 @@ impl Target {
     }
 
     /// Returns the form of the result.
-    fn form(&self, group: &Group) -> Form {
+    fn form(&self, group: &Group) -> ResultForm {
         if let Err(error) = &group.outcome {
-            return Form::Failed(error.status());
+            return ResultForm::Failed(error.status());
         }
         let rows = &group.rows;
         match group.selection(self.filter).first() {
-            None => Form::Failed(Status::ERROR_NO_DATA),
-            Some(_) if self.is_of_several() => Form::Table,
+            None => ResultForm::Failed(Status::ERROR_NO_DATA),
+            Some(_) if self.is_of_several() => ResultForm::Table,
             Some(row) if self.kind == CounterDataType::SingleCounter && self.is_empty(rows.cells(*row)) => {
-                Form::Failed(Status::ERROR_NO_DATA)
+                ResultForm::Failed(Status::ERROR_NO_DATA)
             }
-            Some(row) => Form::Row(*row),
+            Some(row) => ResultForm::Row(*row),
         }
     }
 
@@ -534,12 +534,12 @@ impl Target {
         info: &ResolvedEntry,
         builder: &mut BlockBuilder,
         collect: impl FnOnce(&mut Group, &mut TableBuilder<'_>),
-    ) -> Form {
+    ) -> ResultForm {
         let mut table = self.table(info, builder);
         collect(group, &mut table);
         let form = self.form(group);
         match form {
-            Form::Failed(status) => table.fail(status),
+            ResultForm::Failed(status) => table.fail(status),
             _ => table.finish(),
         }
         form
@@ -553,11 +553,11 @@ impl Target {
     }
 
     /// Writes the entry's values over those of a result with the same layout.
-    fn patch(&self, group: &Group, form: Form, result: PatchResult<'_>) -> Option<()> {
+    fn patch(&self, group: &Group, form: ResultForm, result: PatchResult<'_>) -> Option<()> {
         match (result, form) {
-            (PatchResult::Error, Form::Failed(_)) => {}
-            (PatchResult::Cells(cells), Form::Row(row)) => self.copy(group.rows.cells(row), cells),
-            (PatchResult::Table(mut table), Form::Table) => {
+            (PatchResult::Error, ResultForm::Failed(_)) => {}
+            (PatchResult::Cells(cells), ResultForm::Row(row)) => self.copy(group.rows.cells(row), cells),
+            (PatchResult::Table(mut table), ResultForm::Table) => {
                 for row in group.selection(self.filter) {
                     self.copy(group.rows.cells(*row), table.row()?);
                 }
@@ -571,7 +571,7 @@ impl Target {
     fn build(
         &self,
         group: &Group,
-        form: Form,
+        form: ResultForm,
         info: &ResolvedEntry,
         builder: &mut BlockBuilder,
         written: &mut Written,
@@ -583,15 +583,15 @@ impl Target {
             self.columns.iter().map(move |at| cells.get(*at).copied().unwrap_or(Cell::EMPTY))
         };
         match (self.kind, form) {
-            (_, Form::Failed(status)) => return builder.error(status),
-            (CounterDataType::SingleCounter, Form::Row(row)) => {
+            (_, ResultForm::Failed(status)) => return builder.error(status),
+            (CounterDataType::SingleCounter, ResultForm::Row(row)) => {
                 return builder.single(cells(row).next().unwrap_or(Cell::EMPTY));
             }
-            (_, Form::Row(row)) => {
+            (_, ResultForm::Row(row)) => {
                 let ids = info.counters().map(|counter| counter.id);
                 return builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
             }
-            (CounterDataType::MultipleInstances, Form::Table) => {
+            (CounterDataType::MultipleInstances, ResultForm::Table) => {
                 match written.entry((self.group, self.filter)) {
                     Place::Occupied(before) => {
                         let values = selection.iter().filter_map(|row| cells(*row).next());
@@ -602,7 +602,7 @@ impl Target {
                     }
                 }
             }
-            (_, Form::Table) => {}
+            (_, ResultForm::Table) => {}
         }
         let mut table = self.table(info, builder);
         for row in selection {
