@@ -35,7 +35,7 @@ pub struct Query {
     /// Entries by number of addition, which is the order of results.
     entries: BTreeMap<u64, Entry>,
     /// Numbers of the entries.
-    numbers: HashMap<Key, u64>,
+    numbers: HashMap<EntryKey, u64>,
     /// Number of entries added so far.
     added: u64,
     plan: Option<Plan>,
@@ -43,7 +43,7 @@ pub struct Query {
 
 /// Identity of an entry: two entries with equal keys are the same.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct EntryKey {
     counterset: Guid,
     counters: Counters,
     instance_id: InstanceIdFilter,
@@ -51,7 +51,7 @@ struct Key {
     name: Option<Vec<u16>>,
 }
 
-impl Key {
+impl EntryKey {
     fn new(entry: &Entry, name: Option<&Utf16>) -> Self {
         Self {
             counterset: entry.counterset,
@@ -108,9 +108,9 @@ impl Query {
         let answer = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Added, &entry)));
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
-            self.numbers.insert(Key::new(&entry, entry.instance.as_ref()), self.added);
+            self.numbers.insert(EntryKey::new(&entry, entry.instance.as_ref()), self.added);
             if AggregateView::of(set.instance_type) == Some(AggregateView::One) {
-                self.numbers.insert(Key::of_total(&entry), self.added);
+                self.numbers.insert(EntryKey::of_total(&entry), self.added);
             }
             self.entries.insert(self.added, entry);
             // Numbers are never reused: deleting an entry must not change the order of the others.
@@ -126,9 +126,9 @@ impl Query {
     pub fn delete(&mut self, entry: &Entry) -> Status {
         let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
         let Some(removed) = removed else { return Status::ERROR_INVALID_PARAMETER };
-        self.numbers.remove(&Key::new(&removed, removed.instance.as_ref()));
+        self.numbers.remove(&EntryKey::new(&removed, removed.instance.as_ref()));
         if removed.instance.is_none() {
-            self.numbers.remove(&Key::of_total(&removed));
+            self.numbers.remove(&EntryKey::of_total(&removed));
         }
         self.plan.iter_mut().for_each(Plan::outdate);
         removed_from(&self.machine, &removed);
@@ -160,7 +160,7 @@ impl Query {
     /// Returns the number of the same entry. An entry for a single instance has no name.
     fn number(&self, entry: &Entry) -> Option<u64> {
         let name = entry.instance.as_ref();
-        let find = |name| self.numbers.get(&Key::new(entry, name)).copied();
+        let find = |name| self.numbers.get(&EntryKey::new(entry, name)).copied();
         let single = if is_single_name(name) { find(None) } else { None };
         single.or_else(|| find(name))
     }
