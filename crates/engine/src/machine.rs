@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub ledger: Arc<CollectionTotals>,
     slots: Vec<Slot>,
     /// Registered countersets by GUID, ascending.
-    registry: Vec<Registered>,
+    registry: Vec<RegistryEntry>,
     problems: Vec<RegistrationProblem>,
     /// Number that changes whenever the registry changes.
     pub revision: u64,
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Shared {
 }
 
 #[derive(Clone, Debug)]
-struct Registered {
+struct RegistryEntry {
     set: Arc<Counterset>,
     slot: usize,
 }
@@ -288,7 +288,7 @@ impl Shared {
             for set in last.iter().flat_map(|catalogue| &catalogue.countersets) {
                 let guid = set.guid;
                 match self.registry.binary_search_by_key(&guid, |r| r.set.guid) {
-                    Err(at) => self.registry.insert(at, Registered { set: Arc::clone(set), slot }),
+                    Err(at) => self.registry.insert(at, RegistryEntry { set: Arc::clone(set), slot }),
                     Ok(at) => {
                         let owner = self.registry.get(at).map(|r| r.set.provider.name.to_string());
                         self.problems.push(RegistrationProblem::Taken {
