@@ -120,9 +120,11 @@ pub(crate) fn answer(
             }
             text(help)
         }
-        RegRequest::CounterNames(language) => counter_texts(set, texts(set, language, default)?, Which::Name),
+        RegRequest::CounterNames(language) => {
+            counter_texts(set, texts(set, language, default)?, TextField::Name)
+        }
         RegRequest::CounterHelps(language) => {
-            let helps = counter_texts(set, texts(set, language, default)?, Which::Help);
+            let helps = counter_texts(set, texts(set, language, default)?, TextField::Help);
             if matches!(&helps, RegInfo::Texts(texts) if texts.iter().all(|(_, text)| text.is_none())) {
                 return Err(SourceError::NoHelp(guid));
             }
@@ -131,7 +133,7 @@ pub(crate) fn answer(
         RegRequest::ProviderName => text(&set.provider.name),
         RegRequest::ProviderGuid => RegInfo::Guid(set.provider.guid),
         RegRequest::CountersetEnglishName => text(&set.name),
-        RegRequest::CounterEnglishNames => counter_texts(set, None, Which::Name),
+        RegRequest::CounterEnglishNames => counter_texts(set, None, TextField::Name),
     })
 }
 
@@ -152,21 +154,21 @@ fn texts(set: &Counterset, wanted: Language, default: Language) -> Result<Option
 }
 
 #[derive(Clone, Copy)]
-enum Which {
+enum TextField {
     Name,
     Help,
 }
 
-fn counter_texts(set: &Counterset, translation: Option<&Translation>, which: Which) -> RegInfo {
+fn counter_texts(set: &Counterset, translation: Option<&Translation>, which: TextField) -> RegInfo {
     let english = |counter: &Counter| match which {
-        Which::Name => counter.name.clone(),
-        Which::Help => Some(counter.help.clone()).filter(|help| !help.is_empty()),
+        TextField::Name => counter.name.clone(),
+        TextField::Help => Some(counter.help.clone()).filter(|help| !help.is_empty()),
     };
     let translated = |counter: &Counter| {
         let (_, name, help) = translation?.counters.iter().find(|(id, ..)| *id == counter.id)?;
         let text = match which {
-            Which::Name => name,
-            Which::Help => help,
+            TextField::Name => name,
+            TextField::Help => help,
         };
         Some(text.clone()).filter(|text| !text.is_empty())
     };
