@@ -18,7 +18,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use bind::{BindError, Resolved, resolve};
+pub use bind::{BindError, ResolvedPath, resolve};
 pub use expand::{ObjectItems, Unexpanded, expand, object_items, objects, validate};
 pub use find::{Found, find, path_of};
 pub use grammar::{CounterPath, PathError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::{Counter, Counterset};
 use perfset_engine::Source;
-use perfset_engine::path::{CounterPath, Resolved, Selector, resolve};
+use perfset_engine::path::{CounterPath, ResolvedPath, Selector, resolve};
 
 use crate::catalogue::{curated, known};
 use crate::error::ExportError;
@@ -42,7 +42,7 @@ impl Binding {
     /// Adds the counters of a path, all or none.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<(), ExportError> {
         let failed = |error| ExportError::Path { path: path.to_string(), error };
-        let Resolved { set, counters, instances } = resolve(source, path).map_err(failed)?;
+        let ResolvedPath { set, counters, instances } = resolve(source, path).map_err(failed)?;
         let is_name = Selector::is_plain(&path.counter) && !path.counter.contains(['*', '?']);
         let wanted = counters.iter().filter_map(|id| set.counter(*id));
         let wanted = wanted.filter(|counter| is_name || !is_obscure(counter.counter_type));

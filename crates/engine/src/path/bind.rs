@@ -78,7 +78,7 @@ impl From<&BindError> for PdhStatus {
 
 /// Counterset, counters and instance selection of a path, resolved without enumerating instances.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedPath {
     /// Counterset that the path names.
     pub set: Arc<Counterset>,
     /// Counters that the path selects, in the order of the counterset: one, or those of a pattern.
@@ -92,11 +92,11 @@ pub struct Resolved {
 ///
 /// # Errors
 /// If counterset or counter do not exist, or the instance does not fit the counterset.
-pub fn resolve(source: &mut dyn Source, path: &CounterPath) -> Result<Resolved, BindError> {
+pub fn resolve(source: &mut dyn Source, path: &CounterPath) -> Result<ResolvedPath, BindError> {
     let set = find_counterset(source, &path.counterset)?;
     let instances = fitting_instance(&set, path.instance.as_deref())?.map(str::to_owned);
     let counters = find_counters(&set, &path.counter)?.into_iter().map(|counter| counter.id).collect();
-    Ok(Resolved { set, counters, instances })
+    Ok(ResolvedPath { set, counters, instances })
 }
 
 /// Returns the instance that a path names, if it fits the counterset. `None` is its nameless instance.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use perfset_core::pdh::Scale;
 use perfset_core::{Attributes, Birth, CounterId, Counterset, Guid, InstanceIdFilter, Name, NoValue};
 
-use super::bind::{BindError, Resolved, resolve};
+use super::bind::{BindError, ResolvedPath, resolve};
 use super::expand::{is_pattern, with_index};
 use super::grammar::CounterPath;
 use super::instance_name::substituted;
@@ -170,7 +170,7 @@ impl PathQuery {
     /// # Errors
     /// If counterset or counter do not exist, or the instance does not fit the counterset.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<usize, BindError> {
-        let Resolved { set, counters: ids, instances } = resolve(source, path)?;
+        let ResolvedPath { set, counters: ids, instances } = resolve(source, path)?;
         let instance = instances.as_deref();
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use perfset::path::{CounterPath, PathQuery, PathValue, Resolved, Selector, keep_greatest};
+use perfset::path::{CounterPath, PathQuery, PathValue, ResolvedPath, Selector, keep_greatest};
 use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogue};
 
 use super::series::{SeriesId, Table};
@@ -133,7 +133,7 @@ impl Watch {
         path: &CounterPath,
         is_kept: bool,
         position: usize,
-        resolved: &Resolved,
+        resolved: &ResolvedPath,
         table: &Table,
     ) -> Self {
         let selector = resolved.instances.as_deref().map(Selector::new);
