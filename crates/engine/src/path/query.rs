@@ -38,7 +38,7 @@ use crate::values::Value;
 /// ```
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
-    pub(super) paths: Vec<Bound>,
+    pub(super) paths: Vec<BoundPath>,
     /// Entries of the query in its order; before the first sample also those in `replaced`.
     entries: Vec<Entry>,
     /// Positions of entries that are no longer in the query. They are removed all at once, because there can be many.
@@ -104,7 +104,7 @@ fn instances_of(entry: &Entry) -> Instances {
 
 /// Path with the counterset, counters and entries that it is bound to.
 #[derive(Debug)]
-pub(super) struct Bound {
+pub(super) struct BoundPath {
     /// Path with the counterset's own name.
     pub path: CounterPath,
     pub set: Arc<Counterset>,
@@ -185,7 +185,7 @@ impl PathQuery {
         let counters = ids.into_iter().map(|id| (id, entry)).collect();
         let path = CounterPath { counterset: set.name.to_string(), ..path.clone() };
         let (scale, is_read) = (Scale::ONE, Cell::new(false));
-        self.paths.push(Bound { path, set, scale, is_read, all_counters, counters, selector, instance });
+        self.paths.push(BoundPath { path, set, scale, is_read, all_counters, counters, selector, instance });
         Ok(self.paths.len().saturating_sub(1))
     }
 
@@ -389,7 +389,7 @@ impl PathQuery {
     }
 }
 
-impl Bound {
+impl BoundPath {
     /// Adds the values whose instances the path selects.
     fn choose<'a, 'b>(
         &'a self,

@@ -5,7 +5,7 @@ use perfset_core::sample::{Clocks, SampleValues};
 use perfset_core::{CounterId, CounterType};
 
 use super::grammar::CounterPath;
-use super::query::{Bound, PathQuery, PathValue};
+use super::query::{BoundPath, PathQuery, PathValue};
 use crate::source::NextOutcome;
 use crate::values::SampleLookup;
 
@@ -218,7 +218,7 @@ impl PathQuery {
 
     fn infos_of<'q>(
         &'q self,
-        bound: &'q Bound,
+        bound: &'q BoundPath,
         values: &[PathValue<'_>],
         origins: &mut SampleLookup<'_>,
     ) -> Vec<CounterInfo<'q>> {
@@ -243,7 +243,7 @@ impl PathQuery {
         infos
     }
 
-    fn bound(&self, path: usize) -> Result<&Bound, PdhStatus> {
+    fn bound(&self, path: usize) -> Result<&BoundPath, PdhStatus> {
         self.paths.get(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)
     }
 
