@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use perfset_core::catalogue;
-use perfset_engine::path::{CounterPath, InstanceName, Unexpanded, expand, substituted, validate};
+use perfset_engine::path::{CounterPath, ExpandOptions, InstanceName, expand, substituted, validate};
 use perfset_engine::testing::{FixedClock, Scripted};
 use perfset_engine::{Catalogue, Machine};
 
@@ -24,12 +24,12 @@ pub fn check(input: &[u8]) {
         assert_eq!(made.parse(), Ok(path.clone()));
     }
     path.instance.as_deref().map(name);
-    let Ok(expanded) = expand(&mut machine, &path, Unexpanded::default()) else { return };
+    let Ok(expanded) = expand(&mut machine, &path, ExpandOptions::default()) else { return };
     assert_eq!(valid, Ok(()));
     assert!(!expanded.is_empty());
     for path in &expanded {
         assert_eq!(validate(&mut machine, &path.to_string()), Ok(()), "{path}");
-        let again = expand(&mut machine, path, Unexpanded::default());
+        let again = expand(&mut machine, path, ExpandOptions::default());
         assert_eq!(again.as_deref(), Ok(std::slice::from_ref(path)));
     }
 }

@@ -19,7 +19,7 @@ mod statistics;
 mod tests;
 
 pub use bind::{BindError, ResolvedPath, resolve};
-pub use expand::{ObjectItems, Unexpanded, expand, object_items, objects, validate};
+pub use expand::{ExpandOptions, ObjectItems, expand, object_items, objects, validate};
 pub use find::{Found, find, path_of};
 pub use grammar::{CounterPath, PathError};
 pub use greatest::keep_greatest;

@@ -1,7 +1,7 @@
 //! Charts of the first page, limited to counters that exist on this machine.
 
 use perfset::Machine;
-use perfset::path::{CounterPath, Unexpanded, expand};
+use perfset::path::{CounterPath, ExpandOptions, expand};
 use serde::Serialize;
 
 /// Display form of a chart.
@@ -83,7 +83,7 @@ pub fn charts(machine: &Machine) -> Vec<Chart> {
     let mut machine = machine.clone();
     let mut exists = |text: &&&str| {
         let path: Option<CounterPath> = text.parse().ok();
-        path.is_some_and(|path| expand(&mut machine, &path, Unexpanded::default()).is_ok())
+        path.is_some_and(|path| expand(&mut machine, &path, ExpandOptions::default()).is_ok())
     };
     let charts = WANTED.iter().map(|(title, unit, kind, paths)| Chart {
         title,

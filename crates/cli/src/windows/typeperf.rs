@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use perfset::clock::UNIX_EPOCH_100NS;
 use perfset::log::text::{Header, Separator, Writer, Zone};
-use perfset::path::{BindError, CounterPath, PathQuery, Unexpanded, expand};
+use perfset::path::{BindError, CounterPath, ExpandOptions, PathQuery, expand};
 use perfset::{Attributes, Machine};
 
 use super::options::{Options, Takes};
@@ -240,7 +240,7 @@ fn list(
                 writeln!(out, "{}", escaped(&path.to_string()))?;
                 continue;
             }
-            match expand(&mut source, &path, Unexpanded::default()) {
+            match expand(&mut source, &path, ExpandOptions::default()) {
                 Ok(paths) => {
                     for path in paths {
                         writeln!(out, "{}", escaped(&path.to_string()))?;

@@ -738,7 +738,7 @@ fn blocks_of_perflib() {
 /// Paths: an aggregate has no instances, a total is one.
 #[test]
 fn paths() {
-    use crate::path::{BindError, PathQuery, Unexpanded, expand, object_items};
+    use crate::path::{BindError, ExpandOptions, PathQuery, expand, object_items};
     let values = |machine: &mut Machine, path: &str| -> Result<Vec<String>, BindError> {
         let mut query = PathQuery::open(machine).unwrap();
         query.add(machine, &path.parse().unwrap())?;
@@ -763,7 +763,7 @@ fn paths() {
             assert_eq!(values(&mut machine, path).unwrap(), [r"\Set\C: Some(5)"], "{path}");
         }
         assert!(matches!(values(&mut machine, r"\Set(a)\C"), Err(BindError::NoInstances { .. })));
-        let expanded = expand(&mut machine, &r"\Set\*".parse().unwrap(), Unexpanded::default()).unwrap();
+        let expanded = expand(&mut machine, &r"\Set\*".parse().unwrap(), ExpandOptions::default()).unwrap();
         assert_eq!(expanded[0].to_string(), r"\Set\C");
         assert_eq!(object_items(&mut machine, "Set", DetailLevel::EXPERT).unwrap().instances, None);
     }
@@ -775,7 +775,7 @@ fn paths() {
     ] {
         assert_eq!(values(&mut machine, path).unwrap(), want, "{path}");
     }
-    let expanded = expand(&mut machine, &r"\Set(*)\C".parse().unwrap(), Unexpanded::default()).unwrap();
+    let expanded = expand(&mut machine, &r"\Set(*)\C".parse().unwrap(), ExpandOptions::default()).unwrap();
     assert_eq!(expanded.len(), 3);
     let items = object_items(&mut machine, "Set", DetailLevel::EXPERT).unwrap().instances.unwrap();
     assert_eq!(items, ["a", "b", "_Total"]);

@@ -15,7 +15,7 @@ use crate::source::Source;
 
 /// Parts of a path that [`expand`] leaves as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unexpanded {
+pub struct ExpandOptions {
     /// `true` to leave the counter as written.
     #[doc(alias = "PDH_NOEXPANDCOUNTERS")]
     pub counters: bool,
@@ -46,7 +46,7 @@ pub struct Unexpanded {
 pub fn expand(
     source: &mut dyn Source,
     path: &CounterPath,
-    unexpanded: Unexpanded,
+    unexpanded: ExpandOptions,
 ) -> Result<Vec<CounterPath>, BindError> {
     let set = find_counterset(source, &path.counterset)?;
     let no_instances = || BindError::NoInstances { counterset: set.name.to_string() };

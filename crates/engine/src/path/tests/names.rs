@@ -93,7 +93,7 @@ proptest! {
             let _ = substituted(&text).parse::<InstanceName>();
             if let Ok(path) = text.parse::<CounterPath>() {
                 let _ = path.instance_name();
-                let _ = expand(&mut machine, &path, Unexpanded::default());
+                let _ = expand(&mut machine, &path, ExpandOptions::default());
             }
         }
     }
@@ -159,7 +159,7 @@ fn wildcards_are_expanded() {
         let paths = expand(&mut machine, &text.parse().unwrap(), unexpanded);
         paths.map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    let all = Unexpanded::default();
+    let all = ExpandOptions::default();
     for (text, want) in [
         (r"\System\*", &[r"\System\System Up Time", r"\System\Processes"][..]),
         (r"\system\pro*", &[r"\System\Processes"]),
@@ -197,7 +197,7 @@ fn wildcards_are_expanded() {
         (true, false, &[r"\Test Set(b)\*"]),
         (false, true, &[r"\Test Set(b*)\Size", r"\Test Set(b*)\Bytes/sec", r"\Test Set(b*)\Mean Size"]),
     ] {
-        assert_eq!(expanded(r"\Test Set(b*)\*", Unexpanded { counters, instances }).unwrap(), want);
+        assert_eq!(expanded(r"\Test Set(b*)\*", ExpandOptions { counters, instances }).unwrap(), want);
     }
     for (text, want) in [
         (r"\Unknown(*)\*", PdhStatus::PDH_CSTATUS_NO_OBJECT),
@@ -217,7 +217,8 @@ fn wildcards_are_expanded() {
 #[test]
 fn each_expanded_path_finds_its_instance() {
     let mut machine = documented();
-    let paths = expand(&mut machine, &r"\Test Set(*)\Size".parse().unwrap(), Unexpanded::default()).unwrap();
+    let paths =
+        expand(&mut machine, &r"\Test Set(*)\Size".parse().unwrap(), ExpandOptions::default()).unwrap();
     let mut query = PathQuery::open(&mut machine).unwrap();
     for path in &paths {
         query.add(&mut machine, path).unwrap();
