@@ -6,13 +6,13 @@ use perfset_core::{Attributes, Counter, Counterset};
 
 /// Counter that matched a search, as its counterset and its index in it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct CounterMatch {
     /// Counterset of the counter.
     pub counterset: Arc<Counterset>,
     at: usize,
 }
 
-impl Found {
+impl CounterMatch {
     /// Returns the counter that matched.
     #[must_use]
     pub fn counter(&self) -> Option<&Counter> {
@@ -43,7 +43,7 @@ pub fn path_of(set: &Counterset, counter: &Counter) -> String {
 /// Returns the counters whose counterset, name or help text contain all the words. Matches in names come before
 /// matches in help texts. `all` includes counters that never have a value on this system.
 #[must_use]
-pub fn find(countersets: &[Arc<Counterset>], words: &[impl AsRef<str>], all: bool) -> Vec<Found> {
+pub fn find(countersets: &[Arc<Counterset>], words: &[impl AsRef<str>], all: bool) -> Vec<CounterMatch> {
     let words: Vec<_> = words.iter().map(|word| word.as_ref().to_lowercase()).collect();
     let has_all = |text: &str| words.iter().all(|word| text.contains(word.as_str()));
     let (mut by_name, mut by_help) = (Vec::new(), Vec::new());
@@ -53,7 +53,7 @@ pub fn find(countersets: &[Arc<Counterset>], words: &[impl AsRef<str>], all: boo
                 continue;
             }
             let names = format!("{} {}", set.name, counter.shown_name()).to_lowercase();
-            let found = || Found { counterset: Arc::clone(set), at };
+            let found = || CounterMatch { counterset: Arc::clone(set), at };
             if has_all(&names) {
                 by_name.push(found());
             } else if has_all(&format!("{names} {}", counter.help.to_lowercase())) {
