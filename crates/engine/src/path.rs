@@ -31,4 +31,4 @@ pub use perfset_core::pdh::{
 pub use query::{PathQuery, PathValue};
 pub use read::CounterInfo;
 pub use select::Selector;
-pub use statistics::{Run, Series, Statistics};
+pub use statistics::{Run, SeriesKey, Statistics};

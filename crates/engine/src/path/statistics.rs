@@ -82,7 +82,7 @@ impl Statistics {
 
 /// Identity of a series in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Series {
+pub struct SeriesKey {
     /// Position of the path.
     pub path: usize,
     /// Id of the counter.
@@ -96,8 +96,8 @@ pub struct Series {
 /// Collects the statistics of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    places: HashMap<Series, usize>,
-    all: Vec<(Series, Statistics)>,
+    places: HashMap<SeriesKey, usize>,
+    all: Vec<(SeriesKey, Statistics)>,
 }
 
 impl Run {
@@ -105,7 +105,7 @@ impl Run {
     pub fn add(&mut self, values: &[PathValue<'_>]) {
         for PathValue { path, value, .. } in values {
             let Ok(formatted) = &value.value else { continue };
-            let series = Series {
+            let series = SeriesKey {
                 path: *path,
                 counter: value.counter.id,
                 instance: Utf16::from(value.instance),
@@ -124,7 +124,7 @@ impl Run {
 
     /// Returns all series, in the order in which they first had a value.
     #[must_use]
-    pub fn series(&self) -> &[(Series, Statistics)] {
+    pub fn series(&self) -> &[(SeriesKey, Statistics)] {
         &self.all
     }
 }
