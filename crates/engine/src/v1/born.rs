@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// Counterset of an object, and the locations of its values.
 #[derive(Debug)]
-pub(super) struct Born {
+pub(super) struct ObjectCounterset {
     pub set: Arc<Counterset>,
     /// Title index of the object.
     pub name_index: u32,
@@ -78,7 +78,7 @@ const LATER_IDS: u32 = 0x4_0000;
 /// Title indexes of ID Process and ID Thread, for blocks without a name table.
 const ID_INDEXES: [u32; 2] = [784, 804];
 
-impl Born {
+impl ObjectCounterset {
     pub fn new(object: &Object<'_>, names: &TitleNames, provider: &ProviderIdentity) -> Self {
         let name_index = object.name_index();
         let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
@@ -138,7 +138,7 @@ fn shape(object: &Object<'_>) -> impl Iterator<Item = (u32, CounterType)> {
     object.definitions().iter().map(|definition| (definition.name_index(), definition.counter_type()))
 }
 
-impl Born {
+impl ObjectCounterset {
     /// Returns `true` if an object has the counters of the last one seen, so that there is nothing to add.
     pub fn is_like(&self, object: &Object<'_>) -> bool {
         shape(object).eq(self.shape.iter().copied())

@@ -14,7 +14,7 @@ use perfset_core::{
     Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
 };
 
-use super::born::{Born, Column, IndexKey, Keys, Place, TypeKey, instance_type};
+use super::born::{Column, IndexKey, Keys, ObjectCounterset, Place, TypeKey, instance_type};
 use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest};
 use crate::rows::Rows;
@@ -22,7 +22,7 @@ use crate::rows::Rows;
 /// Countersets of one machine's blocks: the data of a provider that plays such blocks.
 #[derive(Debug, Default)]
 pub struct ObjectSets {
-    sets: Vec<Born>,
+    sets: Vec<ObjectCounterset>,
     by_guid: HashMap<Guid, usize>,
     by_index: HashMap<u32, usize>,
     /// Name of the machine of the blocks; `None` before the first block.
@@ -136,12 +136,12 @@ impl ObjectSets {
             }
             Some(born) if born.is_like(object) => {}
             Some(born) => {
-                if !born.extend(Born::new(object, names, provider), MOST) {
+                if !born.extend(ObjectCounterset::new(object, names, provider), MOST) {
                     return Ok(Err(too_many("counters")));
                 }
             }
             None => {
-                let born = Born::new(object, names, provider);
+                let born = ObjectCounterset::new(object, names, provider);
                 if self.by_guid.contains_key(&born.set.guid) {
                     return Err(Trouble::Repeated(name_index));
                 }
@@ -221,7 +221,7 @@ impl ObjectSets {
         &self,
         recording: &'a Recording,
         counterset: &Guid,
-    ) -> Result<(&Born, Playing<'a>), SourceError> {
+    ) -> Result<(&ObjectCounterset, Playing<'a>), SourceError> {
         let born = self.by_guid.get(counterset).and_then(|at| self.sets.get(*at));
         let born = born.ok_or(SourceError::UnknownCounterset(*counterset))?;
         let object = recording.object(born.name_index);
@@ -281,7 +281,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// Finds a counter in this block.
-    fn find(&self, born: &Born, id: CounterId) -> Found<'a> {
+    fn find(&self, born: &ObjectCounterset, id: CounterId) -> Found<'a> {
         let column = born.set.counters.iter().position(|counter| counter.id == id);
         column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
     }
