@@ -19,7 +19,7 @@ pub(super) struct ObjectCounterset {
     /// Title index of the object.
     pub name_index: u32,
     /// Locations of the counters' values, by position in the counterset.
-    pub columns: Vec<Column>,
+    pub columns: Vec<CounterLocation>,
     /// Columns of an instance's birth: its start time, and the id without which the start time means nothing.
     pub birth: Option<(usize, usize)>,
     /// Title index and type of each definition of the last object seen.
@@ -28,7 +28,7 @@ pub(super) struct ObjectCounterset {
 
 /// Location of a counter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct CounterLocation {
     pub by_type: TypeKey,
     pub by_index: IndexKey,
     pub counter_type: CounterType,
@@ -190,7 +190,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(columns: &[Column]) -> Self {
+    fn of(columns: &[CounterLocation]) -> Self {
         let all = || columns.iter().enumerate();
         Self {
             by_type: all().map(|(at, column)| ((column.by_type, column.place), at)).collect(),
@@ -198,7 +198,7 @@ impl Places {
         }
     }
 
-    fn find(&self, column: &Column) -> Option<usize> {
+    fn find(&self, column: &CounterLocation) -> Option<usize> {
         let by_type = self.by_type.get(&(column.by_type, column.place));
         by_type.or_else(|| self.by_index.get(&(column.by_index, column.place))).copied()
     }
@@ -216,7 +216,7 @@ struct Maker<'a> {
     known: Option<&'static Counterset>,
     taken: BTreeSet<CounterId>,
     counters: Vec<Counter>,
-    columns: Vec<Column>,
+    columns: Vec<CounterLocation>,
     keys: Keys,
 }
 
@@ -285,7 +285,7 @@ impl Maker<'_> {
             ..Counter::new(id, counter_type)
         });
         let (by_type, by_index) = self.keys.next(definition.name_index(), counter_type);
-        self.columns.push(Column { by_type, by_index, counter_type, place: Place::Value });
+        self.columns.push(CounterLocation { by_type, by_index, counter_type, place: Place::Value });
     }
 
     fn add_items_behind(&mut self, position: usize) {
@@ -306,7 +306,7 @@ impl Maker<'_> {
         };
         let Some(column) = self.columns.get(position).copied() else { return };
         self.counters.push(items);
-        self.columns.push(Column { place: Place::ItemsBehind, ..column });
+        self.columns.push(CounterLocation { place: Place::ItemsBehind, ..column });
     }
 
     /// Returns the catalogue's counter of that name, if it is not in use yet.
@@ -346,10 +346,10 @@ pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
 }
 
 /// Returns the columns of elapsed time and id, if an object has both.
-fn birth(counters: &[Counter], columns: &[Column]) -> Option<(usize, usize)> {
+fn birth(counters: &[Counter], columns: &[CounterLocation]) -> Option<(usize, usize)> {
     let is_start =
         |counter: &Counter| counter.counter_type.decode().kind == ValueKind::Counter(CounterKind::Elapsed);
-    let is_id = |(counter, column): (&Counter, &Column)| {
+    let is_id = |(counter, column): (&Counter, &CounterLocation)| {
         let is_number = counter.counter_type.decode().kind == ValueKind::Number(NumberKind::Decimal);
         let is_named = counter.name.as_deref().is_some_and(|name| name.starts_with("ID "));
         is_number && (is_named || ID_INDEXES.contains(&column.by_index.0))

@@ -14,7 +14,7 @@ use perfset_core::{
     Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
 };
 
-use super::born::{Column, IndexKey, Keys, ObjectCounterset, Place, TypeKey, instance_type};
+use super::born::{CounterLocation, IndexKey, Keys, ObjectCounterset, Place, TypeKey, instance_type};
 use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest};
 use crate::rows::Rows;
@@ -287,7 +287,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// Finds a column by type if any definition matches, else by title index: at the same index among equal ones.
-    fn column(&self, column: &Column) -> Found<'a> {
+    fn column(&self, column: &CounterLocation) -> Found<'a> {
         let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
         match same {
             None => Found::Nowhere,
