@@ -32,7 +32,7 @@ pub(super) struct CounterLocation {
     pub by_type: TypeKey,
     pub by_index: IndexKey,
     pub counter_type: CounterType,
-    pub place: Place,
+    pub place: LocationKind,
 }
 
 /// Key by type: title index, type, and index among definitions with both.
@@ -61,7 +61,7 @@ impl Keys {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum LocationKind {
     /// At the offset in the definition.
     Value,
     /// After the value of a multi timer, if no definition of its item count follows.
@@ -185,8 +185,8 @@ impl ObjectCounterset {
 
 /// Indexes of columns, by both of their keys.
 struct Places {
-    by_type: HashMap<(TypeKey, Place), usize>,
-    by_index: HashMap<(IndexKey, Place), usize>,
+    by_type: HashMap<(TypeKey, LocationKind), usize>,
+    by_index: HashMap<(IndexKey, LocationKind), usize>,
 }
 
 impl Places {
@@ -285,7 +285,7 @@ impl Maker<'_> {
             ..Counter::new(id, counter_type)
         });
         let (by_type, by_index) = self.keys.next(definition.name_index(), counter_type);
-        self.columns.push(CounterLocation { by_type, by_index, counter_type, place: Place::Value });
+        self.columns.push(CounterLocation { by_type, by_index, counter_type, place: LocationKind::Value });
     }
 
     fn add_items_behind(&mut self, position: usize) {
@@ -306,7 +306,7 @@ impl Maker<'_> {
         };
         let Some(column) = self.columns.get(position).copied() else { return };
         self.counters.push(items);
-        self.columns.push(CounterLocation { place: Place::ItemsBehind, ..column });
+        self.columns.push(CounterLocation { place: LocationKind::ItemsBehind, ..column });
     }
 
     /// Returns the catalogue's counter of that name, if it is not in use yet.

@@ -14,7 +14,7 @@ use perfset_core::{
     Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
 };
 
-use super::born::{CounterLocation, IndexKey, Keys, ObjectCounterset, Place, TypeKey, instance_type};
+use super::born::{CounterLocation, IndexKey, Keys, LocationKind, ObjectCounterset, TypeKey, instance_type};
 use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest};
 use crate::rows::Rows;
@@ -301,7 +301,7 @@ impl<'a> Definitions<'a> {
 
 /// Place of a counter in a block.
 enum Found<'a> {
-    At(Definition<'a>, Place),
+    At(Definition<'a>, LocationKind),
     /// The type differs from the registered one.
     Changed {
         from: CounterType,
@@ -313,7 +313,7 @@ enum Found<'a> {
 impl Found<'_> {
     fn value(&self, values: Values<'_>) -> Result<RawValue, NoValue> {
         match self {
-            Self::At(definition, Place::Value) => match values.value_of(definition) {
+            Self::At(definition, LocationKind::Value) => match values.value_of(definition) {
                 BlockValue::U32(value) => Ok(RawValue::U32(value)),
                 BlockValue::U64(value) => Ok(RawValue::U64(value)),
                 BlockValue::Other(_) => Err(NoValue::NotDisplayable),
@@ -325,7 +325,7 @@ impl Found<'_> {
                     Err(NoValue::Failed(why.into()))
                 }
             },
-            Self::At(definition, Place::ItemsBehind) => {
+            Self::At(definition, LocationKind::ItemsBehind) => {
                 values.items_behind(definition).map(RawValue::U32).ok_or(NoValue::NotGiven)
             }
             Self::Changed { from, to } => Err(NoValue::TypeChanged { from: *from, to: *to }),
