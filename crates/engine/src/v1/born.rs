@@ -148,8 +148,8 @@ impl ObjectCounterset {
     ///
     /// An instance has a birth only if every block has the columns for it.
     pub fn extend(&mut self, later: Self, most: usize) -> bool {
-        let own = Places::of(&self.columns);
-        let theirs = Places::of(&later.columns);
+        let own = CounterLocations::of(&self.columns);
+        let theirs = CounterLocations::of(&later.columns);
         let is_there = |at: usize| self.columns.get(at).is_some_and(|column| theirs.find(column).is_some());
         if !self.birth.is_some_and(|(start, id)| is_there(start) && is_there(id)) {
             self.birth = None;
@@ -184,12 +184,12 @@ impl ObjectCounterset {
 }
 
 /// Indexes of columns, by both of their keys.
-struct Places {
+struct CounterLocations {
     by_type: HashMap<(TypeKey, LocationKind), usize>,
     by_index: HashMap<(IndexKey, LocationKind), usize>,
 }
 
-impl Places {
+impl CounterLocations {
     fn of(columns: &[CounterLocation]) -> Self {
         let all = || columns.iter().enumerate();
         Self {
