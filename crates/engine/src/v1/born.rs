@@ -42,12 +42,12 @@ pub(super) type IndexKey = (u32, bool, u32);
 
 /// Key generator for the definitions of an object.
 #[derive(Default)]
-pub(super) struct Keys {
+pub(super) struct DefinitionKeys {
     types: HashMap<(u32, CounterType), u32>,
     indexes: HashMap<(u32, bool), u32>,
 }
 
-impl Keys {
+impl DefinitionKeys {
     /// Returns the keys of the next definition.
     pub fn next(&mut self, name_index: u32, counter_type: CounterType) -> (TypeKey, IndexKey) {
         let is_base = counter_type.is_base();
@@ -90,7 +90,7 @@ impl ObjectCounterset {
             taken: BTreeSet::new(),
             counters: Vec::new(),
             columns: Vec::new(),
-            keys: Keys::default(),
+            keys: DefinitionKeys::default(),
         };
         maker.add_all(object);
         let Maker { counters, columns, .. } = maker;
@@ -217,7 +217,7 @@ struct Maker<'a> {
     taken: BTreeSet<CounterId>,
     counters: Vec<Counter>,
     columns: Vec<CounterLocation>,
-    keys: Keys,
+    keys: DefinitionKeys,
 }
 
 impl Maker<'_> {

@@ -14,7 +14,9 @@ use perfset_core::{
     Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
 };
 
-use super::born::{CounterLocation, IndexKey, Keys, LocationKind, ObjectCounterset, TypeKey, instance_type};
+use super::born::{
+    CounterLocation, DefinitionKeys, IndexKey, LocationKind, ObjectCounterset, TypeKey, instance_type,
+};
 use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest};
 use crate::rows::Rows;
@@ -270,7 +272,7 @@ struct Definitions<'a> {
 
 impl<'a> Definitions<'a> {
     fn of(object: &Object<'a>) -> Self {
-        let mut keys = Keys::default();
+        let mut keys = DefinitionKeys::default();
         let mut all = Self { by_type: HashMap::new(), by_index: HashMap::new() };
         for definition in object.definitions().iter() {
             let (by_type, by_index) = keys.next(definition.name_index(), definition.counter_type());
