@@ -84,7 +84,7 @@ impl ObjectCounterset {
         let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
         let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
         let guid = known.map_or_else(|| guid_of_object(&name), |set| set.guid);
-        let mut maker = Maker {
+        let mut maker = CountersetBuilder {
             names,
             known,
             taken: BTreeSet::new(),
@@ -93,7 +93,7 @@ impl ObjectCounterset {
             keys: DefinitionKeys::default(),
         };
         maker.add_all(object);
-        let Maker { counters, columns, .. } = maker;
+        let CountersetBuilder { counters, columns, .. } = maker;
         let default_counter = object.default_counter().and_then(|at| counters.get(usize::try_from(at).ok()?));
         let default_counter = default_counter.map(|counter| counter.id);
         let birth = birth(&counters, &columns);
@@ -211,7 +211,7 @@ pub fn guid_of_object(name: &str) -> Guid {
     Guid::from_u128(Uuid::new_v5(&namespace, format!("v1:{name}").as_bytes()).as_u128())
 }
 
-struct Maker<'a> {
+struct CountersetBuilder<'a> {
     names: &'a TitleNames,
     known: Option<&'static Counterset>,
     taken: BTreeSet<CounterId>,
@@ -220,7 +220,7 @@ struct Maker<'a> {
     keys: DefinitionKeys,
 }
 
-impl Maker<'_> {
+impl CountersetBuilder<'_> {
     fn add_all(&mut self, object: &Object<'_>) {
         let definitions = object.definitions();
         let all: Vec<_> = definitions.iter().collect();
