@@ -17,7 +17,7 @@ use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
 /// Response to a value name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct V1Response {
     /// PERF_DATA_BLOCK, or a table of names or help texts.
     pub bytes: Vec<u8>,
     /// Requested objects that are not in the block.
@@ -42,7 +42,7 @@ pub struct LeftOut {
 ///
 /// # Errors
 /// [`SourceError::LanguageNotFound`]; [`SourceError::TooLarge`] for a block of 2 GiB.
-pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<Answer, SourceError> {
+pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V1Response, SourceError> {
     let guids = machine.countersets();
     let sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
     let titles = Titles::new(sets.iter().map(|set| &**set));
@@ -50,11 +50,11 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<A
     let mut wanted: Vec<&Counterset> = match name {
         ValueName::Names(language) => {
             let sets = in_language(machine, &sets, *language)?;
-            return Ok(Answer { bytes: Titles::new(&sets).name_table(), left_out: Vec::new() });
+            return Ok(V1Response { bytes: Titles::new(&sets).name_table(), left_out: Vec::new() });
         }
         ValueName::Helps(language) => {
             let sets = in_language(machine, &sets, *language)?;
-            return Ok(Answer { bytes: Titles::new(&sets).help_table(), left_out: Vec::new() });
+            return Ok(V1Response { bytes: Titles::new(&sets).help_table(), left_out: Vec::new() });
         }
         ValueName::Global | ValueName::MetadataGlobal => sets.iter().map(|set| &**set).collect(),
         ValueName::Costly | ValueName::MetadataCostly => Vec::new(),
@@ -90,7 +90,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<A
         }
     }
     let bytes = builder.finish().map_err(|_| SourceError::TooLarge)?;
-    Ok(Answer { bytes, left_out })
+    Ok(V1Response { bytes, left_out })
 }
 
 /// Returns the default object for users: the only one that was requested, else Processor.

@@ -387,7 +387,7 @@ fn machine() -> (Machine, Scripted) {
     (machine, provider)
 }
 
-fn asked(machine: &Machine, name: &str) -> Answer {
+fn asked(machine: &Machine, name: &str) -> V1Response {
     query(machine, &name.parse().unwrap(), "HOST").unwrap()
 }
 
