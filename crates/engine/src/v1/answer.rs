@@ -21,13 +21,13 @@ pub struct V1Response {
     /// PERF_DATA_BLOCK, or a table of names or help texts.
     pub bytes: Vec<u8>,
     /// Requested objects that are not in the block.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedObject>,
 }
 
 /// Object that was requested and is not in the block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {reason}")]
-pub struct LeftOut {
+pub struct OmittedObject {
     /// Name of the object.
     pub name: String,
     /// Reason that the object has no values.
@@ -86,7 +86,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V
         let Some(set) = info.counterset.as_deref() else { continue };
         let object = ObjectWriter { set, titles: &titles, info, annex, clocks: snapshot.clocks() };
         if let Err(reason) = object.write(&mut builder, body, metadata) {
-            left_out.push(LeftOut { name: set.name.to_string(), reason });
+            left_out.push(OmittedObject { name: set.name.to_string(), reason });
         }
     }
     let bytes = builder.finish().map_err(|_| SourceError::TooLarge)?;

@@ -12,7 +12,7 @@ mod value_name;
 mod tests;
 mod titles;
 
-pub use answer::{LeftOut, V1Response, query};
+pub use answer::{OmittedObject, V1Response, query};
 pub use blocks::{Blocks, Problem};
 pub use born::{guid_of_object, unit_of};
 pub use objects::{ObjectSets, Recording, Trouble};
