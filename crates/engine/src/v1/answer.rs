@@ -150,7 +150,7 @@ struct ObjectWriter<'a> {
 }
 
 /// Row of a result: name and cells, by the counters of the entry.
-struct Row<'a> {
+struct ObjectRow<'a> {
     name: Vec<u16>,
     cells: Vec<BlockValue<'a>>,
 }
@@ -191,7 +191,7 @@ impl ObjectWriter<'_> {
             clock: definitions.iter().any(uses_clock).then(|| self.clock(&rows)),
             ..NewObject::new(name_index)
         };
-        let values = |row: &Row<'_>| {
+        let values = |row: &ObjectRow<'_>| {
             let number = |column: &Option<usize>| {
                 column.and_then(|at| row.cells.get(at)?.number()).map_or(0, |number| number.get())
             };
@@ -213,13 +213,13 @@ impl ObjectWriter<'_> {
     }
 
     /// Returns the rows; none for a counterset whose instances have all ended.
-    fn rows<'b>(&self, body: Body<'b>, is_multiple: bool) -> Result<Vec<Row<'b>>, NoValue> {
-        let single = |cells| vec![Row { name: Vec::new(), cells }];
+    fn rows<'b>(&self, body: Body<'b>, is_multiple: bool) -> Result<Vec<ObjectRow<'b>>, NoValue> {
+        let single = |cells| vec![ObjectRow { name: Vec::new(), cells }];
         Ok(match body {
             Body::SingleCounter(value) => single(vec![value]),
             Body::MultipleCounters(_, values) => single(values.iter().collect()),
             Body::MultipleInstances(table) | Body::Counterset(_, table) => {
-                let row = |row: perfset_core::v2::Instance<'b>| Row {
+                let row = |row: perfset_core::v2::Instance<'b>| ObjectRow {
                     name: row.name().units().collect(),
                     cells: row.values().iter().collect(),
                 };
@@ -233,7 +233,7 @@ impl ObjectWriter<'_> {
     }
 
     /// Returns the displayable counters that have a value in some row, each with its base or multi-timer count.
-    fn written(&self, rows: &[Row<'_>]) -> Vec<(&Counter, Option<&Counter>)> {
+    fn written(&self, rows: &[ObjectRow<'_>]) -> Vec<(&Counter, Option<&Counter>)> {
         let has_value = |counter: &Counter| {
             let column = self.column(counter);
             rows.iter().any(|row| column.and_then(|at| row.cells.get(at)?.number()).is_some())
@@ -259,7 +259,7 @@ impl ObjectWriter<'_> {
     }
 
     /// Returns the object's clock: its own, else that in its counters, else 100 ns time.
-    fn clock(&self, rows: &[Row<'_>]) -> (i64, i64) {
+    fn clock(&self, rows: &[ObjectRow<'_>]) -> (i64, i64) {
         let in_counters = || {
             let (time, freq) = self.set.counters.iter().find_map(|c| Some((c.perf_time?, c.perf_freq?)))?;
             let ticks = |id| {
