@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use perfset::path::{CounterPath, PathQuery};
 use perfset::v1::{
-    Blocks, Contents, DataBlock, Instance, NameTable, Object, Problem, TitleNames, ValueName,
+    BlockProblem, Blocks, Contents, DataBlock, Instance, NameTable, Object, TitleNames, ValueName,
     query as answer, read, windows_names,
 };
 use perfset::visit::Mode;
@@ -137,8 +137,8 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let promised = |bytes: &Vec<u8>| DataBlock::parse(bytes).is_ok_and(|block| block.object_count() > 0);
     let is_promised = blocks.iter().any(promised);
     let host = blocks.last().and_then(|bytes| DataBlock::parse(bytes).ok()?.system_name().to_string().into());
-    let file_of = |problem: &Problem| files.get(problem.block).copied().unwrap_or(&args.file);
-    let refused = |problem: Problem| {
+    let file_of = |problem: &BlockProblem| files.get(problem.block).copied().unwrap_or(&args.file);
+    let refused = |problem: BlockProblem| {
         let has_header = headers.get(problem.block) == Some(&true);
         not_valid(file_of(&problem), has_header, &problem)
     };

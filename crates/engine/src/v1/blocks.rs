@@ -59,7 +59,7 @@ struct Recorded {
 /// Data of a block that was omitted, or that is irregular.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
-pub struct Problem {
+pub struct BlockProblem {
     /// Index of the block, from 0.
     pub block: usize,
     /// Description of the problem.
@@ -76,16 +76,16 @@ impl Blocks {
         blocks: Vec<Vec<u8>>,
         names: Option<&TitleNames>,
         mode: Mode,
-    ) -> Result<(Self, Vec<Problem>), Problem> {
+    ) -> Result<(Self, Vec<BlockProblem>), BlockProblem> {
         let built_in = names.is_none().then(windows_names);
         let unnamed = TitleNames::default();
         let names = names.or(built_in.as_ref()).unwrap_or(&unnamed);
         let (mut recorded, mut objects, mut problems) = (Vec::new(), ObjectSets::default(), Vec::new());
         for (block, bytes) in blocks.into_iter().enumerate() {
-            let refused = |error| Problem { block, what: Trouble::Broken(error) };
+            let refused = |error| BlockProblem { block, what: Trouble::Broken(error) };
             let (recording, troubles) = objects.add(bytes, names, mode).map_err(refused)?;
             recorded.push(recording);
-            problems.extend(troubles.into_iter().map(|what| Problem { block, what }));
+            problems.extend(troubles.into_iter().map(|what| BlockProblem { block, what }));
         }
         let catalogue = Arc::new(objects.catalogue());
         let recorded = Arc::new(Recorded { blocks: recorded, objects, catalogue });

@@ -13,7 +13,7 @@ mod tests;
 mod titles;
 
 pub use answer::{OmittedObject, V1Response, query};
-pub use blocks::{Blocks, Problem};
+pub use blocks::{BlockProblem, Blocks};
 pub use born::{guid_of_object, unit_of};
 pub use objects::{ObjectSets, Recording, Trouble};
 pub use titles::{BASE_INDEX, Titles, windows_names};
