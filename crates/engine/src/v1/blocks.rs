@@ -8,7 +8,7 @@ use perfset_core::v1::TitleNames;
 use perfset_core::visit::Mode;
 use perfset_core::{Guid, Instance};
 
-use super::objects::{ObjectSets, Recording, Trouble};
+use super::objects::{ObjectProblem, ObjectSets, Recording};
 use super::titles::windows_names;
 use crate::clock::Clock;
 use crate::error::SourceError;
@@ -63,7 +63,7 @@ pub struct BlockProblem {
     /// Index of the block, from 0.
     pub block: usize,
     /// Description of the problem.
-    pub what: Trouble,
+    pub what: ObjectProblem,
 }
 
 impl Blocks {
@@ -82,7 +82,7 @@ impl Blocks {
         let names = names.or(built_in.as_ref()).unwrap_or(&unnamed);
         let (mut recorded, mut objects, mut problems) = (Vec::new(), ObjectSets::default(), Vec::new());
         for (block, bytes) in blocks.into_iter().enumerate() {
-            let refused = |error| BlockProblem { block, what: Trouble::Broken(error) };
+            let refused = |error| BlockProblem { block, what: ObjectProblem::Broken(error) };
             let (recording, troubles) = objects.add(bytes, names, mode).map_err(refused)?;
             recorded.push(recording);
             problems.extend(troubles.into_iter().map(|what| BlockProblem { block, what }));

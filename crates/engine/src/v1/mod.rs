@@ -15,6 +15,6 @@ mod titles;
 pub use answer::{OmittedObject, V1Response, query};
 pub use blocks::{BlockProblem, Blocks};
 pub use born::{guid_of_object, unit_of};
-pub use objects::{ObjectSets, Recording, Trouble};
+pub use objects::{ObjectProblem, ObjectSets, Recording};
 pub use titles::{BASE_INDEX, Titles, windows_names};
 pub use value_name::{BadValueName, ValueName};

@@ -45,7 +45,7 @@ pub struct Recording {
 /// Problem of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum ObjectProblem {
     /// The block breaks a rule and was read leniently; data that could not be read is missing.
     #[error(transparent)]
     Broken(WireError),
@@ -83,21 +83,21 @@ impl ObjectSets {
         bytes: Vec<u8>,
         names: &TitleNames,
         mode: Mode,
-    ) -> Result<(Recording, Vec<Trouble>), WireError> {
+    ) -> Result<(Recording, Vec<ObjectProblem>), WireError> {
         let (block, forgiven) = read(&bytes, mode)?;
-        let mut troubles: Vec<_> = forgiven.into_iter().map(Trouble::Broken).collect();
+        let mut troubles: Vec<_> = forgiven.into_iter().map(ObjectProblem::Broken).collect();
         let name = block.system_name().to_string();
         let machine = self.machine.get_or_insert_with(|| name.clone());
         let is_other = name != *machine;
         let provider = ProviderIdentity { guid: Guid::NIL, name: machine.clone().into() };
         if is_other {
-            troubles.push(Trouble::OtherMachine(name));
+            troubles.push(ObjectProblem::OtherMachine(name));
         }
         let mut objects = HashMap::new();
         for object in block.objects().flatten().take_while(|_| !is_other) {
             let name_index = object.name_index();
             let taken = match objects.contains_key(&name_index) {
-                true => Err(Trouble::Repeated(name_index)),
+                true => Err(ObjectProblem::Repeated(name_index)),
                 false => self.take(&object, names, &provider),
             };
             match taken {
@@ -121,9 +121,9 @@ impl ObjectSets {
         object: &Object<'_>,
         names: &TitleNames,
         provider: &ProviderIdentity,
-    ) -> Result<Result<(), Trouble>, Trouble> {
+    ) -> Result<Result<(), ObjectProblem>, ObjectProblem> {
         let name_index = object.name_index();
-        let too_many = |what| Trouble::TooMany { name_index, what };
+        let too_many = |what| ObjectProblem::TooMany { name_index, what };
         let is_full = self.sets.len() >= MOST;
         let known = self.by_index.get(&name_index).and_then(|at| self.sets.get_mut(*at));
         if known.is_none() && is_full {
@@ -134,7 +134,7 @@ impl ObjectSets {
         }
         match known {
             Some(born) if born.set.instance_type != instance_type(object) => {
-                return Err(Trouble::Changed(name_index));
+                return Err(ObjectProblem::Changed(name_index));
             }
             Some(born) if born.is_like(object) => {}
             Some(born) => {
@@ -145,7 +145,7 @@ impl ObjectSets {
             None => {
                 let born = ObjectCounterset::new(object, names, provider);
                 if self.by_guid.contains_key(&born.set.guid) {
-                    return Err(Trouble::Repeated(name_index));
+                    return Err(ObjectProblem::Repeated(name_index));
                 }
                 self.by_guid.insert(born.set.guid, self.sets.len());
                 self.by_index.insert(name_index, self.sets.len());

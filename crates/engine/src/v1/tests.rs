@@ -278,7 +278,7 @@ fn block_problems_are_reported() {
     let mut bytes = file("process-thread.bin");
     bytes[0x14c..0x150].copy_from_slice(&4_u32.to_le_bytes()); // a second object 4
     let (source, problems) = Blocks::new(vec![bytes], None, Mode::Strict).unwrap();
-    assert_eq!(problems, [BlockProblem { block: 0, what: Trouble::Repeated(4) }]);
+    assert_eq!(problems, [BlockProblem { block: 0, what: ObjectProblem::Repeated(4) }]);
     assert_eq!(source.machine().countersets().len(), 3);
 
     let mut bytes = file("process-thread.bin");
