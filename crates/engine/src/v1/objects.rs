@@ -202,7 +202,8 @@ impl ObjectSets {
         let (object_time, object_freq) = playing.object.clock();
         rows.set_clocks(Clocks { object_time, object_freq, ..Clocks::from(&recording.clocks) });
         let definitions = Definitions::of(&playing.object);
-        let found: Vec<Found<'_>> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
+        let found: Vec<CounterPosition<'_>> =
+            want.counters.iter().map(|id| definitions.find(born, *id)).collect();
         let birth = born.birth.and_then(|(start, id)| {
             Some((definitions.column(born.columns.get(start)?), definitions.column(born.columns.get(id)?)))
         });
@@ -283,26 +284,28 @@ impl<'a> Definitions<'a> {
     }
 
     /// Finds a counter in this block.
-    fn find(&self, born: &ObjectCounterset, id: CounterId) -> Found<'a> {
+    fn find(&self, born: &ObjectCounterset, id: CounterId) -> CounterPosition<'a> {
         let column = born.set.counters.iter().position(|counter| counter.id == id);
-        column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
+        column
+            .and_then(|at| born.columns.get(at))
+            .map_or(CounterPosition::Nowhere, |column| self.column(column))
     }
 
     /// Finds a column by type if any definition matches, else by title index: at the same index among equal ones.
-    fn column(&self, column: &CounterLocation) -> Found<'a> {
+    fn column(&self, column: &CounterLocation) -> CounterPosition<'a> {
         let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
         match same {
-            None => Found::Nowhere,
+            None => CounterPosition::Nowhere,
             Some(now) if now.counter_type() != column.counter_type => {
-                Found::Changed { from: column.counter_type, to: now.counter_type() }
+                CounterPosition::Changed { from: column.counter_type, to: now.counter_type() }
             }
-            Some(now) => Found::At(*now, column.place),
+            Some(now) => CounterPosition::At(*now, column.place),
         }
     }
 }
 
 /// Place of a counter in a block.
-enum Found<'a> {
+enum CounterPosition<'a> {
     At(Definition<'a>, LocationKind),
     /// The type differs from the registered one.
     Changed {
@@ -312,7 +315,7 @@ enum Found<'a> {
     Nowhere,
 }
 
-impl Found<'_> {
+impl CounterPosition<'_> {
     fn value(&self, values: Values<'_>) -> Result<RawValue, NoValue> {
         match self {
             Self::At(definition, LocationKind::Value) => match values.value_of(definition) {
@@ -337,7 +340,7 @@ impl Found<'_> {
 }
 
 /// Returns the birth of an instance. An id of 0 gives none: totals have it, and things that begin or end.
-fn birth_of(start: &Found<'_>, id: &Found<'_>, values: Values<'_>) -> Birth {
+fn birth_of(start: &CounterPosition<'_>, id: &CounterPosition<'_>, values: Values<'_>) -> Birth {
     let id = id.value(values).ok()?.get();
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)
 }
