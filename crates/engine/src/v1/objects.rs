@@ -224,23 +224,23 @@ impl ObjectSets {
         &self,
         recording: &'a Recording,
         counterset: &Guid,
-    ) -> Result<(&ObjectCounterset, Playing<'a>), SourceError> {
+    ) -> Result<(&ObjectCounterset, CurrentObject<'a>), SourceError> {
         let born = self.by_guid.get(counterset).and_then(|at| self.sets.get(*at));
         let born = born.ok_or(SourceError::UnknownCounterset(*counterset))?;
         let object = recording.object(born.name_index);
         let object =
             object.ok_or_else(|| SourceError::Failed("this block does not have the object".into()))?;
-        Ok((born, Playing { recording, object }))
+        Ok((born, CurrentObject { recording, object }))
     }
 }
 
 /// Object of the current block.
-struct Playing<'a> {
+struct CurrentObject<'a> {
     recording: &'a Recording,
     object: Object<'a>,
 }
 
-impl Playing<'_> {
+impl CurrentObject<'_> {
     /// Visits the object's rows: names, ids, values.
     fn rows(&self, visit: &mut dyn FnMut(&Utf16, InstanceId, Values<'_>)) -> Result<(), SourceError> {
         match self.object.contents() {
