@@ -17,4 +17,4 @@ pub use blocks::{BlockProblem, Blocks};
 pub use born::{guid_of_object, unit_of};
 pub use objects::{ObjectProblem, ObjectSets, Recording};
 pub use titles::{BASE_INDEX, Titles, windows_names};
-pub use value_name::{BadValueName, ValueName};
+pub use value_name::{ParseValueNameError, ValueName};

@@ -26,7 +26,7 @@ pub enum ValueName {
 /// Reason that a text is not a value name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadValueName {
+pub enum ParseValueNameError {
     /// The value name requests another machine through this one's key: obsolete.
     #[error("\"{0}\" requests data of another machine, which is not supported")]
     Foreign(String),
@@ -41,18 +41,18 @@ pub enum BadValueName {
 }
 
 impl FromStr for ValueName {
-    type Err = BadValueName;
+    type Err = ParseValueNameError;
 
-    fn from_str(text: &str) -> Result<Self, BadValueName> {
+    fn from_str(text: &str) -> Result<Self, ParseValueNameError> {
         let words: Vec<String> = text.split_whitespace().map(str::to_ascii_lowercase).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let unknown = || BadValueName::Unknown(text.to_owned());
+        let unknown = || ParseValueNameError::Unknown(text.to_owned());
         match words.as_slice() {
             [] | ["global" | "old_global"] => Ok(Self::Global),
             ["costly" | "old_costly"] => Ok(Self::Costly),
             ["metadataglobal" | "old_metadataglobal"] => Ok(Self::MetadataGlobal),
             ["metadatacostly" | "old_metadatacostly"] => Ok(Self::MetadataCostly),
-            ["foreign", ..] => Err(BadValueName::Foreign(text.to_owned())),
+            ["foreign", ..] => Err(ParseValueNameError::Foreign(text.to_owned())),
             ["counter", language @ ..] => Ok(Self::Names(self::language(language)?)),
             ["help" | "explain", language @ ..] => Ok(Self::Helps(self::language(language)?)),
             indexes => {
@@ -67,8 +67,8 @@ impl FromStr for ValueName {
 }
 
 /// Parses a hexadecimal language id; none is English.
-fn language(words: &[&str]) -> Result<Language, BadValueName> {
-    let bad = || BadValueName::Language(words.join(" "));
+fn language(words: &[&str]) -> Result<Language, ParseValueNameError> {
+    let bad = || ParseValueNameError::Language(words.join(" "));
     match words {
         [] => Ok(Language::ENGLISH),
         [digits] if digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
