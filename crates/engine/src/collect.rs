@@ -10,12 +10,12 @@ use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{BlockBuilder, CounterDataType, PatchResult, TableBuilder};
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue, Status};
 
+use crate::engine_counters::CollectionCost;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::filters::InstanceFilter;
 use crate::group::Group;
 use crate::machine::Shared;
-use crate::own::CollectionCost;
 use crate::pattern::Pattern;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 

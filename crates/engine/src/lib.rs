@@ -44,7 +44,7 @@ mod group;
 mod collect;
 pub mod snapshot;
 pub mod values;
-mod own;
+mod engine_counters;
 pub mod source;
 pub mod replay;
 pub mod sampler;

@@ -7,9 +7,9 @@ use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
 
 use crate::clock::Clock;
 use crate::deadline::Deadline;
+use crate::engine_counters::{CollectionTotals, EngineCounters};
 use crate::error::SourceError;
 use crate::group::Group;
-use crate::own::{CollectionTotals, EngineCounters};
 use crate::provider::{Catalogue, Provider, guarded};
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest, answer};
