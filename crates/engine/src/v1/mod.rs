@@ -5,7 +5,7 @@
 
 mod answer;
 mod blocks;
-mod born;
+mod object_counterset;
 mod objects;
 mod value_name;
 #[cfg(test)]
@@ -14,7 +14,7 @@ mod titles;
 
 pub use answer::{OmittedObject, V1Response, query};
 pub use blocks::{BlockProblem, Blocks};
-pub use born::{guid_of_object, unit_of};
+pub use object_counterset::{guid_of_object, unit_of};
 pub use objects::{ObjectProblem, ObjectSets, Recording};
 pub use titles::{BASE_INDEX, Titles, windows_names};
 pub use value_name::{ParseValueNameError, ValueName};

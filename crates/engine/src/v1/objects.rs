@@ -14,7 +14,7 @@ use perfset_core::{
     Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
 };
 
-use super::born::{
+use super::object_counterset::{
     CounterLocation, DefinitionKeys, IndexKey, LocationKind, ObjectCounterset, TypeKey, instance_type,
 };
 use crate::error::SourceError;
