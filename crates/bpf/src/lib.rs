@@ -18,7 +18,7 @@
 //! ```
 //!
 //! **Shape**: [`Btf`] parses the kernel's description of its types. [`Kernel`] contains the parts of it that matter
-//! here. A [`Walk`] is a BPF program, built from a [`Kernel`] instruction by instruction for the requested
+//! here. A [`TaskIter`] is a BPF program, built from a [`Kernel`] instruction by instruction for the requested
 //! [`Columns`], that runs on request. Its output is [`Records`]. No compiler, library or kernel version is consulted:
 //! a feature exists if the kernel's own description contains it.
 //!
@@ -54,4 +54,4 @@ pub use column::{Column, Columns};
 pub use kernel::{Kernel, KernelError};
 pub use program::{Each, Way};
 #[cfg(target_os = "linux")]
-pub use walk::{Offsets, Place, Record, Records, Request, Torn, Walk, WalkError};
+pub use walk::{Offsets, Place, Record, Records, Request, TaskIter, Torn, WalkError};

@@ -87,7 +87,7 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> WalkError {
 /// Loading takes `CAP_BPF` and `CAP_PERFMON`; running takes no capability. The first load makes this process not
 /// dumpable.
 #[derive(Debug)]
-pub struct Walk {
+pub struct TaskIter {
     map: OwnedFd,
     /// File descriptor of the program, or of its link to the iterator.
     runs: OwnedFd,
@@ -101,7 +101,7 @@ pub struct Walk {
     leaders: Vec<(u64, usize)>,
 }
 
-impl Walk {
+impl TaskIter {
     /// Builds the program and loads it into the kernel.
     ///
     /// # Errors
@@ -432,7 +432,7 @@ impl Offsets {
     /// Finds the offsets of the first `cpus` CPUs.
     ///
     /// # Errors
-    /// The same as for [`Walk::load`].
+    /// The same as for [`TaskIter::load`].
     pub fn find(kernel: &Kernel, cpus: u32) -> Result<Self, WalkError> {
         let bytes = cpus.checked_add(1).and_then(|words| words.checked_mul(8)).ok_or(WalkError::Lacks)?;
         let what = "finding the memory of each CPU";

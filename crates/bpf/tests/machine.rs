@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, Request, Walk, WalkError, Way};
+use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, Request, TaskIter, WalkError, Way};
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -31,7 +31,7 @@ fn request(each: Each, way: Way, room: u32, offsets: Option<&Offsets>) -> Reques
 }
 
 /// Everything that a walk met, by number.
-fn walked(walk: &mut Walk) -> BTreeMap<u64, BTreeMap<Column, u64>> {
+fn walked(walk: &mut TaskIter) -> BTreeMap<u64, BTreeMap<Column, u64>> {
     let records = walk.run().unwrap();
     let torn = records.torn();
     let columns: Vec<_> =
@@ -80,8 +80,8 @@ fn both_ways_say_what_the_files_say() {
     let pid = child.id();
     for way in [Way::OpenCoded, Way::Classic] {
         let mut processes =
-            Walk::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
-        let mut threads = Walk::load(&kernel, &request(Each::Thread, way, 50_000, None)).unwrap();
+            TaskIter::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut threads = TaskIter::load(&kernel, &request(Each::Thread, way, 50_000, None)).unwrap();
         let all = walked(&mut processes);
         let of = |column: Column| all[&u64::from(pid)][&column];
         let fields = stat(&format!("/proc/{pid}/stat"));
@@ -152,7 +152,7 @@ fn many_threads_are_one_process() {
             scope.spawn(|| stopped.lock().unwrap().recv().is_err());
         }
         for way in [Way::OpenCoded, Way::Classic] {
-            let mut walk = Walk::load(&kernel, &request(Each::Process, way, 50_000, None)).unwrap();
+            let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 50_000, None)).unwrap();
             // Other tests have threads too, which may just begin or end.
             let threads = (0..100).find_map(|_| {
                 let all = walked(&mut walk);
@@ -169,7 +169,7 @@ fn many_threads_are_one_process() {
 }
 
 /// What a process that only counts up has read, walk by walk; how many walks there were, and how many were torn.
-fn never_falls(walk: &mut Walk, pid: u32, mut goes_on: impl FnMut() -> bool) -> (u64, u64) {
+fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool) -> (u64, u64) {
     let (mut walks, mut torn_walks, mut calls, mut ran) = (0, 0, 0, 0);
     while goes_on() {
         let records = walk.run().unwrap();
@@ -197,7 +197,7 @@ fn never_falls(walk: &mut Walk, pid: u32, mut goes_on: impl FnMut() -> bool) -> 
 fn sums_stay_whole_while_threads_end() {
     let Some((kernel, offsets)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
-        let mut walk = Walk::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         let (walks, torn) = std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -237,7 +237,7 @@ fn one_process_executes_from_its_threads() {
     }
     let Some((kernel, offsets)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
-        let mut walk = Walk::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
         let mut storm = again(STORM).stdout(Stdio::null()).spawn().unwrap();
         let (walks, torn) = never_falls(&mut walk, storm.id(), || storm.try_wait().unwrap().is_none());
         assert!(storm.wait().unwrap().success());
@@ -249,7 +249,7 @@ fn one_process_executes_from_its_threads() {
 fn too_little_room_says_how_much_it_takes() {
     let Some((kernel, _)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
-        let mut walk = Walk::load(&kernel, &request(Each::Process, way, 3, None)).unwrap();
+        let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 3, None)).unwrap();
         match walk.run() {
             Err(WalkError::Full { met, room: 3 }) => assert!(met > 3),
             other => panic!("{other:?}"),
@@ -260,10 +260,10 @@ fn too_little_room_says_how_much_it_takes() {
 #[test]
 fn no_room_at_all_and_too_much() {
     let Some((kernel, _)) = allowed() else { return };
-    let mut walk = Walk::load(&kernel, &request(Each::Thread, Way::OpenCoded, 0, None)).unwrap();
+    let mut walk = TaskIter::load(&kernel, &request(Each::Thread, Way::OpenCoded, 0, None)).unwrap();
     assert!(matches!(walk.run(), Err(WalkError::Full { room: 1, .. })));
     for room in [u32::MAX, i32::MAX.unsigned_abs(), 20_000_000] {
-        let error = Walk::load(&kernel, &request(Each::Thread, Way::OpenCoded, room, None)).unwrap_err();
+        let error = TaskIter::load(&kernel, &request(Each::Thread, Way::OpenCoded, room, None)).unwrap_err();
         assert!(matches!(error, WalkError::Lacks | WalkError::Call { .. }), "{error:?}");
     }
 }

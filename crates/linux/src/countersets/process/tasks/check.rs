@@ -142,7 +142,7 @@ impl Tasks {
 }
 
 /// Runs an iterator and returns its records; `None` if it has too little space, which it gets when it is used.
-fn run(walk: &mut perfset_bpf::Walk) -> Result<Option<Records<'_>>, Left> {
+fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Left> {
     match walk.run() {
         Ok(records) => Ok(Some(records)),
         Err(WalkError::Full { .. }) => Ok(None),

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, Walk, WalkError, Way};
+use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, TaskIter, WalkError, Way};
 
 use super::files::Files;
 use super::own_io;
@@ -51,8 +51,8 @@ pub(super) struct Tasks {
     /// Files that task iterators replace on this kernel.
     provides: Parts,
     /// Process iterators, with the files that each replaces.
-    walks: Vec<(Parts, Walk)>,
-    threads: Option<Walk>,
+    walks: Vec<(Parts, TaskIter)>,
+    threads: Option<TaskIter>,
     /// `true` if no more iterators can be loaded.
     is_settled: bool,
     units: Units,
@@ -337,7 +337,7 @@ impl Tasks {
     }
 
     /// Loads an iterator, with space for somewhat more tasks than there are.
-    fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<Walk, Left> {
+    fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<TaskIter, Left> {
         let count = match (each, self.way) {
             (Each::Process, Way::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
@@ -347,7 +347,7 @@ impl Tasks {
         let offsets = self.offsets.as_ref();
         let room = room.unwrap_or(ample);
         let request = Request { each, way: self.way, columns, room, offsets };
-        Walk::load(&self.kernel, &request).map_err(|error| said(&error))
+        TaskIter::load(&self.kernel, &request).map_err(|error| said(&error))
     }
 
     /// Runs the thread iterator.
