@@ -34,7 +34,7 @@ pub struct Request<'a> {
 /// Error while loading or running a task iterator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum WalkError {
+pub enum TaskIterError {
     /// The kernel lacks something that the task iterator needs.
     #[error("this kernel or machine lacks something that the BPF task iterator needs")]
     Lacks,
@@ -67,7 +67,7 @@ pub enum WalkError {
     Forked,
 }
 
-impl WalkError {
+impl TaskIterError {
     /// Returns the error code of the operating system, if there is one.
     #[must_use]
     pub fn os_error(&self) -> Option<i32> {
@@ -78,8 +78,8 @@ impl WalkError {
     }
 }
 
-fn failed(what: &'static str) -> impl FnOnce(io::Error) -> WalkError {
-    move |source| WalkError::Call { what, source }
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TaskIterError {
+    move |source| TaskIterError::Call { what, source }
 }
 
 /// Task iterator that can be run again and again.
@@ -106,11 +106,11 @@ impl TaskIter {
     ///
     /// # Errors
     /// If the kernel lacks something or rejects the program, or this process has no permission.
-    pub fn load(kernel: &Kernel, request: &Request<'_>) -> Result<Self, WalkError> {
+    pub fn load(kernel: &Kernel, request: &Request<'_>) -> Result<Self, TaskIterError> {
         let Request { each, way, columns, room, offsets } = *request;
         let room = room.max(1);
         if size_of::<usize>() != size_of::<u64>() {
-            return Err(WalkError::Lacks); // pointers in the kernel are taken for eight bytes
+            return Err(TaskIterError::Lacks); // pointers in the kernel are taken for eight bytes
         }
         let is_memory = |column: Column| column.definition().from == crate::column::From::Memory;
         let mut columns = columns | Column::Pid.into();
@@ -128,12 +128,12 @@ impl TaskIter {
             columns = columns | Column::MemoryGone.into();
         }
         let columns = kernel.has(columns);
-        let layout = Layout::of(columns).ok_or(WalkError::Lacks)?;
+        let layout = Layout::of(columns).ok_or(TaskIterError::Lacks)?;
         // One record more than room: tasks that find no room are written to a spare record.
         let bytes =
             room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
         // Offsets in the map are signed numbers of 32 bits.
-        let bytes = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()).ok_or(WalkError::Lacks)?;
+        let bytes = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()).ok_or(TaskIterError::Lacks)?;
         let map = call::new_map(Map::Mapped, bytes)
             .map_err(failed("creating the output map of the BPF task iterator"))?;
         let plan = Plan {
@@ -145,11 +145,11 @@ impl TaskIter {
             offsets: offsets.map(|offsets| offsets.0.as_slice()),
             map: map.as_raw_fd(),
         };
-        let code = program::walk(kernel, plan).ok_or(WalkError::Lacks)?;
+        let code = program::walk(kernel, plan).ok_or(TaskIterError::Lacks)?;
         let runs = match way {
             Way::OpenCoded => load(&code, Kind::Called)?,
             Way::Classic => {
-                let program = load(&code, Kind::Iterator(kernel.classic.ok_or(WalkError::Lacks)?))?;
+                let program = load(&code, Kind::Iterator(kernel.classic.ok_or(TaskIterError::Lacks)?))?;
                 call::link(&program).map_err(failed("attaching the BPF task iterator"))?
             }
         };
@@ -162,10 +162,10 @@ impl TaskIter {
     ///
     /// # Errors
     /// If there are more tasks than room, or a system call fails.
-    pub fn run(&mut self) -> Result<Records<'_>, WalkError> {
+    pub fn run(&mut self) -> Result<Records<'_>, TaskIterError> {
         // Parent and child share the map: both running the program at once would mix their records.
         if self.owner != std::process::id() {
-            return Err(WalkError::Forked);
+            return Err(TaskIterError::Forked);
         }
         match self.way {
             Way::OpenCoded => call::run(&self.runs).map_err(failed("running the BPF task iterator"))?,
@@ -180,7 +180,7 @@ impl TaskIter {
         }
         let met = self.view.words().first().map_or(0, |met| met.load(Relaxed));
         let count = u32::try_from(met).ok().filter(|met| *met <= self.room);
-        let count = count.ok_or(WalkError::Full { met, room: self.room })?;
+        let count = count.ok_or(TaskIterError::Full { met, room: self.room })?;
         self.reach(count)?;
         let count = usize::try_from(count).unwrap_or(0);
         if self.way == Way::Classic && self.each == Each::Process {
@@ -190,7 +190,7 @@ impl TaskIter {
     }
 
     /// Maps the memory of `count` records and somewhat more, unless it is already mapped.
-    fn reach(&mut self, count: u32) -> Result<(), WalkError> {
+    fn reach(&mut self, count: u32) -> Result<(), TaskIterError> {
         let bytes = |count: u32| {
             let records = usize::try_from(count.saturating_add(1)).unwrap_or(usize::MAX);
             records.saturating_mul(self.record_bytes()).saturating_add(HEADER_BYTES)
@@ -274,7 +274,7 @@ const _: () = assert!(HEADER == 64 && HEADER_BYTES == 64);
 ///
 /// Makes this process not dumpable first, so that other processes of the same user cannot read what the program
 /// writes.
-fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
+fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, TaskIterError> {
     protect::from_same_user().map_err(failed("making this process not dumpable"))?;
     let source = match call::load(code, kind, LICENCE, &mut []) {
         Ok(program) => return Ok(program),
@@ -291,7 +291,7 @@ fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
         Ok(program) => return Ok(program),
         Err(_) => last_said(&log),
     };
-    Err(WalkError::Refused { said, source })
+    Err(TaskIterError::Refused { said, source })
 }
 
 /// Returns the last line of a verifier log that is neither empty nor the statistics.
@@ -433,13 +433,13 @@ impl Offsets {
     ///
     /// # Errors
     /// The same as for [`TaskIter::load`].
-    pub fn find(kernel: &Kernel, cpus: u32) -> Result<Self, WalkError> {
-        let bytes = cpus.checked_add(1).and_then(|words| words.checked_mul(8)).ok_or(WalkError::Lacks)?;
+    pub fn find(kernel: &Kernel, cpus: u32) -> Result<Self, TaskIterError> {
+        let bytes = cpus.checked_add(1).and_then(|words| words.checked_mul(8)).ok_or(TaskIterError::Lacks)?;
         let what = "finding the memory of each CPU";
         let map = call::new_map(Map::Mapped, bytes).map_err(failed(what))?;
         let by_cpu = call::new_map(Map::ByCpu, 8).map_err(failed(what))?;
-        let code =
-            program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus).ok_or(WalkError::Lacks)?;
+        let code = program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus)
+            .ok_or(TaskIterError::Lacks)?;
         call::run(&load(&code, Kind::Called)?).map_err(failed(what))?;
         let view = View::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
         // Kernel addresses must not stay in memory that the map's descriptor gives access to.
@@ -449,7 +449,7 @@ impl Offsets {
         let offsets: Vec<_> = words.by_ref().take(count).map(|address| address.wrapping_sub(base)).collect();
         if base == 0 || offsets.len() != count || offsets.iter().any(|offset| offset.wrapping_add(base) == 0)
         {
-            return Err(WalkError::Lacks); // a CPU that cannot be
+            return Err(TaskIterError::Lacks); // a CPU that cannot be
         }
         Ok(Self(offsets))
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, Request, TaskIter, WalkError, Way};
+use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, Request, TaskIter, TaskIterError, Way};
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -251,7 +251,7 @@ fn too_little_room_says_how_much_it_takes() {
     for way in [Way::OpenCoded, Way::Classic] {
         let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 3, None)).unwrap();
         match walk.run() {
-            Err(WalkError::Full { met, room: 3 }) => assert!(met > 3),
+            Err(TaskIterError::Full { met, room: 3 }) => assert!(met > 3),
             other => panic!("{other:?}"),
         }
     }
@@ -261,9 +261,9 @@ fn too_little_room_says_how_much_it_takes() {
 fn no_room_at_all_and_too_much() {
     let Some((kernel, _)) = allowed() else { return };
     let mut walk = TaskIter::load(&kernel, &request(Each::Thread, Way::OpenCoded, 0, None)).unwrap();
-    assert!(matches!(walk.run(), Err(WalkError::Full { room: 1, .. })));
+    assert!(matches!(walk.run(), Err(TaskIterError::Full { room: 1, .. })));
     for room in [u32::MAX, i32::MAX.unsigned_abs(), 20_000_000] {
         let error = TaskIter::load(&kernel, &request(Each::Thread, Way::OpenCoded, room, None)).unwrap_err();
-        assert!(matches!(error, WalkError::Lacks | WalkError::Call { .. }), "{error:?}");
+        assert!(matches!(error, TaskIterError::Lacks | TaskIterError::Call { .. }), "{error:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Checks that task iterators return the same data as `/proc`.
 
-use perfset_bpf::{Records, WalkError};
+use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::Files;
 use super::super::source::Layer;
@@ -145,7 +145,7 @@ impl Tasks {
 fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Left> {
     match walk.run() {
         Ok(records) => Ok(Some(records)),
-        Err(WalkError::Full { .. }) => Ok(None),
+        Err(TaskIterError::Full { .. }) => Ok(None),
         Err(error) => Err(said(&error)),
     }
 }

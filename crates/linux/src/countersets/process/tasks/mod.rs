@@ -5,7 +5,9 @@
 
 use std::path::PathBuf;
 
-use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, TaskIter, WalkError, Way};
+use perfset_bpf::{
+    Columns, Each, Kernel, KernelError, Offsets, Records, Request, TaskIter, TaskIterError, Way,
+};
 
 use super::files::Files;
 use super::own_io;
@@ -254,7 +256,7 @@ impl Tasks {
             let Some((parts, walk)) = walks.get_mut(at) else { break };
             let records = match walk.run() {
                 Ok(records) => records,
-                Err(WalkError::Full { met, .. }) => {
+                Err(TaskIterError::Full { met, .. }) => {
                     let met = u32::try_from(met).unwrap_or(u32::MAX);
                     let parts = *parts;
                     self.replace(at, parts, met.saturating_mul(2))?;
@@ -363,7 +365,7 @@ impl Tasks {
             let Some(walk) = &mut self.threads else { break };
             let records = match walk.run() {
                 Ok(records) => records,
-                Err(WalkError::Full { met, .. }) => {
+                Err(TaskIterError::Full { met, .. }) => {
                     let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
                     let more = match self.may_load() {
                         false => Err(Left::ForNow(NO_MORE.to_owned())),
@@ -393,7 +395,7 @@ fn too_many(of: &str, left: Left) -> Left {
 }
 
 /// Converts an error to a reason, with a remedy if there is one.
-fn said(error: &WalkError) -> Left {
+fn said(error: &TaskIterError) -> Left {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
     const ENOSYS: i32 = 38;
@@ -414,7 +416,7 @@ fn said(error: &WalkError) -> Left {
         (true, true) => Left::ForGood(format!(
             "{what}: the capabilities are granted, so seccomp or a security module forbids bpf(2)"
         )),
-        _ if matches!(error, WalkError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
+        _ if matches!(error, TaskIterError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
             Left::ForNow(what)
         }
         _ => Left::ForGood(what),
