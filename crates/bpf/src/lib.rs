@@ -54,4 +54,4 @@ pub use column::{Column, Columns};
 pub use kernel::{Kernel, KernelError};
 pub use program::{Each, Way};
 #[cfg(target_os = "linux")]
-pub use walk::{Offsets, Place, Record, Records, Request, TaskIter, TaskIterError, Torn};
+pub use walk::{Offsets, Place, Record, Records, TaskIter, TaskIterError, TaskIterRequest, Torn};

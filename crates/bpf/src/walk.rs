@@ -18,7 +18,7 @@ const LICENCE: &CStr = c"Dual MIT/GPL";
 
 /// Parameters of a task iterator.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct TaskIterRequest<'a> {
     /// Subject of a record: process or thread.
     pub each: Each,
     /// Iterator that visits the tasks.
@@ -106,8 +106,8 @@ impl TaskIter {
     ///
     /// # Errors
     /// If the kernel lacks something or rejects the program, or this process has no permission.
-    pub fn load(kernel: &Kernel, request: &Request<'_>) -> Result<Self, TaskIterError> {
-        let Request { each, way, columns, room, offsets } = *request;
+    pub fn load(kernel: &Kernel, request: &TaskIterRequest<'_>) -> Result<Self, TaskIterError> {
+        let TaskIterRequest { each, way, columns, room, offsets } = *request;
         let room = room.max(1);
         if size_of::<usize>() != size_of::<u64>() {
             return Err(TaskIterError::Lacks); // pointers in the kernel are taken for eight bytes

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, Request, TaskIter, TaskIterError, Way};
+use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, TaskIter, TaskIterError, TaskIterRequest, Way};
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -26,8 +26,8 @@ fn allowed() -> Option<(Kernel, Offsets)> {
     }
 }
 
-fn request(each: Each, way: Way, room: u32, offsets: Option<&Offsets>) -> Request<'_> {
-    Request { each, way, columns: Columns::of(&Column::ALL), room, offsets }
+fn request(each: Each, way: Way, room: u32, offsets: Option<&Offsets>) -> TaskIterRequest<'_> {
+    TaskIterRequest { each, way, columns: Columns::of(&Column::ALL), room, offsets }
 }
 
 /// Everything that a walk met, by number.

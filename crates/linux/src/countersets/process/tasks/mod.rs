@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use perfset_bpf::{
-    Columns, Each, Kernel, KernelError, Offsets, Records, Request, TaskIter, TaskIterError, Way,
+    Columns, Each, Kernel, KernelError, Offsets, Records, TaskIter, TaskIterError, TaskIterRequest, Way,
 };
 
 use super::files::Files;
@@ -348,7 +348,7 @@ impl Tasks {
         let ample = count.saturating_add(count / 4).saturating_add(512);
         let offsets = self.offsets.as_ref();
         let room = room.unwrap_or(ample);
-        let request = Request { each, way: self.way, columns, room, offsets };
+        let request = TaskIterRequest { each, way: self.way, columns, room, offsets };
         TaskIter::load(&self.kernel, &request).map_err(|error| said(&error))
     }
 
