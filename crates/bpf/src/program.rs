@@ -83,7 +83,7 @@ const SIGNAL: Reg = Reg::R8;
 const MEMORY: Reg = Reg::R9;
 
 /// Task-iterator program under construction.
-struct Walk<'a> {
+struct ProgramBuilder<'a> {
     kernel: &'a Kernel,
     plan: Plan<'a>,
     asm: Assembler,
@@ -91,7 +91,7 @@ struct Walk<'a> {
 
 /// Builds a task-iterator program; returns `None` if the kernel lacks something that it needs.
 pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> {
-    let mut walk = Walk { kernel, plan, asm: Assembler::default() };
+    let mut walk = ProgramBuilder { kernel, plan, asm: Assembler::default() };
     match plan.way {
         Way::OpenCoded => walk.open_coded()?,
         Way::Classic => walk.classic()?,
@@ -99,7 +99,7 @@ pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> 
     walk.asm.finish()
 }
 
-impl Walk<'_> {
+impl ProgramBuilder<'_> {
     /// Builds a program that visits all tasks in one call.
     fn open_coded(&mut self) -> Option<()> {
         let iterator = self.kernel.iterator?;
