@@ -6,7 +6,7 @@ use crate::kernel::{Kernel, Source};
 
 /// Subject of a record: a process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Each {
+pub enum RecordKind {
     /// A process, with the sums over all its threads.
     Process,
     /// A thread, with only its own numbers.
@@ -65,7 +65,7 @@ pub(crate) const HEADER: u32 = 64;
 /// Parameters of a task-iterator program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
-    pub each: Each,
+    pub each: RecordKind,
     pub way: Way,
     pub columns: Columns,
     pub layout: &'a Layout,
@@ -112,7 +112,7 @@ impl ProgramBuilder<'_> {
         self.asm.set(Reg::R2, 0);
         const PROCESSES: i32 = 0;
         const THREADS: i32 = 1;
-        let all_threads = sums || self.plan.each == Each::Thread;
+        let all_threads = sums || self.plan.each == RecordKind::Thread;
         self.asm.set(Reg::R3, if all_threads { THREADS } else { PROCESSES });
         self.asm.call(iterator.new);
         self.asm.map_value(Reg::R1, self.plan.map, 0);
@@ -165,7 +165,7 @@ impl ProgramBuilder<'_> {
     /// Builds a program that visits one task for each call.
     fn classic(&mut self) -> Option<()> {
         let [done, thread] = [(); 2].map(|()| self.asm.label());
-        let sums = self.plan.each == Each::Process;
+        let sums = self.plan.each == RecordKind::Process;
         const TASK_OF_CONTEXT: u32 = 8;
         self.asm.load(Width::W8, TASK, Reg::R1, TASK_OF_CONTEXT);
         self.asm.if_zero(TASK, done);
@@ -190,7 +190,8 @@ impl ProgramBuilder<'_> {
 
     /// Returns `true` if threads are added to the records of their processes.
     fn sums(&self) -> bool {
-        self.plan.each == Each::Process && self.plan.columns.iter().any(|c| c.definition().ended.is_some())
+        self.plan.each == RecordKind::Process
+            && self.plan.columns.iter().any(|c| c.definition().ended.is_some())
     }
 
     fn load_task(&mut self, to: Reg, column: Column) -> Option<()> {
@@ -287,7 +288,7 @@ impl ProgramBuilder<'_> {
         match (source.from, source.pointer) {
             (From::Signal, _) => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
             (From::SignalOrTask, _) => match (self.plan.each, source.of_thread) {
-                (Each::Thread, Some(task)) => self.asm.load(task.width, Reg::R1, TASK, task.offset),
+                (RecordKind::Thread, Some(task)) => self.asm.load(task.width, Reg::R1, TASK, task.offset),
                 _ => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
             },
             (From::Pointer("signal_struct", ..), Some(pointer)) => {
@@ -299,7 +300,7 @@ impl ProgramBuilder<'_> {
                 self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
             }
             // The id of a process stays the same, whichever thread is the first.
-            (From::Task, _) if column == Column::Pid && is_whole && self.plan.each == Each::Process => {
+            (From::Task, _) if column == Column::Pid && is_whole && self.plan.each == RecordKind::Process => {
                 self.load_task(Reg::R1, Column::Tgid)?;
             }
             _ => self.asm.load(paths.width, Reg::R1, TASK, paths.offset),
@@ -312,7 +313,7 @@ impl ProgramBuilder<'_> {
             self.asm.place(nobody);
             self.asm.copy(Reg::R1, Reg::R2);
         }
-        if let Some(ended) = source.ended.filter(|_| is_whole && self.plan.each == Each::Process) {
+        if let Some(ended) = source.ended.filter(|_| is_whole && self.plan.each == RecordKind::Process) {
             self.asm.load(ended.width, Reg::R2, SIGNAL, ended.offset);
             self.asm.add(Reg::R1, Reg::R2);
         }

@@ -10,7 +10,7 @@ use crate::asm::Instruction;
 use crate::call::{self, Kind, Map, View};
 use crate::column::{Column, Columns};
 use crate::kernel::Kernel;
-use crate::program::{self, Each, HEADER, InRecord, Layout, Plan, Way};
+use crate::program::{self, HEADER, InRecord, Layout, Plan, RecordKind, Way};
 use crate::protect;
 
 /// Licence of the BPF programs, as one of the strings that the kernel knows. See `LICENSE.md`.
@@ -20,7 +20,7 @@ const LICENCE: &CStr = c"Dual MIT/GPL";
 #[derive(Clone, Copy, Debug)]
 pub struct TaskIterRequest<'a> {
     /// Subject of a record: process or thread.
-    pub each: Each,
+    pub each: RecordKind,
     /// Iterator that visits the tasks.
     pub way: Way,
     /// Columns of a record; those that the kernel lacks are left out.
@@ -93,7 +93,7 @@ pub struct TaskIter {
     runs: OwnedFd,
     view: View,
     layout: Layout,
-    each: Each,
+    each: RecordKind,
     way: Way,
     room: u32,
     owner: u32,
@@ -114,7 +114,7 @@ impl TaskIter {
         }
         let is_memory = |column: Column| column.definition().from == crate::column::From::Memory;
         let mut columns = columns | Column::Pid.into();
-        if each == Each::Thread {
+        if each == RecordKind::Thread {
             columns = columns.without(Column::ThreadsMet.into());
         } else {
             let of_sums = [Column::Threads, Column::ThreadsMet, Column::Sequence, Column::SequenceEnd];
@@ -183,7 +183,7 @@ impl TaskIter {
         let count = count.ok_or(TaskIterError::Full { met, room: self.room })?;
         self.reach(count)?;
         let count = usize::try_from(count).unwrap_or(0);
-        if self.way == Way::Classic && self.each == Each::Process {
+        if self.way == Way::Classic && self.each == RecordKind::Process {
             self.add_up(count);
         }
         Ok(self.records(count))

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, TaskIter, TaskIterError, TaskIterRequest, Way};
+use perfset_bpf::{
+    Column, Columns, Kernel, Offsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest, Way,
+};
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -26,7 +28,7 @@ fn allowed() -> Option<(Kernel, Offsets)> {
     }
 }
 
-fn request(each: Each, way: Way, room: u32, offsets: Option<&Offsets>) -> TaskIterRequest<'_> {
+fn request(each: RecordKind, way: Way, room: u32, offsets: Option<&Offsets>) -> TaskIterRequest<'_> {
     TaskIterRequest { each, way, columns: Columns::of(&Column::ALL), room, offsets }
 }
 
@@ -80,8 +82,8 @@ fn both_ways_say_what_the_files_say() {
     let pid = child.id();
     for way in [Way::OpenCoded, Way::Classic] {
         let mut processes =
-            TaskIter::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
-        let mut threads = TaskIter::load(&kernel, &request(Each::Thread, way, 50_000, None)).unwrap();
+            TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut threads = TaskIter::load(&kernel, &request(RecordKind::Thread, way, 50_000, None)).unwrap();
         let all = walked(&mut processes);
         let of = |column: Column| all[&u64::from(pid)][&column];
         let fields = stat(&format!("/proc/{pid}/stat"));
@@ -152,7 +154,7 @@ fn many_threads_are_one_process() {
             scope.spawn(|| stopped.lock().unwrap().recv().is_err());
         }
         for way in [Way::OpenCoded, Way::Classic] {
-            let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 50_000, None)).unwrap();
+            let mut walk = TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, None)).unwrap();
             // Other tests have threads too, which may just begin or end.
             let threads = (0..100).find_map(|_| {
                 let all = walked(&mut walk);
@@ -197,7 +199,8 @@ fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool)
 fn sums_stay_whole_while_threads_end() {
     let Some((kernel, offsets)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
-        let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut walk =
+            TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, Some(&offsets))).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         let (walks, torn) = std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -237,7 +240,8 @@ fn one_process_executes_from_its_threads() {
     }
     let Some((kernel, offsets)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
-        let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut walk =
+            TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, Some(&offsets))).unwrap();
         let mut storm = again(STORM).stdout(Stdio::null()).spawn().unwrap();
         let (walks, torn) = never_falls(&mut walk, storm.id(), || storm.try_wait().unwrap().is_none());
         assert!(storm.wait().unwrap().success());
@@ -249,7 +253,7 @@ fn one_process_executes_from_its_threads() {
 fn too_little_room_says_how_much_it_takes() {
     let Some((kernel, _)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
-        let mut walk = TaskIter::load(&kernel, &request(Each::Process, way, 3, None)).unwrap();
+        let mut walk = TaskIter::load(&kernel, &request(RecordKind::Process, way, 3, None)).unwrap();
         match walk.run() {
             Err(TaskIterError::Full { met, room: 3 }) => assert!(met > 3),
             other => panic!("{other:?}"),
@@ -260,10 +264,11 @@ fn too_little_room_says_how_much_it_takes() {
 #[test]
 fn no_room_at_all_and_too_much() {
     let Some((kernel, _)) = allowed() else { return };
-    let mut walk = TaskIter::load(&kernel, &request(Each::Thread, Way::OpenCoded, 0, None)).unwrap();
+    let mut walk = TaskIter::load(&kernel, &request(RecordKind::Thread, Way::OpenCoded, 0, None)).unwrap();
     assert!(matches!(walk.run(), Err(TaskIterError::Full { room: 1, .. })));
     for room in [u32::MAX, i32::MAX.unsigned_abs(), 20_000_000] {
-        let error = TaskIter::load(&kernel, &request(Each::Thread, Way::OpenCoded, room, None)).unwrap_err();
+        let error =
+            TaskIter::load(&kernel, &request(RecordKind::Thread, Way::OpenCoded, room, None)).unwrap_err();
         assert!(matches!(error, TaskIterError::Lacks | TaskIterError::Call { .. }), "{error:?}");
     }
 }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use perfset_bpf::{
-    Columns, Each, Kernel, KernelError, Offsets, Records, TaskIter, TaskIterError, TaskIterRequest, Way,
+    Columns, Kernel, KernelError, Offsets, RecordKind, Records, TaskIter, TaskIterError, TaskIterRequest, Way,
 };
 
 use super::files::Files;
@@ -281,7 +281,7 @@ impl Tasks {
     fn replace(&mut self, at: usize, parts: Parts, room: u32) -> Result<(), Left> {
         let walk = match self.may_load() {
             false => Err(Left::ForNow(NO_MORE.to_owned())),
-            true => self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), Some(room)),
+            true => self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), Some(room)),
         };
         let walk = walk.map_err(|left| too_many("processes", left))?;
         if let Some(place) = self.walks.get_mut(at) {
@@ -328,20 +328,20 @@ impl Tasks {
     }
 
     fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), Left> {
-        let walk = self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room)?;
+        let walk = self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), room)?;
         self.walks.push((parts, walk));
         Ok(())
     }
 
     fn load_threads(&mut self, room: Option<u32>) -> Result<(), Left> {
-        self.threads = Some(self.loaded(Each::Thread, columns_of_threads(), room)?);
+        self.threads = Some(self.loaded(RecordKind::Thread, columns_of_threads(), room)?);
         Ok(())
     }
 
     /// Loads an iterator, with space for somewhat more tasks than there are.
-    fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<TaskIter, Left> {
+    fn loaded(&self, each: RecordKind, columns: Columns, room: Option<u32>) -> Result<TaskIter, Left> {
         let count = match (each, self.way) {
-            (Each::Process, Way::OpenCoded) => rules::process_count(&self.roots),
+            (RecordKind::Process, Way::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
         };
         // Room for a quarter more, so that ordinary growth needs no second loading.
