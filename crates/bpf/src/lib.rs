@@ -52,6 +52,6 @@ mod walk;
 pub use btf::{Btf, BtfError, Member};
 pub use column::{Column, Columns};
 pub use kernel::{Kernel, KernelError};
-pub use program::{RecordKind, Way};
+pub use program::{IterKind, RecordKind};
 #[cfg(target_os = "linux")]
 pub use walk::{Offsets, Place, Record, Records, TaskIter, TaskIterError, TaskIterRequest, Torn};

@@ -15,7 +15,7 @@ pub enum RecordKind {
 
 /// Iterator that visits the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum IterKind {
     /// The program itself visits all tasks with the open-coded iterator, at one moment. Since Linux 6.7. The threads
     /// of a process follow one another.
     OpenCoded,
@@ -66,7 +66,7 @@ pub(crate) const HEADER: u32 = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
     pub each: RecordKind,
-    pub way: Way,
+    pub way: IterKind,
     pub columns: Columns,
     pub layout: &'a Layout,
     /// Number of records that have room in the map.
@@ -93,8 +93,8 @@ struct ProgramBuilder<'a> {
 pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> {
     let mut walk = ProgramBuilder { kernel, plan, asm: Assembler::default() };
     match plan.way {
-        Way::OpenCoded => walk.open_coded()?,
-        Way::Classic => walk.classic()?,
+        IterKind::OpenCoded => walk.open_coded()?,
+        IterKind::Classic => walk.classic()?,
     }
     walk.asm.finish()
 }
@@ -260,7 +260,7 @@ impl ProgramBuilder<'_> {
         if self.plan.layout.place(Column::ThreadsMet).is_some() {
             self.begin_count(is_whole)?;
         }
-        if self.plan.way == Way::Classic && self.plan.layout.place(Column::SequenceEnd).is_some() {
+        if self.plan.way == IterKind::Classic && self.plan.layout.place(Column::SequenceEnd).is_some() {
             self.end_sequence()?;
         }
         if is_whole { self.fill_memory() } else { Some(()) }

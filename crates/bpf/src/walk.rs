@@ -10,7 +10,7 @@ use crate::asm::Instruction;
 use crate::call::{self, Kind, Map, View};
 use crate::column::{Column, Columns};
 use crate::kernel::Kernel;
-use crate::program::{self, HEADER, InRecord, Layout, Plan, RecordKind, Way};
+use crate::program::{self, HEADER, InRecord, IterKind, Layout, Plan, RecordKind};
 use crate::protect;
 
 /// Licence of the BPF programs, as one of the strings that the kernel knows. See `LICENSE.md`.
@@ -22,10 +22,10 @@ pub struct TaskIterRequest<'a> {
     /// Subject of a record: process or thread.
     pub each: RecordKind,
     /// Iterator that visits the tasks.
-    pub way: Way,
+    pub way: IterKind,
     /// Columns of a record; those that the kernel lacks are left out.
     pub columns: Columns,
-    /// Maximum number of records. With [`Way::Classic`], a process takes one for each thread.
+    /// Maximum number of records. With [`IterKind::Classic`], a process takes one for each thread.
     pub room: u32,
     /// Offsets of the CPUs' memory, for exact numbers of resident memory; `None` if they need not be exact.
     pub offsets: Option<&'a Offsets>,
@@ -94,7 +94,7 @@ pub struct TaskIter {
     view: View,
     layout: Layout,
     each: RecordKind,
-    way: Way,
+    way: IterKind,
     room: u32,
     owner: u32,
     /// Pids of processes with the indexes of their records, used to add up threads.
@@ -120,7 +120,7 @@ impl TaskIter {
             let of_sums = [Column::Threads, Column::ThreadsMet, Column::Sequence, Column::SequenceEnd];
             // Needed to detect a record that is not of one moment, whatever was requested.
             columns = columns | Columns::of(&of_sums);
-            if way == Way::Classic {
+            if way == IterKind::Classic {
                 columns = columns | Columns::of(&[Column::Tgid, Column::Executing]);
             }
         }
@@ -147,8 +147,8 @@ impl TaskIter {
         };
         let code = program::walk(kernel, plan).ok_or(TaskIterError::Lacks)?;
         let runs = match way {
-            Way::OpenCoded => load(&code, Kind::Called)?,
-            Way::Classic => {
+            IterKind::OpenCoded => load(&code, Kind::Called)?,
+            IterKind::Classic => {
                 let program = load(&code, Kind::Iterator(kernel.classic.ok_or(TaskIterError::Lacks)?))?;
                 call::link(&program).map_err(failed("attaching the BPF task iterator"))?
             }
@@ -168,10 +168,10 @@ impl TaskIter {
             return Err(TaskIterError::Forked);
         }
         match self.way {
-            Way::OpenCoded => call::run(&self.runs).map_err(failed("running the BPF task iterator"))?,
+            IterKind::OpenCoded => call::run(&self.runs).map_err(failed("running the BPF task iterator"))?,
             // The open-coded program resets the counter itself; the classic one is called once per task, and
             // cannot.
-            Way::Classic => {
+            IterKind::Classic => {
                 if let Some(met) = self.view.words().first() {
                     met.store(0, Relaxed);
                 }
@@ -183,7 +183,7 @@ impl TaskIter {
         let count = count.ok_or(TaskIterError::Full { met, room: self.room })?;
         self.reach(count)?;
         let count = usize::try_from(count).unwrap_or(0);
-        if self.way == Way::Classic && self.each == RecordKind::Process {
+        if self.way == IterKind::Classic && self.each == RecordKind::Process {
             self.add_up(count);
         }
         Ok(self.records(count))

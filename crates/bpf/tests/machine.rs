@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use perfset_bpf::{
-    Column, Columns, Kernel, Offsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest, Way,
+    Column, Columns, IterKind, Kernel, Offsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest,
 };
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -28,7 +28,7 @@ fn allowed() -> Option<(Kernel, Offsets)> {
     }
 }
 
-fn request(each: RecordKind, way: Way, room: u32, offsets: Option<&Offsets>) -> TaskIterRequest<'_> {
+fn request(each: RecordKind, way: IterKind, room: u32, offsets: Option<&Offsets>) -> TaskIterRequest<'_> {
     TaskIterRequest { each, way, columns: Columns::of(&Column::ALL), room, offsets }
 }
 
@@ -80,7 +80,7 @@ fn both_ways_say_what_the_files_say() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(100));
     let pid = child.id();
-    for way in [Way::OpenCoded, Way::Classic] {
+    for way in [IterKind::OpenCoded, IterKind::Classic] {
         let mut processes =
             TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, Some(&offsets))).unwrap();
         let mut threads = TaskIter::load(&kernel, &request(RecordKind::Thread, way, 50_000, None)).unwrap();
@@ -153,7 +153,7 @@ fn many_threads_are_one_process() {
         for _ in 0..50 {
             scope.spawn(|| stopped.lock().unwrap().recv().is_err());
         }
-        for way in [Way::OpenCoded, Way::Classic] {
+        for way in [IterKind::OpenCoded, IterKind::Classic] {
             let mut walk = TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, None)).unwrap();
             // Other tests have threads too, which may just begin or end.
             let threads = (0..100).find_map(|_| {
@@ -198,7 +198,7 @@ fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool)
 #[test]
 fn sums_stay_whole_while_threads_end() {
     let Some((kernel, offsets)) = allowed() else { return };
-    for way in [Way::OpenCoded, Way::Classic] {
+    for way in [IterKind::OpenCoded, IterKind::Classic] {
         let mut walk =
             TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, Some(&offsets))).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
@@ -239,7 +239,7 @@ fn one_process_executes_from_its_threads() {
         panic!("{}", std::os::unix::process::CommandExt::exec(&mut again(left)));
     }
     let Some((kernel, offsets)) = allowed() else { return };
-    for way in [Way::OpenCoded, Way::Classic] {
+    for way in [IterKind::OpenCoded, IterKind::Classic] {
         let mut walk =
             TaskIter::load(&kernel, &request(RecordKind::Process, way, 50_000, Some(&offsets))).unwrap();
         let mut storm = again(STORM).stdout(Stdio::null()).spawn().unwrap();
@@ -252,7 +252,7 @@ fn one_process_executes_from_its_threads() {
 #[test]
 fn too_little_room_says_how_much_it_takes() {
     let Some((kernel, _)) = allowed() else { return };
-    for way in [Way::OpenCoded, Way::Classic] {
+    for way in [IterKind::OpenCoded, IterKind::Classic] {
         let mut walk = TaskIter::load(&kernel, &request(RecordKind::Process, way, 3, None)).unwrap();
         match walk.run() {
             Err(TaskIterError::Full { met, room: 3 }) => assert!(met > 3),
@@ -264,11 +264,12 @@ fn too_little_room_says_how_much_it_takes() {
 #[test]
 fn no_room_at_all_and_too_much() {
     let Some((kernel, _)) = allowed() else { return };
-    let mut walk = TaskIter::load(&kernel, &request(RecordKind::Thread, Way::OpenCoded, 0, None)).unwrap();
+    let mut walk =
+        TaskIter::load(&kernel, &request(RecordKind::Thread, IterKind::OpenCoded, 0, None)).unwrap();
     assert!(matches!(walk.run(), Err(TaskIterError::Full { room: 1, .. })));
     for room in [u32::MAX, i32::MAX.unsigned_abs(), 20_000_000] {
-        let error =
-            TaskIter::load(&kernel, &request(RecordKind::Thread, Way::OpenCoded, room, None)).unwrap_err();
+        let error = TaskIter::load(&kernel, &request(RecordKind::Thread, IterKind::OpenCoded, room, None))
+            .unwrap_err();
         assert!(matches!(error, TaskIterError::Lacks | TaskIterError::Call { .. }), "{error:?}");
     }
 }

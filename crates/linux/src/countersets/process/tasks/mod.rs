@@ -6,7 +6,8 @@
 use std::path::PathBuf;
 
 use perfset_bpf::{
-    Columns, Kernel, KernelError, Offsets, RecordKind, Records, TaskIter, TaskIterError, TaskIterRequest, Way,
+    Columns, IterKind, Kernel, KernelError, Offsets, RecordKind, Records, TaskIter, TaskIterError,
+    TaskIterRequest,
 };
 
 use super::files::Files;
@@ -49,7 +50,7 @@ pub(super) struct Tasks {
     roots: Roots,
     kernel: Kernel,
     offsets: Option<Offsets>,
-    way: Way,
+    way: IterKind,
     /// Files that task iterators replace on this kernel.
     provides: Parts,
     /// Process iterators, with the files that each replaces.
@@ -134,7 +135,11 @@ impl Tasks {
         let many = rules::task_count(roots) > Self::MANY;
         // The open-coded iterator visits all tasks without a pause. With very many tasks, that would hold up
         // one CPU noticeably.
-        let ways = if many { [Way::Classic, Way::OpenCoded] } else { [Way::OpenCoded, Way::Classic] };
+        let ways = if many {
+            [IterKind::Classic, IterKind::OpenCoded]
+        } else {
+            [IterKind::OpenCoded, IterKind::Classic]
+        };
         let offsets = match possible_cpus(roots) {
             Some(cpus) if cpus <= Self::MOST_CPUS && kernel.counts_memory_by_cpu() => {
                 Offsets::find(&kernel, cpus).ok()
@@ -144,7 +149,7 @@ impl Tasks {
         let mut tasks = Self {
             roots: roots.clone(),
             offsets,
-            way: Way::OpenCoded,
+            way: IterKind::OpenCoded,
             provides: Parts::NONE,
             walks: Vec::new(),
             threads: None,
@@ -178,8 +183,8 @@ impl Tasks {
     /// Returns the kind of iterator, for users.
     pub(super) fn about(&self) -> &'static str {
         match self.way {
-            Way::OpenCoded => "open-coded",
-            Way::Classic => "classic",
+            IterKind::OpenCoded => "open-coded",
+            IterKind::Classic => "classic",
         }
     }
 
@@ -341,7 +346,7 @@ impl Tasks {
     /// Loads an iterator, with space for somewhat more tasks than there are.
     fn loaded(&self, each: RecordKind, columns: Columns, room: Option<u32>) -> Result<TaskIter, Left> {
         let count = match (each, self.way) {
-            (RecordKind::Process, Way::OpenCoded) => rules::process_count(&self.roots),
+            (RecordKind::Process, IterKind::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
         };
         // Room for a quarter more, so that ordinary growth needs no second loading.
