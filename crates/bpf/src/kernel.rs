@@ -12,7 +12,7 @@ pub struct Kernel {
     sources: [Option<Source>; Column::ALL.len()],
     pub(crate) signal: u32,
     pub(crate) memory: u32,
-    pub(crate) iterator: Option<Iterator>,
+    pub(crate) iterator: Option<OpenCodedIter>,
     /// Function to which programs of the classic iterator are attached.
     pub(crate) classic: Option<u32>,
     /// `true` if the kernel also counts resident memory by CPU.
@@ -22,7 +22,7 @@ pub struct Kernel {
 
 /// Functions of the open-coded iterator, by type id.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Iterator {
+pub(crate) struct OpenCodedIter {
     pub new: u32,
     pub next: u32,
     pub destroy: u32,
@@ -194,8 +194,8 @@ impl Kernel {
         })
     }
 
-    fn iterator(btf: &Btf<'_>) -> Option<Iterator> {
-        Some(Iterator {
+    fn iterator(btf: &Btf<'_>) -> Option<OpenCodedIter> {
+        Some(OpenCodedIter {
             new: btf.function("bpf_iter_task_new")?,
             next: btf.function("bpf_iter_task_next")?,
             destroy: btf.function("bpf_iter_task_destroy")?,
