@@ -17,7 +17,7 @@ pub struct Kernel {
     pub(crate) classic: Option<u32>,
     /// `true` if the kernel also counts resident memory by CPU.
     pub(crate) counts_by_cpu: bool,
-    pub(crate) exact: Option<Exact>,
+    pub(crate) exact: Option<PercpuSum>,
 }
 
 /// Functions of the open-coded iterator, by type id.
@@ -34,7 +34,7 @@ pub(crate) struct OpenCodedIter {
 
 /// Functions and offsets needed to sum up the parts of per-CPU counters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exact {
+pub(crate) struct PercpuSum {
     pub cast: u32,
     /// Type id of a structure that begins with a number of four bytes.
     pub cast_type: u32,
@@ -208,9 +208,9 @@ impl Kernel {
         })
     }
 
-    fn exact(btf: &Btf<'_>, pointer: &dyn Fn(&str, &str) -> Option<u32>) -> Option<Exact> {
+    fn exact(btf: &Btf<'_>, pointer: &dyn Fn(&str, &str) -> Option<u32>) -> Option<PercpuSum> {
         let counters = |path| pointer(MEMORY, path);
-        Some(Exact {
+        Some(PercpuSum {
             cast: btf.function("bpf_rdonly_cast")?,
             cast_type: btf.member(btf.structure("cred")?, "uid").filter(|uid| uid.size == 4)?.type_id,
             counters: [
