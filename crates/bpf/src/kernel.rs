@@ -9,7 +9,7 @@ use crate::column::{Column, Columns, From};
 /// Takes some hundred bytes, built from a description of some megabytes. Valid until the machine reboots.
 #[derive(Debug)]
 pub struct Kernel {
-    sources: [Option<Source>; Column::ALL.len()],
+    sources: [Option<ColumnSource>; Column::ALL.len()],
     pub(crate) signal: u32,
     pub(crate) memory: u32,
     pub(crate) iterator: Option<OpenCodedIter>,
@@ -46,7 +46,7 @@ pub(crate) struct PercpuSum {
 
 /// Location of a column in the kernel's structures.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source {
+pub(crate) struct ColumnSource {
     pub from: From,
     pub paths: Place,
     /// Field in the task, for [`From::SignalOrTask`].
@@ -157,7 +157,11 @@ impl Kernel {
         Ok(kernel)
     }
 
-    fn source(column: Column, place: &dyn Fn(&str, &str) -> Option<Place>, btf: &Btf<'_>) -> Option<Source> {
+    fn source(
+        column: Column,
+        place: &dyn Fn(&str, &str) -> Option<Place>,
+        btf: &Btf<'_>,
+    ) -> Option<ColumnSource> {
         let definition = column.definition();
         let first = |structure: &str| definition.paths.iter().find_map(|path| place(structure, path));
         let structure = match definition.from {
@@ -176,7 +180,7 @@ impl Kernel {
             }
             _ => first(structure)?,
         };
-        Some(Source {
+        Some(ColumnSource {
             from: definition.from,
             paths,
             of_thread: match definition.from {
@@ -224,7 +228,7 @@ impl Kernel {
     }
 
     /// Returns the location of a column; `None` if this kernel lacks it.
-    pub(crate) fn source_of(&self, column: Column) -> Option<&Source> {
+    pub(crate) fn source_of(&self, column: Column) -> Option<&ColumnSource> {
         self.sources.get(column.place())?.as_ref()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::asm::{Assembler, Instruction, Reg, Width};
 use crate::column::{Column, Columns, From};
-use crate::kernel::{Kernel, Source};
+use crate::kernel::{ColumnSource, Kernel};
 
 /// Subject of a record: a process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,7 +283,7 @@ impl ProgramBuilder<'_> {
     }
 
     /// Copies the number of one column into the record.
-    fn copy(&mut self, column: Column, source: &Source, is_whole: bool) -> Option<()> {
+    fn copy(&mut self, column: Column, source: &ColumnSource, is_whole: bool) -> Option<()> {
         let paths = source.paths;
         match (source.from, source.pointer) {
             (From::Signal, _) => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
