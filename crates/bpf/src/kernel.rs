@@ -48,18 +48,18 @@ pub(crate) struct PercpuSum {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnSource {
     pub from: From,
-    pub paths: Place,
+    pub paths: FieldOffset,
     /// Field in the task, for [`From::SignalOrTask`].
-    pub of_thread: Option<Place>,
+    pub of_thread: Option<FieldOffset>,
     /// Offset of the pointer, for a column behind a pointer.
     pub pointer: Option<u32>,
     /// Field in the signal structure with the sum over ended threads.
-    pub ended: Option<Place>,
+    pub ended: Option<FieldOffset>,
 }
 
 /// Offset and width of a field in a structure.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FieldOffset {
     pub offset: u32,
     pub width: Width,
 }
@@ -119,9 +119,9 @@ impl Kernel {
     /// If `btf` is no type description, or lacks something that every task iterator needs.
     pub fn of(btf: &[u8]) -> Result<Self, KernelError> {
         let btf = Btf::parse(btf, &WANTED)?;
-        let place = |structure: &str, path: &str| -> Option<Place> {
+        let place = |structure: &str, path: &str| -> Option<FieldOffset> {
             let member = btf.member(btf.structure(structure)?, path)?;
-            Some(Place { offset: member.offset, width: Width::of(member.size)? })
+            Some(FieldOffset { offset: member.offset, width: Width::of(member.size)? })
         };
         let pointer = |structure: &str, path: &str| Some(btf.member(btf.structure(structure)?, path)?.offset);
         let mut sources = [const { None }; Column::ALL.len()];
@@ -159,7 +159,7 @@ impl Kernel {
 
     fn source(
         column: Column,
-        place: &dyn Fn(&str, &str) -> Option<Place>,
+        place: &dyn Fn(&str, &str) -> Option<FieldOffset>,
         btf: &Btf<'_>,
     ) -> Option<ColumnSource> {
         let definition = column.definition();
@@ -176,7 +176,7 @@ impl Kernel {
                 const HALF: u32 = 8;
                 let name = btf.member(btf.structure(TASK)?, "comm").filter(|name| name.size == 2 * HALF)?;
                 let behind = if column == Column::NameEnd { HALF } else { 0 };
-                Place { offset: name.offset.checked_add(behind)?, width: Width::W8 }
+                FieldOffset { offset: name.offset.checked_add(behind)?, width: Width::W8 }
             }
             _ => first(structure)?,
         };
