@@ -54,4 +54,4 @@ pub use column::{Column, Columns};
 pub use kernel::{Kernel, KernelError};
 pub use program::{IterKind, RecordKind};
 #[cfg(target_os = "linux")]
-pub use walk::{Offsets, Place, Record, Records, TaskIter, TaskIterError, TaskIterRequest, Torn};
+pub use walk::{ColumnOffset, Offsets, Record, Records, TaskIter, TaskIterError, TaskIterRequest, Torn};

@@ -314,14 +314,14 @@ pub struct Records<'a> {
 impl<'a> Records<'a> {
     /// Returns the position of a column in each record; `None` if it was not requested, or the kernel lacks it.
     #[must_use]
-    pub fn place(&self, column: Column) -> Option<Place> {
+    pub fn place(&self, column: Column) -> Option<ColumnOffset> {
         let InRecord { at, is_wide } = self.layout.place(column)?;
         let at = usize::from(at);
         let is_behind = at % WORD != 0;
         let shift = if is_behind == cfg!(target_endian = "little") { 32 } else { 0 };
         Some(match is_wide {
-            true => Place { word: at / WORD, shift: 0, mask: u64::MAX },
-            false => Place { word: at / WORD, shift, mask: u32::MAX.into() },
+            true => ColumnOffset { word: at / WORD, shift: 0, mask: u64::MAX },
+            false => ColumnOffset { word: at / WORD, shift, mask: u32::MAX.into() },
         })
     }
 
@@ -366,7 +366,7 @@ impl fmt::Debug for Records<'_> {
 
 /// Position of a column in a record.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct ColumnOffset {
     word: usize,
     shift: u32,
     mask: u64,
@@ -381,12 +381,12 @@ pub struct Record<'a> {
 impl Record<'_> {
     /// Returns the number in a column.
     #[must_use]
-    pub fn get(&self, place: Place) -> u64 {
+    pub fn get(&self, place: ColumnOffset) -> u64 {
         let word = self.words.get(place.word).map_or(0, |word| word.load(Relaxed));
         word.wrapping_shr(place.shift) & place.mask
     }
 
-    fn set(&self, place: Place, value: u64) {
+    fn set(&self, place: ColumnOffset, value: u64) {
         if let Some(word) = self.words.get(place.word) {
             let others = word.load(Relaxed) & !place.mask.wrapping_shl(place.shift);
             word.store(others | (value & place.mask).wrapping_shl(place.shift), Relaxed);
@@ -398,11 +398,11 @@ impl Record<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Torn {
     /// Sequence counter before and after the data was summed up.
-    sequence: Option<(Place, Place)>,
+    sequence: Option<(ColumnOffset, ColumnOffset)>,
     /// Number of threads that exist, and number that were met.
-    threads: Option<(Place, Place)>,
-    executing: Option<Place>,
-    gone: Option<Place>,
+    threads: Option<(ColumnOffset, ColumnOffset)>,
+    executing: Option<ColumnOffset>,
+    gone: Option<ColumnOffset>,
 }
 
 impl Torn {

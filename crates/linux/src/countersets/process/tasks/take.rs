@@ -1,6 +1,6 @@
 //! Decodes the records of task iterators to the units of the files in `/proc`.
 
-use perfset_bpf::{Column, Place, Record, Records, Torn};
+use perfset_bpf::{Column, ColumnOffset, Record, Records, Torn};
 use perfset_core::NoValue;
 
 use super::super::files::Files;
@@ -53,19 +53,19 @@ pub(super) struct Taker {
     parts: Parts,
     units: Units,
     torn: Torn,
-    pid: Place,
-    flags: Place,
-    start: Place,
-    name: Place,
-    name_end: Place,
-    runtime: Place,
+    pid: ColumnOffset,
+    flags: ColumnOffset,
+    start: ColumnOffset,
+    name: ColumnOffset,
+    name_end: ColumnOffset,
+    runtime: ColumnOffset,
     stat: Option<StatPlaces>,
-    rare: Option<(Place, Place)>,
+    rare: Option<(ColumnOffset, ColumnOffset)>,
     /// Offsets of the resident pages: of files, anonymous, shared.
-    resident: Option<[Place; 3]>,
-    io: Option<[Place; 7]>,
+    resident: Option<[ColumnOffset; 3]>,
+    io: Option<[ColumnOffset; 7]>,
     status: Option<StatusPlaces>,
-    schedstat: Option<(Place, Place)>,
+    schedstat: Option<(ColumnOffset, ColumnOffset)>,
     /// Method of determining if the I/O of a process may be displayed.
     tells: Tells,
 }
@@ -82,37 +82,37 @@ pub(super) struct Taken {
 /// Offsets of the columns that make up `stat`, for processes and threads.
 #[derive(Clone, Copy, Debug)]
 struct StatPlaces {
-    state: Place,
-    exit_state: Place,
-    priority: Place,
-    real_time: Place,
-    policy: Place,
-    user: Place,
-    system: Place,
+    state: ColumnOffset,
+    exit_state: ColumnOffset,
+    priority: ColumnOffset,
+    real_time: ColumnOffset,
+    policy: ColumnOffset,
+    user: ColumnOffset,
+    system: ColumnOffset,
     /// Offsets of the times that were shown before; a kernel that measures both times has none.
-    shown: Option<(Place, Place)>,
+    shown: Option<(ColumnOffset, ColumnOffset)>,
     /// Offsets of the columns of `stat` for processes only.
     process: Option<ProcessPlaces>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ProcessPlaces {
-    parent: Place,
-    threads: Place,
-    minor: Place,
-    major: Place,
-    vm: Place,
+    parent: ColumnOffset,
+    threads: ColumnOffset,
+    minor: ColumnOffset,
+    major: ColumnOffset,
+    vm: ColumnOffset,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct StatusPlaces {
-    user: Place,
-    voluntary: Place,
-    involuntary: Place,
-    vm: Place,
-    peak_vm: Place,
-    peak_resident: Place,
-    swap: Place,
+    user: ColumnOffset,
+    voluntary: ColumnOffset,
+    involuntary: ColumnOffset,
+    vm: ColumnOffset,
+    peak_vm: ColumnOffset,
+    peak_resident: ColumnOffset,
+    swap: ColumnOffset,
 }
 
 impl StatPlaces {
@@ -317,7 +317,7 @@ impl Taker {
         let flags = number(record, self.flags);
         // A thread of the kernel can borrow the memory of a process, which `/proc` does not show as its own.
         let has_memory = flags & KERNEL_THREAD == 0;
-        let pages = |place: Place| if has_memory { amount(record.get(place)) } else { 0 };
+        let pages = |place: ColumnOffset| if has_memory { amount(record.get(place)) } else { 0 };
         let resident = self.resident.map(|resident| resident.map(pages));
         if let Some(places) = &self.stat {
             let old = &process.stat.value;
@@ -441,7 +441,7 @@ fn no_schedstat() -> NoValue {
 }
 
 /// Returns a number of four bytes.
-fn number(record: &Record<'_>, place: Place) -> u32 {
+fn number(record: &Record<'_>, place: ColumnOffset) -> u32 {
     u32::try_from(record.get(place)).unwrap_or(u32::MAX)
 }
 
