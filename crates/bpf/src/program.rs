@@ -27,14 +27,14 @@ pub enum IterKind {
 /// Offsets of the columns in a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    places: [Option<InRecord>; Column::ALL.len()],
+    places: [Option<RecordOffset>; Column::ALL.len()],
     /// Size of a record in bytes, rounded up to whole words.
     pub size: u32,
 }
 
 /// Offset and width of a column in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InRecord {
+pub(crate) struct RecordOffset {
     /// Offset in the record, in bytes.
     pub at: u16,
     pub is_wide: bool,
@@ -46,14 +46,14 @@ impl Layout {
         let mut next = 0_u16;
         for is_wide in [true, false] {
             for column in columns.iter().filter(|column| column.definition().is_wide == is_wide) {
-                *places.get_mut(column.place())? = Some(InRecord { at: next, is_wide });
+                *places.get_mut(column.place())? = Some(RecordOffset { at: next, is_wide });
                 next = next.checked_add(if is_wide { 8 } else { 4 })?;
             }
         }
         Some(Self { places, size: u32::from(next).checked_next_multiple_of(8)? })
     }
 
-    pub fn place(&self, column: Column) -> Option<InRecord> {
+    pub fn place(&self, column: Column) -> Option<RecordOffset> {
         *self.places.get(column.place())?
     }
 }

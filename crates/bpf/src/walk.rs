@@ -10,7 +10,7 @@ use crate::asm::Instruction;
 use crate::call::{self, Kind, Map, View};
 use crate::column::{Column, Columns};
 use crate::kernel::Kernel;
-use crate::program::{self, HEADER, InRecord, IterKind, Layout, Plan, RecordKind};
+use crate::program::{self, HEADER, IterKind, Layout, Plan, RecordKind, RecordOffset};
 use crate::protect;
 
 /// Licence of the BPF programs, as one of the strings that the kernel knows. See `LICENSE.md`.
@@ -315,7 +315,7 @@ impl<'a> Records<'a> {
     /// Returns the position of a column in each record; `None` if it was not requested, or the kernel lacks it.
     #[must_use]
     pub fn place(&self, column: Column) -> Option<ColumnOffset> {
-        let InRecord { at, is_wide } = self.layout.place(column)?;
+        let RecordOffset { at, is_wide } = self.layout.place(column)?;
         let at = usize::from(at);
         let is_behind = at % WORD != 0;
         let shift = if is_behind == cfg!(target_endian = "little") { 32 } else { 0 };
