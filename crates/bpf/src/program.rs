@@ -26,7 +26,7 @@ pub enum IterKind {
 
 /// Offsets of the columns in a record.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct RecordLayout {
     places: [Option<RecordOffset>; Column::ALL.len()],
     /// Size of a record in bytes, rounded up to whole words.
     pub size: u32,
@@ -40,7 +40,7 @@ pub(crate) struct RecordOffset {
     pub is_wide: bool,
 }
 
-impl Layout {
+impl RecordLayout {
     pub fn of(columns: Columns) -> Option<Self> {
         let mut places = [None; Column::ALL.len()];
         let mut next = 0_u16;
@@ -68,7 +68,7 @@ pub(crate) struct Plan<'a> {
     pub each: RecordKind,
     pub way: IterKind,
     pub columns: Columns,
-    pub layout: &'a Layout,
+    pub layout: &'a RecordLayout,
     /// Number of records that have room in the map.
     pub room: u32,
     /// Distance of each CPU's memory from the address that is the same for all CPUs.

@@ -10,7 +10,7 @@ use crate::asm::Instruction;
 use crate::call::{self, Kind, Map, View};
 use crate::column::{Column, Columns};
 use crate::kernel::Kernel;
-use crate::program::{self, HEADER, IterKind, Layout, Plan, RecordKind, RecordOffset};
+use crate::program::{self, HEADER, IterKind, Plan, RecordKind, RecordLayout, RecordOffset};
 use crate::protect;
 
 /// Licence of the BPF programs, as one of the strings that the kernel knows. See `LICENSE.md`.
@@ -92,7 +92,7 @@ pub struct TaskIter {
     /// File descriptor of the program, or of its link to the iterator.
     runs: OwnedFd,
     view: View,
-    layout: Layout,
+    layout: RecordLayout,
     each: RecordKind,
     way: IterKind,
     room: u32,
@@ -128,7 +128,7 @@ impl TaskIter {
             columns = columns | Column::MemoryGone.into();
         }
         let columns = kernel.has(columns);
-        let layout = Layout::of(columns).ok_or(TaskIterError::Lacks)?;
+        let layout = RecordLayout::of(columns).ok_or(TaskIterError::Lacks)?;
         // One record more than room: tasks that find no room are written to a spare record.
         let bytes =
             room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
@@ -308,7 +308,7 @@ pub struct Records<'a> {
     words: &'a [AtomicU64],
     /// Size of a record in words.
     size: usize,
-    layout: &'a Layout,
+    layout: &'a RecordLayout,
 }
 
 impl<'a> Records<'a> {
