@@ -54,4 +54,6 @@ pub use column::{Column, Columns};
 pub use kernel::{Kernel, KernelError};
 pub use program::{IterKind, RecordKind};
 #[cfg(target_os = "linux")]
-pub use walk::{ColumnOffset, Offsets, Record, Records, TaskIter, TaskIterError, TaskIterRequest, Torn};
+pub use walk::{
+    ColumnOffset, ConsistencyCheck, Offsets, Record, Records, TaskIter, TaskIterError, TaskIterRequest,
+};

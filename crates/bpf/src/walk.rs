@@ -348,8 +348,8 @@ impl<'a> Records<'a> {
 
     /// Returns the check for [torn](Torn::is) records.
     #[must_use]
-    pub fn torn(&self) -> Torn {
-        Torn {
+    pub fn torn(&self) -> ConsistencyCheck {
+        ConsistencyCheck {
             sequence: self.place(Column::Sequence).zip(self.place(Column::SequenceEnd)),
             threads: self.place(Column::Threads).zip(self.place(Column::ThreadsMet)),
             executing: self.place(Column::Executing),
@@ -396,7 +396,7 @@ impl Record<'_> {
 
 /// Check for records whose data is not of one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Torn {
+pub struct ConsistencyCheck {
     /// Sequence counter before and after the data was summed up.
     sequence: Option<(ColumnOffset, ColumnOffset)>,
     /// Number of threads that exist, and number that were met.
@@ -405,7 +405,7 @@ pub struct Torn {
     gone: Option<ColumnOffset>,
 }
 
-impl Torn {
+impl ConsistencyCheck {
     /// Returns `true` if the record is not of one moment: threads began or ended while their process was summed up,
     /// or its memory was lost.
     ///

@@ -1,6 +1,6 @@
 //! Decodes the records of task iterators to the units of the files in `/proc`.
 
-use perfset_bpf::{Column, ColumnOffset, Record, Records, Torn};
+use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::Files;
@@ -52,7 +52,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 pub(super) struct Taker {
     parts: Parts,
     units: Units,
-    torn: Torn,
+    torn: ConsistencyCheck,
     pid: ColumnOffset,
     flags: ColumnOffset,
     start: ColumnOffset,
