@@ -55,5 +55,5 @@ pub use kernel::{Kernel, KernelError};
 pub use program::{IterKind, RecordKind};
 #[cfg(target_os = "linux")]
 pub use walk::{
-    ColumnOffset, ConsistencyCheck, Offsets, Record, Records, TaskIter, TaskIterError, TaskIterRequest,
+    ColumnOffset, ConsistencyCheck, PercpuOffsets, Record, Records, TaskIter, TaskIterError, TaskIterRequest,
 };

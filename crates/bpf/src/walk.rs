@@ -28,7 +28,7 @@ pub struct TaskIterRequest<'a> {
     /// Maximum number of records. With [`IterKind::Classic`], a process takes one for each thread.
     pub room: u32,
     /// Offsets of the CPUs' memory, for exact numbers of resident memory; `None` if they need not be exact.
-    pub offsets: Option<&'a Offsets>,
+    pub offsets: Option<&'a PercpuOffsets>,
 }
 
 /// Error while loading or running a task iterator.
@@ -426,9 +426,9 @@ impl ConsistencyCheck {
 /// Distance of each CPU's memory from the address that is the same for all CPUs. Valid until the machine reboots.
 ///
 /// The distances are kernel addresses, and are not shown.
-pub struct Offsets(Vec<u64>);
+pub struct PercpuOffsets(Vec<u64>);
 
-impl Offsets {
+impl PercpuOffsets {
     /// Finds the offsets of the first `cpus` CPUs.
     ///
     /// # Errors
@@ -455,7 +455,7 @@ impl Offsets {
     }
 }
 
-impl fmt::Debug for Offsets {
+impl fmt::Debug for PercpuOffsets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Offsets({} CPUs)", self.0.len())
     }

@@ -8,17 +8,17 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use perfset_bpf::{
-    Column, Columns, IterKind, Kernel, Offsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest,
+    Column, Columns, IterKind, Kernel, PercpuOffsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest,
 };
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// A kernel that lets this process walk, with the exact memory of its CPUs.
-fn allowed() -> Option<(Kernel, Offsets)> {
+fn allowed() -> Option<(Kernel, PercpuOffsets)> {
     let kernel = Kernel::read(BTF.as_ref()).ok()?;
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
     let last: u32 = possible.trim().rsplit(['-', ',']).next().unwrap().parse().unwrap();
-    match Offsets::find(&kernel, last + 1) {
+    match PercpuOffsets::find(&kernel, last + 1) {
         Ok(offsets) => Some((kernel, offsets)),
         Err(error) => {
             let refused = [libc::EPERM, libc::EACCES, libc::ENOSYS];
@@ -28,7 +28,12 @@ fn allowed() -> Option<(Kernel, Offsets)> {
     }
 }
 
-fn request(each: RecordKind, way: IterKind, room: u32, offsets: Option<&Offsets>) -> TaskIterRequest<'_> {
+fn request(
+    each: RecordKind,
+    way: IterKind,
+    room: u32,
+    offsets: Option<&PercpuOffsets>,
+) -> TaskIterRequest<'_> {
     TaskIterRequest { each, way, columns: Columns::of(&Column::ALL), room, offsets }
 }
 

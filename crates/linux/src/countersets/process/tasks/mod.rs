@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use perfset_bpf::{
-    Columns, IterKind, Kernel, KernelError, Offsets, RecordKind, Records, TaskIter, TaskIterError,
+    Columns, IterKind, Kernel, KernelError, PercpuOffsets, RecordKind, Records, TaskIter, TaskIterError,
     TaskIterRequest,
 };
 
@@ -49,7 +49,7 @@ impl Left {
 pub(super) struct Tasks {
     roots: Roots,
     kernel: Kernel,
-    offsets: Option<Offsets>,
+    offsets: Option<PercpuOffsets>,
     way: IterKind,
     /// Files that task iterators replace on this kernel.
     provides: Parts,
@@ -142,7 +142,7 @@ impl Tasks {
         };
         let offsets = match possible_cpus(roots) {
             Some(cpus) if cpus <= Self::MOST_CPUS && kernel.counts_memory_by_cpu() => {
-                Offsets::find(&kernel, cpus).ok()
+                PercpuOffsets::find(&kernel, cpus).ok()
             }
             _ => None,
         };
