@@ -107,7 +107,7 @@ pub enum Column {
 
 /// Kernel structure in which a path begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum StartStruct {
     Task,
     Signal,
     /// Signal structure for a process, task for a thread.
@@ -123,7 +123,7 @@ pub(crate) enum From {
 /// Definition of a column that is the same for all kernels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Definition {
-    pub from: From,
+    pub from: StartStruct,
     /// Alternative paths of the field; the first one that exists is used.
     pub paths: &'static [&'static str],
     /// Path of the sum over ended threads in the signal structure.
@@ -189,36 +189,40 @@ impl Column {
     }
 
     pub(crate) fn definition(self) -> Definition {
-        const fn one(from: From, paths: &'static [&'static str], is_wide: bool) -> Definition {
+        const fn one(from: StartStruct, paths: &'static [&'static str], is_wide: bool) -> Definition {
             Definition { from, paths, ended: None, is_wide }
         }
         const fn sum(paths: &'static [&'static str], ended: &'static str) -> Definition {
-            Definition { from: From::Task, paths, ended: Some(ended), is_wide: true }
+            Definition { from: StartStruct::Task, paths, ended: Some(ended), is_wide: true }
         }
         const SEQUENCE: &[&str] = &["stats_lock.seqcount.seqcount.sequence", "stats_lock.seqcount.sequence"];
         match self {
-            Self::Pid => one(From::Task, &["pid"], false),
-            Self::Tgid => one(From::Task, &["tgid"], false),
-            Self::Flags => one(From::Task, &["flags"], false),
-            Self::Start => one(From::Task, &["start_boottime", "real_start_time"], true),
-            Self::Name | Self::NameEnd => one(From::Task, &["comm"], true),
+            Self::Pid => one(StartStruct::Task, &["pid"], false),
+            Self::Tgid => one(StartStruct::Task, &["tgid"], false),
+            Self::Flags => one(StartStruct::Task, &["flags"], false),
+            Self::Start => one(StartStruct::Task, &["start_boottime", "real_start_time"], true),
+            Self::Name | Self::NameEnd => one(StartStruct::Task, &["comm"], true),
             Self::Runtime => sum(&["se.sum_exec_runtime"], "sum_sched_runtime"),
-            Self::State => one(From::Task, &["__state", "state"], false),
-            Self::ExitState => one(From::Task, &["exit_state"], false),
-            Self::Parent => one(From::Pointer("task_struct", "real_parent", "task_struct"), &["tgid"], false),
-            Self::StaticPriority => one(From::Task, &["static_prio"], false),
-            Self::RealTimePriority => one(From::Task, &["rt_priority"], false),
-            Self::Policy => one(From::Task, &["policy"], false),
-            Self::Threads => one(From::Signal, &["nr_threads"], false),
+            Self::State => one(StartStruct::Task, &["__state", "state"], false),
+            Self::ExitState => one(StartStruct::Task, &["exit_state"], false),
+            Self::Parent => {
+                one(StartStruct::Pointer("task_struct", "real_parent", "task_struct"), &["tgid"], false)
+            }
+            Self::StaticPriority => one(StartStruct::Task, &["static_prio"], false),
+            Self::RealTimePriority => one(StartStruct::Task, &["rt_priority"], false),
+            Self::Policy => one(StartStruct::Task, &["policy"], false),
+            Self::Threads => one(StartStruct::Signal, &["nr_threads"], false),
             Self::UserTime => sum(&["utime"], "utime"),
             Self::SystemTime => sum(&["stime"], "stime"),
-            Self::UserTimeShown => one(From::SignalOrTask, &["prev_cputime.utime"], true),
-            Self::SystemTimeShown => one(From::SignalOrTask, &["prev_cputime.stime"], true),
+            Self::UserTimeShown => one(StartStruct::SignalOrTask, &["prev_cputime.utime"], true),
+            Self::SystemTimeShown => one(StartStruct::SignalOrTask, &["prev_cputime.stime"], true),
             Self::MinorFaults => sum(&["min_flt"], "min_flt"),
             Self::MajorFaults => sum(&["maj_flt"], "maj_flt"),
-            Self::Session => one(From::Pointer("signal_struct", "pids[3]", "pid"), &["numbers[0].nr"], false),
+            Self::Session => {
+                one(StartStruct::Pointer("signal_struct", "pids[3]", "pid"), &["numbers[0].nr"], false)
+            }
             Self::BlockDelay => {
-                one(From::Pointer("task_struct", "delays", "task_delay_info"), &["blkio_delay"], true)
+                one(StartStruct::Pointer("task_struct", "delays", "task_delay_info"), &["blkio_delay"], true)
             }
             Self::ReadChars => sum(&["ioac.rchar"], "ioac.rchar"),
             Self::WriteChars => sum(&["ioac.wchar"], "ioac.wchar"),
@@ -227,23 +231,29 @@ impl Column {
             Self::ReadBytes => sum(&["ioac.read_bytes"], "ioac.read_bytes"),
             Self::WriteBytes => sum(&["ioac.write_bytes"], "ioac.write_bytes"),
             Self::CancelledWriteBytes => sum(&["ioac.cancelled_write_bytes"], "ioac.cancelled_write_bytes"),
-            Self::User => one(From::Pointer("task_struct", "real_cred", "cred"), &["uid"], false),
-            Self::VoluntarySwitches => one(From::Task, &["nvcsw"], true),
-            Self::InvoluntarySwitches => one(From::Task, &["nivcsw"], true),
-            Self::RunDelay => one(From::Task, &["sched_info.run_delay"], true),
-            Self::RunCount => one(From::Task, &["sched_info.pcount"], true),
-            Self::TotalVm => one(From::Memory, &["total_vm"], true),
-            Self::PeakVm => one(From::Memory, &["hiwater_vm"], true),
-            Self::PeakResident => one(From::Memory, &["hiwater_rss"], true),
-            Self::FilePages => one(From::Memory, &["rss_stat[0].count", "rss_stat.count[0].counter"], true),
-            Self::AnonymousPages => {
-                one(From::Memory, &["rss_stat[1].count", "rss_stat.count[1].counter"], true)
+            Self::User => one(StartStruct::Pointer("task_struct", "real_cred", "cred"), &["uid"], false),
+            Self::VoluntarySwitches => one(StartStruct::Task, &["nvcsw"], true),
+            Self::InvoluntarySwitches => one(StartStruct::Task, &["nivcsw"], true),
+            Self::RunDelay => one(StartStruct::Task, &["sched_info.run_delay"], true),
+            Self::RunCount => one(StartStruct::Task, &["sched_info.pcount"], true),
+            Self::TotalVm => one(StartStruct::Memory, &["total_vm"], true),
+            Self::PeakVm => one(StartStruct::Memory, &["hiwater_vm"], true),
+            Self::PeakResident => one(StartStruct::Memory, &["hiwater_rss"], true),
+            Self::FilePages => {
+                one(StartStruct::Memory, &["rss_stat[0].count", "rss_stat.count[0].counter"], true)
             }
-            Self::SwapPages => one(From::Memory, &["rss_stat[2].count", "rss_stat.count[2].counter"], true),
-            Self::SharedPages => one(From::Memory, &["rss_stat[3].count", "rss_stat.count[3].counter"], true),
-            Self::Executing => one(From::Signal, &["group_exec_task", "group_exit_task"], false),
-            Self::Sequence => one(From::Signal, SEQUENCE, false),
-            Self::ThreadsMet | Self::SequenceEnd | Self::MemoryGone => one(From::Made, &[], false),
+            Self::AnonymousPages => {
+                one(StartStruct::Memory, &["rss_stat[1].count", "rss_stat.count[1].counter"], true)
+            }
+            Self::SwapPages => {
+                one(StartStruct::Memory, &["rss_stat[2].count", "rss_stat.count[2].counter"], true)
+            }
+            Self::SharedPages => {
+                one(StartStruct::Memory, &["rss_stat[3].count", "rss_stat.count[3].counter"], true)
+            }
+            Self::Executing => one(StartStruct::Signal, &["group_exec_task", "group_exit_task"], false),
+            Self::Sequence => one(StartStruct::Signal, SEQUENCE, false),
+            Self::ThreadsMet | Self::SequenceEnd | Self::MemoryGone => one(StartStruct::Made, &[], false),
         }
     }
 

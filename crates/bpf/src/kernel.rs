@@ -2,7 +2,7 @@
 
 use crate::asm::Width;
 use crate::btf::{Btf, BtfError};
-use crate::column::{Column, Columns, From};
+use crate::column::{Column, Columns, StartStruct};
 
 /// Offsets of the task data in this kernel, and its functions that iterate over tasks.
 ///
@@ -47,9 +47,9 @@ pub(crate) struct PercpuSum {
 /// Location of a column in the kernel's structures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnSource {
-    pub from: From,
+    pub from: StartStruct,
     pub paths: FieldOffset,
-    /// Field in the task, for [`From::SignalOrTask`].
+    /// Field in the task, for [`StartStruct::SignalOrTask`].
     pub of_thread: Option<FieldOffset>,
     /// Offset of the pointer, for a column behind a pointer.
     pub pointer: Option<u32>,
@@ -165,11 +165,11 @@ impl Kernel {
         let definition = column.definition();
         let first = |structure: &str| definition.paths.iter().find_map(|path| place(structure, path));
         let structure = match definition.from {
-            From::Task => TASK,
-            From::Signal | From::SignalOrTask => SIGNAL,
-            From::Memory => MEMORY,
-            From::Pointer(.., structure) => structure,
-            From::Made => return None,
+            StartStruct::Task => TASK,
+            StartStruct::Signal | StartStruct::SignalOrTask => SIGNAL,
+            StartStruct::Memory => MEMORY,
+            StartStruct::Pointer(.., structure) => structure,
+            StartStruct::Made => return None,
         };
         let paths = match column {
             Column::Name | Column::NameEnd => {
@@ -184,11 +184,11 @@ impl Kernel {
             from: definition.from,
             paths,
             of_thread: match definition.from {
-                From::SignalOrTask => Some(first(TASK)?),
+                StartStruct::SignalOrTask => Some(first(TASK)?),
                 _ => None,
             },
             pointer: match definition.from {
-                From::Pointer(holder, path, _) => Some(place(holder, path)?.offset),
+                StartStruct::Pointer(holder, path, _) => Some(place(holder, path)?.offset),
                 _ => None,
             },
             ended: match definition.ended {
@@ -235,8 +235,9 @@ impl Kernel {
     /// Returns those of the `columns` that this kernel has.
     #[must_use]
     pub fn has(&self, columns: Columns) -> Columns {
-        let is_there =
-            |column: &Column| self.source_of(*column).is_some() || column.definition().from == From::Made;
+        let is_there = |column: &Column| {
+            self.source_of(*column).is_some() || column.definition().from == StartStruct::Made
+        };
         columns.iter().filter(is_there).fold(Columns::NONE, |all, column| all | column.into())
     }
 

@@ -1,7 +1,7 @@
 //! Builds the BPF programs: the task iterator, and the program that finds the memory of each CPU.
 
 use crate::asm::{Assembler, Instruction, Reg, Width};
-use crate::column::{Column, Columns, From};
+use crate::column::{Column, Columns, StartStruct};
 use crate::kernel::{ColumnSource, Kernel};
 
 /// Subject of a record: a process or a thread.
@@ -253,7 +253,7 @@ impl ProgramBuilder<'_> {
         });
         for column in first.chain(others) {
             let Some(source) = self.kernel.source_of(column) else { continue }; // what the program makes
-            if source.from != From::Memory {
+            if source.from != StartStruct::Memory {
                 self.copy(column, source, is_whole)?;
             }
         }
@@ -286,21 +286,23 @@ impl ProgramBuilder<'_> {
     fn copy(&mut self, column: Column, source: &ColumnSource, is_whole: bool) -> Option<()> {
         let paths = source.paths;
         match (source.from, source.pointer) {
-            (From::Signal, _) => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
-            (From::SignalOrTask, _) => match (self.plan.each, source.of_thread) {
+            (StartStruct::Signal, _) => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
+            (StartStruct::SignalOrTask, _) => match (self.plan.each, source.of_thread) {
                 (RecordKind::Thread, Some(task)) => self.asm.load(task.width, Reg::R1, TASK, task.offset),
                 _ => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
             },
-            (From::Pointer("signal_struct", ..), Some(pointer)) => {
+            (StartStruct::Pointer("signal_struct", ..), Some(pointer)) => {
                 self.asm.load(Width::W8, Reg::R2, SIGNAL, pointer);
                 self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
             }
-            (From::Pointer(..), Some(pointer)) => {
+            (StartStruct::Pointer(..), Some(pointer)) => {
                 self.asm.load(Width::W8, Reg::R2, TASK, pointer);
                 self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
             }
             // The id of a process stays the same, whichever thread is the first.
-            (From::Task, _) if column == Column::Pid && is_whole && self.plan.each == RecordKind::Process => {
+            (StartStruct::Task, _)
+                if column == Column::Pid && is_whole && self.plan.each == RecordKind::Process =>
+            {
                 self.load_task(Reg::R1, Column::Tgid)?;
             }
             _ => self.asm.load(paths.width, Reg::R1, TASK, paths.offset),
@@ -338,7 +340,7 @@ impl ProgramBuilder<'_> {
     /// Stores the columns about memory; zeros for a task that has no memory.
     fn fill_memory(&mut self) -> Option<()> {
         let (kernel, columns) = (self.kernel, self.plan.columns);
-        let of_memory = |column: &Column| column.definition().from == From::Memory;
+        let of_memory = |column: &Column| column.definition().from == StartStruct::Memory;
         if !columns.iter().any(|column| of_memory(&column)) {
             return Some(());
         }

@@ -112,7 +112,7 @@ impl TaskIter {
         if size_of::<usize>() != size_of::<u64>() {
             return Err(TaskIterError::Lacks); // pointers in the kernel are taken for eight bytes
         }
-        let is_memory = |column: Column| column.definition().from == crate::column::From::Memory;
+        let is_memory = |column: Column| column.definition().from == crate::column::StartStruct::Memory;
         let mut columns = columns | Column::Pid.into();
         if each == RecordKind::Thread {
             columns = columns.without(Column::ThreadsMet.into());
