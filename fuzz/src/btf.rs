@@ -1,6 +1,6 @@
 //! Any bytes at all as a kernel's description of its types.
 
-use perfset_bpf::{Btf, Column, Columns, Kernel};
+use perfset_bpf::{Btf, Column, ColumnSet, Kernel};
 
 const NAMES: [&str; 6] = ["outer", "inner", "walk", "bits", "task_struct", "bpf_iter_task"];
 const PATHS: [&str; 7] = [
@@ -28,6 +28,8 @@ pub fn check(input: &[u8]) {
         }
     }
     if let Ok(kernel) = Kernel::of(input) {
-        assert!(kernel.has(Columns::of(&Column::ALL)).contain(Columns::of(&[Column::Pid, Column::Sequence])));
+        assert!(
+            kernel.has(ColumnSet::of(&Column::ALL)).contain(ColumnSet::of(&[Column::Pid, Column::Sequence]))
+        );
     }
 }

@@ -266,9 +266,9 @@ impl Column {
 
 /// Set of columns that a record contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Columns(u64);
+pub struct ColumnSet(u64);
 
-impl Columns {
+impl ColumnSet {
     /// Set without any column.
     pub const NONE: Self = Self(0);
 
@@ -302,14 +302,14 @@ impl Columns {
     }
 }
 
-impl std::convert::From<Column> for Columns {
+impl std::convert::From<Column> for ColumnSet {
     fn from(column: Column) -> Self {
         let bit = u32::try_from(column.place()).ok().and_then(|place| 1_u64.checked_shl(place));
         Self(bit.unwrap_or(0))
     }
 }
 
-impl BitOr for Columns {
+impl BitOr for ColumnSet {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -325,11 +325,11 @@ mod tests {
     fn every_column_has_its_place_and_bit() {
         for (place, column) in Column::ALL.into_iter().enumerate() {
             assert_eq!(column.place(), place);
-            assert_eq!(Columns::from(column).iter().collect::<Vec<_>>(), [column]);
+            assert_eq!(ColumnSet::from(column).iter().collect::<Vec<_>>(), [column]);
         }
-        let all = Columns::of(&Column::ALL);
+        let all = ColumnSet::of(&Column::ALL);
         assert_eq!(all.count(), 46);
-        assert!(all.contain(Columns::of(&[Column::Pid, Column::MemoryGone])));
-        assert!(!Columns::NONE.contain(Column::Pid.into()));
+        assert!(all.contain(ColumnSet::of(&[Column::Pid, Column::MemoryGone])));
+        assert!(!ColumnSet::NONE.contain(Column::Pid.into()));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::asm::Width;
 use crate::btf::{Btf, BtfError};
-use crate::column::{Column, Columns, StartStruct};
+use crate::column::{Column, ColumnSet, StartStruct};
 
 /// Offsets of the task data in this kernel, and its functions that iterate over tasks.
 ///
@@ -234,11 +234,11 @@ impl Kernel {
 
     /// Returns those of the `columns` that this kernel has.
     #[must_use]
-    pub fn has(&self, columns: Columns) -> Columns {
+    pub fn has(&self, columns: ColumnSet) -> ColumnSet {
         let is_there = |column: &Column| {
             self.source_of(*column).is_some() || column.definition().from == StartStruct::Made
         };
-        columns.iter().filter(is_there).fold(Columns::NONE, |all, column| all | column.into())
+        columns.iter().filter(is_there).fold(ColumnSet::NONE, |all, column| all | column.into())
     }
 
     /// Returns `true` if this kernel also counts resident memory by CPU. Exact numbers then need all parts.

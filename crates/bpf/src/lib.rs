@@ -19,7 +19,7 @@
 //!
 //! **Shape**: [`Btf`] parses the kernel's description of its types. [`Kernel`] contains the parts of it that matter
 //! here. A [`TaskIter`] is a BPF program, built from a [`Kernel`] instruction by instruction for the requested
-//! [`Columns`], that runs on request. Its output is [`Records`]. No compiler, library or kernel version is consulted:
+//! [`ColumnSet`], that runs on request. Its output is [`Records`]. No compiler, library or kernel version is consulted:
 //! a feature exists if the kernel's own description contains it.
 //!
 //! The data is as the kernel has it: no file permission, PID namespace or `hidepid` limits it. A program that shows
@@ -50,7 +50,7 @@ mod protect;
 mod walk;
 
 pub use btf::{Btf, BtfError, Member};
-pub use column::{Column, Columns};
+pub use column::{Column, ColumnSet};
 pub use kernel::{Kernel, KernelError};
 pub use program::{IterKind, RecordKind};
 #[cfg(target_os = "linux")]

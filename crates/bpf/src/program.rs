@@ -1,7 +1,7 @@
 //! Builds the BPF programs: the task iterator, and the program that finds the memory of each CPU.
 
 use crate::asm::{Assembler, Instruction, Reg, Width};
-use crate::column::{Column, Columns, StartStruct};
+use crate::column::{Column, ColumnSet, StartStruct};
 use crate::kernel::{ColumnSource, Kernel};
 
 /// Subject of a record: a process or a thread.
@@ -41,7 +41,7 @@ pub(crate) struct RecordOffset {
 }
 
 impl RecordLayout {
-    pub fn of(columns: Columns) -> Option<Self> {
+    pub fn of(columns: ColumnSet) -> Option<Self> {
         let mut places = [None; Column::ALL.len()];
         let mut next = 0_u16;
         for is_wide in [true, false] {
@@ -67,7 +67,7 @@ pub(crate) const HEADER: u32 = 64;
 pub(crate) struct Plan<'a> {
     pub each: RecordKind,
     pub way: IterKind,
-    pub columns: Columns,
+    pub columns: ColumnSet,
     pub layout: &'a RecordLayout,
     /// Number of records that have room in the map.
     pub room: u32,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::asm::Instruction;
 use crate::call::{self, Kind, Map, View};
-use crate::column::{Column, Columns};
+use crate::column::{Column, ColumnSet};
 use crate::kernel::Kernel;
 use crate::program::{self, HEADER, IterKind, Plan, RecordKind, RecordLayout, RecordOffset};
 use crate::protect;
@@ -24,7 +24,7 @@ pub struct TaskIterRequest<'a> {
     /// Iterator that visits the tasks.
     pub way: IterKind,
     /// Columns of a record; those that the kernel lacks are left out.
-    pub columns: Columns,
+    pub columns: ColumnSet,
     /// Maximum number of records. With [`IterKind::Classic`], a process takes one for each thread.
     pub room: u32,
     /// Offsets of the CPUs' memory, for exact numbers of resident memory; `None` if they need not be exact.
@@ -119,9 +119,9 @@ impl TaskIter {
         } else {
             let of_sums = [Column::Threads, Column::ThreadsMet, Column::Sequence, Column::SequenceEnd];
             // Needed to detect a record that is not of one moment, whatever was requested.
-            columns = columns | Columns::of(&of_sums);
+            columns = columns | ColumnSet::of(&of_sums);
             if way == IterKind::Classic {
-                columns = columns | Columns::of(&[Column::Tgid, Column::Executing]);
+                columns = columns | ColumnSet::of(&[Column::Tgid, Column::Executing]);
             }
         }
         if columns.iter().any(is_memory) {

@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use perfset_bpf::{
-    Column, Columns, IterKind, Kernel, PercpuOffsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest,
+    Column, ColumnSet, IterKind, Kernel, PercpuOffsets, RecordKind, TaskIter, TaskIterError, TaskIterRequest,
 };
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -34,7 +34,7 @@ fn request(
     room: u32,
     offsets: Option<&PercpuOffsets>,
 ) -> TaskIterRequest<'_> {
-    TaskIterRequest { each, way, columns: Columns::of(&Column::ALL), room, offsets }
+    TaskIterRequest { each, way, columns: ColumnSet::of(&Column::ALL), room, offsets }
 }
 
 /// Everything that a walk met, by number.

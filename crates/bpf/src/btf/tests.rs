@@ -1,7 +1,7 @@
 //! Descriptions that are made by hand, cut, changed and garbage.
 
 use super::*;
-use crate::{Column, Columns, Kernel};
+use crate::{Column, ColumnSet, Kernel};
 use proptest::prelude::*;
 
 /// Writes descriptions.
@@ -337,7 +337,7 @@ fn kernel(without: &str) -> Vec<u8> {
 
 #[test]
 fn missing_types_drop_their_columns_or_fail() {
-    let all = Columns::of(&Column::ALL);
+    let all = ColumnSet::of(&Column::ALL);
     let lost = |without: &str| -> Vec<Column> {
         let has = Kernel::of(&kernel(without)).unwrap().has(all);
         Column::ALL.into_iter().filter(|column| !has.contain((*column).into())).collect()

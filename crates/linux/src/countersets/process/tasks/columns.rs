@@ -1,6 +1,6 @@
 //! Columns of a BPF task iterator that each file of a process needs.
 
-use perfset_bpf::{Column, Columns, Kernel};
+use perfset_bpf::{Column, ColumnSet, Kernel};
 
 use super::super::table::Parts;
 
@@ -48,14 +48,14 @@ const STATUS: [Column; 9] = [
 const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
 
 /// Returns the files that a task iterator can replace, with the columns that each needs.
-fn walked() -> [(Parts, Columns); 6] {
+fn walked() -> [(Parts, ColumnSet); 6] {
     [
-        (Parts::STAT, Columns::of(&STAT)),
-        (Parts::RARE, Columns::of(&RARE)),
-        (Parts::STATM, Columns::of(&RESIDENT)),
-        (Parts::IO, Columns::of(&IO)),
-        (Parts::STATUS, Columns::of(&STATUS) | Column::SwapPages.into()),
-        (Parts::SCHEDSTAT, Columns::of(&SCHEDSTAT)),
+        (Parts::STAT, ColumnSet::of(&STAT)),
+        (Parts::RARE, ColumnSet::of(&RARE)),
+        (Parts::STATM, ColumnSet::of(&RESIDENT)),
+        (Parts::IO, ColumnSet::of(&IO)),
+        (Parts::STATUS, ColumnSet::of(&STATUS) | Column::SwapPages.into()),
+        (Parts::SCHEDSTAT, ColumnSet::of(&SCHEDSTAT)),
     ]
 }
 
@@ -69,20 +69,20 @@ pub(super) fn provides(kernel: &Kernel, roughly: bool) -> Parts {
 }
 
 /// Returns the columns for those files.
-pub(super) fn columns_of(parts: Parts, roughly: bool) -> Columns {
+pub(super) fn columns_of(parts: Parts, roughly: bool) -> ColumnSet {
     let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
-    let mut columns = asked.fold(Columns::of(&BASE), |all, (_, columns)| all | columns);
+    let mut columns = asked.fold(ColumnSet::of(&BASE), |all, (_, columns)| all | columns);
     if parts.has(Parts::STAT) {
-        columns = columns | Columns::of(&SHOWN);
+        columns = columns | ColumnSet::of(&SHOWN);
         if roughly {
-            columns = columns | Columns::of(&RESIDENT); // as `stat` counts them
+            columns = columns | ColumnSet::of(&RESIDENT); // as `stat` counts them
         }
     }
     columns
 }
 
-pub(super) fn columns_of_threads() -> Columns {
-    Columns::of(&[
+pub(super) fn columns_of_threads() -> ColumnSet {
+    ColumnSet::of(&[
         Column::Tgid,
         Column::Start,
         Column::Runtime,
@@ -95,5 +95,5 @@ pub(super) fn columns_of_threads() -> Columns {
         Column::SystemTime,
         Column::RunDelay,
         Column::RunCount,
-    ]) | Columns::of(&SHOWN)
+    ]) | ColumnSet::of(&SHOWN)
 }

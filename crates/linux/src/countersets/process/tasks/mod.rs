@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use perfset_bpf::{
-    Columns, IterKind, Kernel, KernelError, PercpuOffsets, RecordKind, Records, TaskIter, TaskIterError,
+    ColumnSet, IterKind, Kernel, KernelError, PercpuOffsets, RecordKind, Records, TaskIter, TaskIterError,
     TaskIterRequest,
 };
 
@@ -344,7 +344,7 @@ impl Tasks {
     }
 
     /// Loads an iterator, with space for somewhat more tasks than there are.
-    fn loaded(&self, each: RecordKind, columns: Columns, room: Option<u32>) -> Result<TaskIter, Left> {
+    fn loaded(&self, each: RecordKind, columns: ColumnSet, room: Option<u32>) -> Result<TaskIter, Left> {
         let count = match (each, self.way) {
             (RecordKind::Process, IterKind::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
