@@ -97,7 +97,7 @@ pub(crate) fn new_map(kind: Map, value_size: u32) -> io::Result<OwnedFd> {
 
 /// Type of a BPF program, given when it is loaded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramType {
     /// Run by a system call: [`run`].
     Called,
     /// Called by the iterator whose function has this type id.
@@ -105,7 +105,12 @@ pub(crate) enum Kind {
 }
 
 /// Loads a program. The kernel writes its messages to `log`, unless `log` is empty.
-pub(crate) fn load(code: &[Instruction], kind: Kind, licence: &CStr, log: &mut [u8]) -> io::Result<OwnedFd> {
+pub(crate) fn load(
+    code: &[Instruction],
+    kind: ProgramType,
+    licence: &CStr,
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
     const PROG_LOAD: c_int = 5;
     const SYSCALL: u32 = 31;
     const SLEEPABLE: u32 = 1 << 4;
@@ -119,8 +124,8 @@ pub(crate) fn load(code: &[Instruction], kind: Kind, licence: &CStr, log: &mut [
     }
     argument.put(48, b"perfset_walk");
     let mut argument = match kind {
-        Kind::Called => argument.u32(0, SYSCALL).u32(44, SLEEPABLE),
-        Kind::Iterator(function) => argument.u32(0, TRACING).u32(68, TRACE_ITER).u32(108, function),
+        ProgramType::Called => argument.u32(0, SYSCALL).u32(44, SLEEPABLE),
+        ProgramType::Iterator(function) => argument.u32(0, TRACING).u32(68, TRACE_ITER).u32(108, function),
     };
     // SAFETY: the instructions, the licence with its NUL and the log have the given lengths and outlive the call.
     // Only the log is written. The result is a file descriptor.

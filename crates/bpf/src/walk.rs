@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::asm::Instruction;
-use crate::call::{self, Kind, Map, View};
+use crate::call::{self, Map, ProgramType, View};
 use crate::column::{Column, ColumnSet};
 use crate::kernel::Kernel;
 use crate::program::{self, HEADER, IterKind, Plan, RecordKind, RecordLayout, RecordOffset};
@@ -147,9 +147,10 @@ impl TaskIter {
         };
         let code = program::walk(kernel, plan).ok_or(TaskIterError::Lacks)?;
         let runs = match way {
-            IterKind::OpenCoded => load(&code, Kind::Called)?,
+            IterKind::OpenCoded => load(&code, ProgramType::Called)?,
             IterKind::Classic => {
-                let program = load(&code, Kind::Iterator(kernel.classic.ok_or(TaskIterError::Lacks)?))?;
+                let program =
+                    load(&code, ProgramType::Iterator(kernel.classic.ok_or(TaskIterError::Lacks)?))?;
                 call::link(&program).map_err(failed("attaching the BPF task iterator"))?
             }
         };
@@ -274,7 +275,7 @@ const _: () = assert!(HEADER == 64 && HEADER_BYTES == 64);
 ///
 /// Makes this process not dumpable first, so that other processes of the same user cannot read what the program
 /// writes.
-fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, TaskIterError> {
+fn load(code: &[Instruction], kind: ProgramType) -> Result<OwnedFd, TaskIterError> {
     protect::from_same_user().map_err(failed("making this process not dumpable"))?;
     let source = match call::load(code, kind, LICENCE, &mut []) {
         Ok(program) => return Ok(program),
@@ -440,7 +441,7 @@ impl PercpuOffsets {
         let by_cpu = call::new_map(Map::ByCpu, 8).map_err(failed(what))?;
         let code = program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus)
             .ok_or(TaskIterError::Lacks)?;
-        call::run(&load(&code, Kind::Called)?).map_err(failed(what))?;
+        call::run(&load(&code, ProgramType::Called)?).map_err(failed(what))?;
         let view = View::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
         // Kernel addresses must not stay in memory that the map's descriptor gives access to.
         let mut words = view.words().iter().map(|word| word.swap(0, Relaxed));
