@@ -73,7 +73,7 @@ impl Argument {
 
 /// Type of a BPF map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Map {
+pub(crate) enum MapType {
     /// Map with one value, which can be mapped into memory.
     Mapped,
     /// Map with a value for each CPU.
@@ -81,13 +81,13 @@ pub(crate) enum Map {
 }
 
 /// Creates a map with one value of `value_size` bytes.
-pub(crate) fn new_map(kind: Map, value_size: u32) -> io::Result<OwnedFd> {
+pub(crate) fn new_map(kind: MapType, value_size: u32) -> io::Result<OwnedFd> {
     const MAP_CREATE: c_int = 0;
     let (kind, flags) = match kind {
         // `BPF_MAP_TYPE_ARRAY` with `BPF_F_MMAPABLE`.
-        Map::Mapped => (2, 1 << 10),
+        MapType::Mapped => (2, 1 << 10),
         // `BPF_MAP_TYPE_PERCPU_ARRAY`.
-        Map::ByCpu => (6, 0),
+        MapType::ByCpu => (6, 0),
     };
     let [key_size, entries] = [4, 1];
     let argument = Argument::new().u32(0, kind).u32(4, key_size).u32(8, value_size).u32(12, entries);

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::asm::Instruction;
-use crate::call::{self, Map, ProgramType, View};
+use crate::call::{self, MapType, ProgramType, View};
 use crate::column::{Column, ColumnSet};
 use crate::kernel::Kernel;
 use crate::program::{self, HEADER, IterKind, Plan, RecordKind, RecordLayout, RecordOffset};
@@ -134,7 +134,7 @@ impl TaskIter {
             room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
         // Offsets in the map are signed numbers of 32 bits.
         let bytes = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()).ok_or(TaskIterError::Lacks)?;
-        let map = call::new_map(Map::Mapped, bytes)
+        let map = call::new_map(MapType::Mapped, bytes)
             .map_err(failed("creating the output map of the BPF task iterator"))?;
         let plan = Plan {
             each,
@@ -437,8 +437,8 @@ impl PercpuOffsets {
     pub fn find(kernel: &Kernel, cpus: u32) -> Result<Self, TaskIterError> {
         let bytes = cpus.checked_add(1).and_then(|words| words.checked_mul(8)).ok_or(TaskIterError::Lacks)?;
         let what = "finding the memory of each CPU";
-        let map = call::new_map(Map::Mapped, bytes).map_err(failed(what))?;
-        let by_cpu = call::new_map(Map::ByCpu, 8).map_err(failed(what))?;
+        let map = call::new_map(MapType::Mapped, bytes).map_err(failed(what))?;
+        let by_cpu = call::new_map(MapType::ByCpu, 8).map_err(failed(what))?;
         let code = program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus)
             .ok_or(TaskIterError::Lacks)?;
         call::run(&load(&code, ProgramType::Called)?).map_err(failed(what))?;
