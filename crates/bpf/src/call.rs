@@ -238,17 +238,17 @@ impl Drop for Buffer {
 
 /// Mapping of the beginning of a map's value into this process's memory.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct MapView {
     start: NonNull<AtomicU64>,
     bytes: usize,
 }
 
 // SAFETY: the memory is accessed only as atomics, by any thread.
-unsafe impl Send for View {}
+unsafe impl Send for MapView {}
 // SAFETY: as above.
-unsafe impl Sync for View {}
+unsafe impl Sync for MapView {}
 
-impl View {
+impl MapView {
     /// Maps the first `bytes` bytes, rounded up to whole pages. The map's value must have as many.
     pub fn of(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let bytes = bytes.checked_next_multiple_of(page_size()).ok_or(ErrorKind::InvalidInput)?;
@@ -271,7 +271,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for MapView {
     fn drop(&mut self) {
         // SAFETY: `of` created the mapping, and no reference to its words is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::asm::Instruction;
-use crate::call::{self, MapType, ProgramType, View};
+use crate::call::{self, MapType, MapView, ProgramType};
 use crate::column::{Column, ColumnSet};
 use crate::kernel::Kernel;
 use crate::program::{self, HEADER, IterKind, Plan, RecordKind, RecordLayout, RecordOffset};
@@ -91,7 +91,7 @@ pub struct TaskIter {
     map: OwnedFd,
     /// File descriptor of the program, or of its link to the iterator.
     runs: OwnedFd,
-    view: View,
+    view: MapView,
     layout: RecordLayout,
     each: RecordKind,
     way: IterKind,
@@ -155,7 +155,7 @@ impl TaskIter {
             }
         };
         let view =
-            View::of(&map, HEADER_BYTES).map_err(failed("mapping the output of the BPF task iterator"))?;
+            MapView::of(&map, HEADER_BYTES).map_err(failed("mapping the output of the BPF task iterator"))?;
         Ok(Self { map, runs, view, layout, each, way, room, owner: std::process::id(), leaders: Vec::new() })
     }
 
@@ -200,8 +200,8 @@ impl TaskIter {
             let most = bytes(self.room);
             // Only what is used is mapped, because mapped pages count as memory of this process.
             let ample = bytes(count.saturating_add(count / 16)).min(most);
-            self.view =
-                View::of(&self.map, ample).map_err(failed("mapping the output of the BPF task iterator"))?;
+            self.view = MapView::of(&self.map, ample)
+                .map_err(failed("mapping the output of the BPF task iterator"))?;
         }
         Ok(())
     }
@@ -442,7 +442,7 @@ impl PercpuOffsets {
         let code = program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus)
             .ok_or(TaskIterError::Lacks)?;
         call::run(&load(&code, ProgramType::Called)?).map_err(failed(what))?;
-        let view = View::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
+        let view = MapView::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
         // Kernel addresses must not stay in memory that the map's descriptor gives access to.
         let mut words = view.words().iter().map(|word| word.swap(0, Relaxed));
         let base = words.next().unwrap_or(0);
