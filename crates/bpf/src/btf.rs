@@ -50,12 +50,12 @@ pub struct Btf<'a> {
     /// Offset of each type in `bytes`; the index is the type id less one.
     at: Vec<u32>,
     /// Functions and structures with one of the requested names: name, kind, type id.
-    found: Vec<(&'static str, Kind, u32)>,
+    found: Vec<(&'static str, BtfKind, u32)>,
 }
 
 /// Kind of a type: the kinds of the format that matter here, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BtfKind {
     Int,
     Pointer,
     Array,
@@ -74,7 +74,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl BtfKind {
     fn of(info: u32) -> Option<Self> {
         Some(match info >> 24 & 31 {
             1 => Self::Int,
@@ -115,7 +115,7 @@ const MEMBER: usize = 12;
 struct Type {
     at: usize,
     info: u32,
-    kind: Kind,
+    kind: BtfKind,
     /// Size of the type, or the id of the type that it refers to.
     size_or_type: u32,
 }
@@ -160,18 +160,18 @@ impl<'a> Btf<'a> {
         let names = places(bytes.get(strings.clone()).unwrap_or_default(), wanted);
         // A type takes at least twelve bytes, so that this vector takes at most a third of the file's size.
         let mut at = Vec::with_capacity(types.len() / 32);
-        let mut found: Vec<(&'static str, Kind, u32)> = Vec::new();
+        let mut found: Vec<(&'static str, BtfKind, u32)> = Vec::new();
         let mut next = types.start;
         while next < types.end {
             let start = next;
             let error = |why| BtfError { at: start, why };
             let head = bytes.get(next..next.saturating_add(HEAD)).ok_or(error("a type is cut"))?;
             let (name, info) = (u32_at(head, 0).unwrap_or(0), u32_at(head, 4).unwrap_or(0));
-            let kind = Kind::of(info).ok_or(error("a type of a kind that is not known"))?;
+            let kind = BtfKind::of(info).ok_or(error("a type of a kind that is not known"))?;
             let parts = usize::try_from(info & 0xFFFF).unwrap_or(0);
             at.push(u32::try_from(next).map_err(|_| error("the type section is too long"))?);
             let number = u32::try_from(at.len()).unwrap_or(u32::MAX);
-            if matches!(kind, Kind::Function | Kind::Compound) {
+            if matches!(kind, BtfKind::Function | BtfKind::Compound) {
                 if let Ok(place) = names.binary_search_by_key(&name, |(place, _)| *place) {
                     let name = names.get(place).map(|(_, name)| *name);
                     let is_new =
@@ -202,16 +202,16 @@ impl<'a> Btf<'a> {
     /// Returns the type id of the first function of that name, which must be one of the `wanted` names.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<u32> {
-        self.named(name, Kind::Function)
+        self.named(name, BtfKind::Function)
     }
 
     /// Returns the type id of the first structure of that name, which must be one of the `wanted` names.
     #[must_use]
     pub fn structure(&self, name: &str) -> Option<u32> {
-        self.named(name, Kind::Compound)
+        self.named(name, BtfKind::Compound)
     }
 
-    fn named(&self, name: &str, kind: Kind) -> Option<u32> {
+    fn named(&self, name: &str, kind: BtfKind) -> Option<u32> {
         let found = self.found.iter().find(|found| found.0 == name && found.1 == kind);
         found.map(|found| found.2)
     }
@@ -223,13 +223,13 @@ impl<'a> Btf<'a> {
         for _ in 0..Self::DEPTH {
             let (of, _) = self.plain(id)?;
             match of.kind {
-                Kind::Pointer => return size.checked_mul(8),
-                Kind::Array => {
+                BtfKind::Pointer => return size.checked_mul(8),
+                BtfKind::Array => {
                     let (element, count) = self.array(of)?;
                     size = size.checked_mul(count)?;
                     id = element;
                 }
-                Kind::Int | Kind::Float | Kind::Compound | Kind::Enum | Kind::Enum64 => {
+                BtfKind::Int | BtfKind::Float | BtfKind::Compound | BtfKind::Enum | BtfKind::Enum64 => {
                     return size.checked_mul(of.size_or_type);
                 }
                 _ => return None,
@@ -255,7 +255,7 @@ impl<'a> Btf<'a> {
             if let Some(index) = index {
                 let (array, _) = self.plain(type_id)?;
                 let (element, _) =
-                    Some(array).filter(|array| array.kind == Kind::Array).and_then(|a| self.array(a))?;
+                    Some(array).filter(|array| array.kind == BtfKind::Array).and_then(|a| self.array(a))?;
                 offset = offset.checked_add(index.checked_mul(self.size(element)?)?)?;
                 type_id = element;
             }
@@ -265,7 +265,7 @@ impl<'a> Btf<'a> {
 
     /// Finds the member of that name; returns its offset in bytes and its type id.
     fn find(&self, of: Type, name: &[u8], depth: u32, steps: &mut u32) -> Option<(u32, u32)> {
-        if of.kind != Kind::Compound {
+        if of.kind != BtfKind::Compound {
             return None;
         }
         let has_bits = of.info >> 31 == 1;
@@ -282,7 +282,7 @@ impl<'a> Btf<'a> {
                 return is_bytes.then_some((bits / 8, type_id));
             }
             if own_name.is_empty() {
-                let inner = self.plain(type_id).filter(|(inner, _)| inner.kind == Kind::Compound);
+                let inner = self.plain(type_id).filter(|(inner, _)| inner.kind == BtfKind::Compound);
                 if let (Some((inner, _)), Some(depth)) = (inner, depth.checked_sub(1)) {
                     if let Some((offset, type_id)) = self.find(inner, name, depth, steps) {
                         return Some(((bits / 8).checked_add(offset)?, type_id));
@@ -304,7 +304,7 @@ impl<'a> Btf<'a> {
         let mut id = type_id;
         for _ in 0..Self::DEPTH {
             let of = self.type_of(id)?;
-            if of.kind != Kind::Alias {
+            if of.kind != BtfKind::Alias {
                 return Some((of, id));
             }
             id = of.size_or_type;
@@ -315,7 +315,12 @@ impl<'a> Btf<'a> {
     fn type_of(&self, id: u32) -> Option<Type> {
         let at = usize::try_from(*self.at.get(usize::try_from(id.checked_sub(1)?).ok()?)?).ok()?;
         let info = u32_at(self.bytes, at.checked_add(4)?)?;
-        Some(Type { at, info, kind: Kind::of(info)?, size_or_type: u32_at(self.bytes, at.checked_add(8)?)? })
+        Some(Type {
+            at,
+            info,
+            kind: BtfKind::of(info)?,
+            size_or_type: u32_at(self.bytes, at.checked_add(8)?)?,
+        })
     }
 
     /// Returns the string at offset `place` of the string table, cut to 128 bytes. Names that are looked for are
