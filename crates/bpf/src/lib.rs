@@ -47,13 +47,13 @@ mod program;
 #[cfg(target_os = "linux")]
 mod protect;
 #[cfg(target_os = "linux")]
-mod walk;
+mod task_iter;
 
 pub use btf::{Btf, BtfError, Member};
 pub use column::{Column, ColumnSet};
 pub use kernel::{Kernel, KernelError};
 pub use program::{IterKind, RecordKind};
 #[cfg(target_os = "linux")]
-pub use walk::{
+pub use task_iter::{
     ColumnOffset, ConsistencyCheck, PercpuOffsets, Record, Records, TaskIter, TaskIterError, TaskIterRequest,
 };
