@@ -17,7 +17,7 @@ use crate::sources::text::TextError;
 
 /// A collection: one reading of all requested counters.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct Collection {
     /// Unique number of the collection.
     pub(crate) number: u64,
     /// Start of the collection, on the monotonic clock.
@@ -26,7 +26,7 @@ pub(crate) struct Pass {
     pub(crate) bytes_read: usize,
 }
 
-impl Pass {
+impl Collection {
     pub(crate) fn new(number: u64, elapsed_ns: u64) -> Self {
         Self { number, elapsed_ns, bytes_read: 0 }
     }
@@ -120,8 +120,8 @@ impl<T> Latest<T> {
     /// Returns the result of this collection: calls `ask` only at the first call in a collection.
     pub(crate) fn get(
         &mut self,
-        pass: &mut Pass,
-        ask: impl FnOnce(&mut Pass) -> Result<T, NoValue>,
+        pass: &mut Collection,
+        ask: impl FnOnce(&mut Collection) -> Result<T, NoValue>,
     ) -> Result<&T, NoValue> {
         if self.pass != pass.number {
             *self = Self { pass: pass.number, value: ask(pass) };
@@ -146,7 +146,7 @@ impl Attribute {
         Self { file, absent, latest: Latest::default() }
     }
 
-    pub(crate) fn get(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(crate) fn get(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         let Self { file, absent, latest } = self;
         latest.get(pass, |pass| pass.read(file, absent, attribute::number)).copied()
     }
@@ -173,10 +173,10 @@ impl SharedFile {
         Self { path: file.path().to_owned(), latest: Arc::new(Mutex::new((file, 0))) }
     }
 
-    /// Reads and parses the file as [`Pass::read`] does; only the first call in a collection reads.
+    /// Reads and parses the file as [`Collection::read`] does; only the first call in a collection reads.
     fn read<T>(
         &self,
-        pass: &mut Pass,
+        pass: &mut Collection,
         absent: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
@@ -243,7 +243,7 @@ impl<T: Default> Table<T> {
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
     }
 
-    pub(crate) fn get(&mut self, pass: &mut Pass) -> Result<&T, NoValue> {
+    pub(crate) fn get(&mut self, pass: &mut Collection) -> Result<&T, NoValue> {
         let Self { file, absent, parse, parsed, latest, read_at_ns } = self;
         latest.get(pass, |pass| {
             *read_at_ns = pass.elapsed_ns;
@@ -254,7 +254,7 @@ impl<T: Default> Table<T> {
 
     /// Returns the same as [`get`](Self::get), with a periodic refresh, for data that hardly ever changes and costs
     /// much: the file is read again after 10 s. The flag is `true` if the data was read earlier.
-    pub(crate) fn in_turn(&mut self, pass: &mut Pass) -> Result<(&T, bool), NoValue> {
+    pub(crate) fn in_turn(&mut self, pass: &mut Collection) -> Result<(&T, bool), NoValue> {
         let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
         let reused = self.latest.pass != pass.number && self.latest.value.is_ok() && young;
         if reused {
@@ -264,7 +264,11 @@ impl<T: Default> Table<T> {
     }
 
     /// Returns the number in a line of the file.
-    pub(crate) fn number(&mut self, of: impl FnOnce(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(crate) fn number(
+        &mut self,
+        of: impl FnOnce(&T) -> &Number,
+        pass: &mut Collection,
+    ) -> Result<u64, NoValue> {
         match of(self.get(pass)?) {
             Some(Ok(number)) => Ok(*number),
             Some(Err(text)) => {

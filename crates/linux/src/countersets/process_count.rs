@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfset_core::NoValue;
 
 use crate::folder::Folder;
-use crate::pass::{Latest, Pass};
+use crate::pass::{Collection, Latest};
 use crate::sources::processes::pid;
 
 /// Counts the names in `/proc` that are numbers.
@@ -22,7 +22,7 @@ impl ProcessCount {
     }
 
     /// Returns the number of processes. Only the first call in a collection lists the directory.
-    pub(crate) fn get(&self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(crate) fn get(&self, pass: &mut Collection) -> Result<u64, NoValue> {
         // After a panic of another thread the directory can still be listed.
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let (folder, count) = &mut *latest;

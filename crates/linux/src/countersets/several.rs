@@ -11,7 +11,7 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError, Tot
 
 use super::value::{Value, fill, reading};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// Instances of a counterset, with the sources of their values.
 pub(crate) trait Instances: Debug + Send {
@@ -28,7 +28,7 @@ pub(crate) trait Instances: Debug + Send {
     ///
     /// # Errors
     /// If the instances cannot be listed; finding no instances is not an error.
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue>;
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue>;
 
     /// Returns the keys of the instances found last, in the order of their rows, without `_Total`.
     fn keys(&self) -> &[Key];
@@ -44,7 +44,7 @@ pub(crate) trait Instances: Debug + Send {
     }
 
     /// Returns the raw value of a counter of the instance at index `at`. Reads only the files that the counter needs.
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue>;
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue>;
 
     /// Returns the rule by which a counter of `_Total` is computed.
     fn total_of(&self, counter: CounterId) -> Total {
@@ -52,7 +52,7 @@ pub(crate) trait Instances: Debug + Send {
     }
 
     /// Returns the raw value of a counter of `_Total` that is [`Total::Own`].
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let _ = (counter, pass);
         Err(NoValue::NotGiven)
     }
@@ -124,7 +124,7 @@ pub(crate) struct Several<I> {
     /// Counters that are added up in this collection.
     added: Vec<CounterId>,
     /// Collection that was announced.
-    begun: Option<Pass>,
+    begun: Option<Collection>,
     /// Indexes of instances that are waited for. The memory is reused.
     places: Vec<usize>,
 }
@@ -155,12 +155,12 @@ impl<I: Instances> Several<I> {
         }
     }
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), SourceError> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), SourceError> {
         self.instances.find(pass).map_err(source_error)
     }
 
     /// Adds up the counters of `_Total` that are sums of rows.
-    fn add_up(&mut self, want: &CollectRequest<'_>, pass: &mut Pass) {
+    fn add_up(&mut self, want: &CollectRequest<'_>, pass: &mut Collection) {
         let Self { instances, totals, added, .. } = self;
         added.clear();
         totals.start(time_100ns_at(pass.elapsed_ns));
@@ -203,7 +203,7 @@ impl<I: Instances> Provider for Several<I> {
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         Self::known(*counterset)?;
-        let mut pass = Pass::enumeration(elapsed_ns());
+        let mut pass = Collection::enumeration(elapsed_ns());
         self.find(&mut pass)?;
         for key in self.instances.keys() {
             rows.push(&key.name, key.id, key.birth);
@@ -219,7 +219,7 @@ impl<I: Instances> Provider for Several<I> {
         if !I::WAITS || Self::known(want.counterset.guid).is_err() {
             return;
         }
-        let mut pass = Pass::new(want.collection, elapsed_ns());
+        let mut pass = Collection::new(want.collection, elapsed_ns());
         // An error is returned by the collection, which reads the same again.
         if self.find(&mut pass).is_ok() {
             let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
@@ -241,7 +241,7 @@ impl<I: Instances> Provider for Several<I> {
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         Self::known(want.counterset.guid)?;
         let begun = self.begun.take().filter(|pass| pass.number == want.collection);
-        let mut pass = begun.unwrap_or_else(|| Pass::new(want.collection, elapsed_ns()));
+        let mut pass = begun.unwrap_or_else(|| Collection::new(want.collection, elapsed_ns()));
         self.find(&mut pass)?;
         let mut at = 0_usize;
         while let Some(key) = self.instances.keys().get(at) {
@@ -297,7 +297,7 @@ mod tests {
         const COUNTERSET: &'static Counterset = &id::COUNTERSET;
         const HAS_TOTAL: bool = true;
 
-        fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
             pass.bytes_read += 7;
             self.failure.clone().map_or(Ok(()), Err)
         }
@@ -306,7 +306,7 @@ mod tests {
             &self.keys
         }
 
-        fn value(&mut self, at: usize, _: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+        fn value(&mut self, at: usize, _: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
             self.values[at].clone()
         }
     }

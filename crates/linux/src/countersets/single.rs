@@ -8,7 +8,7 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, Sourc
 
 use super::value::{Value, fill};
 use crate::clock::elapsed_ns;
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// Values of the only instance of a counterset, with their sources.
 pub(crate) trait Values: Debug + Send {
@@ -16,18 +16,18 @@ pub(crate) trait Values: Debug + Send {
     const COUNTERSET: &'static Counterset;
 
     /// Returns the raw value of a counter. Reads only the files that the counter needs.
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         let _ = (counter, pass);
         Err(NoValue::NotGiven)
     }
 
     /// Returns the same value with its mark, for a counterset that has marked values.
-    fn marked_value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn marked_value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         self.value(counter, pass).map(Value::from)
     }
 
     /// Fills the columns of these counters, for a counterset that has many similar ones.
-    fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Pass) {
+    fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Collection) {
         for (column, counter) in counters.iter().enumerate() {
             fill(cells, column, self.marked_value(*counter, pass));
         }
@@ -65,7 +65,7 @@ impl<V: Values> Provider for Single<V> {
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         known::<V>(want.counterset.guid)?;
-        let mut pass = Pass::new(want.collection, elapsed_ns());
+        let mut pass = Collection::new(want.collection, elapsed_ns());
         if want.wants(NAME, ID) {
             self.values.fill(want.counters, &mut rows.push(NAME, ID, None), &mut pass);
         }

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Pass, SharedTable};
+use crate::pass::{Collection, SharedTable};
 use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ impl Cache {
 impl Values for Cache {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match counter {
             id::DIRTY_PAGES => self.vmstat.lock().number(|vm| &vm.nr_dirty, pass),
             id::DIRTY_PAGE_THRESHOLD => self.vmstat.lock().number(|vm| &vm.nr_dirty_threshold, pass),

@@ -10,7 +10,7 @@ use super::mounts::{Hierarchy, Mounts};
 use crate::countersets::pressure_stall::{self, FULL, Line, Reading, SOME, in_100ns};
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::{Latest, Pass};
+use crate::pass::{Collection, Latest};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
 use crate::sources::named::Number;
@@ -69,7 +69,7 @@ impl Files {
     }
 
     /// Switches to the group at index `at`.
-    pub(super) fn turn_to(&mut self, at: usize, pass: &Pass) {
+    pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
         if self.of != Some((at, pass.number)) {
             let file = std::mem::replace(&mut self.file, KeptFile::new("", Printed::AtOnce));
             *self = Self { of: Some((at, pass.number)), file, ..Self::new(self.clock_ticks) };
@@ -82,7 +82,7 @@ impl Files {
         group: &Group,
         mounts: &Mounts,
         counter: CounterId,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let at = |controller| place(group, mounts, controller);
         let by_version = |place: Place<'_>, v2, v1| if place.is_v2 { v2 } else { v1 };
@@ -227,19 +227,19 @@ impl Files {
         &mut self,
         place: Place<'_>,
         name: &str,
-        pass: &mut Pass,
+        pass: &mut Collection,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
         place.go(&mut self.file, name);
         pass.read(&mut self.file, NO_FILE, parse)
     }
 
-    fn number(&mut self, place: Place<'_>, name: &str, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn number(&mut self, place: Place<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
         self.read(place, name, pass, attribute::number)
     }
 
     /// Returns a time of version 1, converted from ns to units of 100 ns.
-    fn ns(&mut self, place: Place<'_>, name: &str, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn ns(&mut self, place: Place<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(self.number(place, name, pass)? / NS_IN_100NS)
     }
 
@@ -247,7 +247,7 @@ impl Files {
         &mut self,
         place: Place<'_>,
         of: fn(&CpuStat) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let Self { file, cpu, cpu_v1, .. } = self;
         let latest = if place.is_v2 { cpu } else { cpu_v1 };
@@ -258,7 +258,7 @@ impl Files {
         &mut self,
         place: Place<'_>,
         of: fn(&CpuStat) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         Ok(self.cpu(place, of, pass)?.saturating_mul(MICROSECOND_100NS))
     }
@@ -269,7 +269,7 @@ impl Files {
         place: Place<'_>,
         exact: &str,
         of: fn(&CpuAcctStat) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         match self.ns(place, exact, pass) {
             Err(NoValue::Unavailable(_)) => {}
@@ -286,7 +286,7 @@ impl Files {
         &mut self,
         place: Place<'_>,
         of: fn(&MemoryStat) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let Self { file, memory, .. } = self;
         let parse = if place.is_v2 { MemoryStat::parse } else { MemoryStat::parse_v1 };
@@ -297,7 +297,7 @@ impl Files {
         &mut self,
         place: Place<'_>,
         of: fn(&MemoryEvents) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let Self { file, events, .. } = self;
         match place.is_v2 {
@@ -306,7 +306,12 @@ impl Files {
         }
     }
 
-    fn io(&mut self, place: Place<'_>, of: fn(&IoSums) -> u64, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn io(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&IoSums) -> u64,
+        pass: &mut Collection,
+    ) -> Result<u64, NoValue> {
         let Self { file, io, .. } = self;
         io.get(pass, |pass| place.read("io.stat", file, IoSums::parse, pass)).map(of)
     }
@@ -316,7 +321,7 @@ impl Files {
         place: Place<'_>,
         of: fn(&IoSums) -> u64,
         (what, of_v1): (Blkio, fn(&BlkioSums) -> u64),
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         if place.is_v2 {
             return self.io(place, of, pass);
@@ -340,7 +345,7 @@ impl Files {
         place: Place<'_>,
         resource: Resource,
         line: Option<Line>,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let Self { file, pressure: [cpu, memory, io, irq], .. } = self;
         let (name, latest) = match resource {
@@ -436,7 +441,7 @@ impl Place<'_> {
         name: &str,
         file: &mut KeptFile,
         parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<T, NoValue> {
         self.go(file, name);
         pass.read(file, NO_FILE, |text| {
@@ -453,7 +458,7 @@ impl Place<'_> {
         latest: &mut Latest<T>,
         parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
         of: fn(&T) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         match of(latest.get(pass, |pass| self.read(name, file, parse, pass))?) {
             Some(Ok(number)) => Ok(*number),
@@ -468,7 +473,7 @@ impl Place<'_> {
         names: [&str; 2],
         file: &mut KeptFile,
         latest: &'a mut Latest<BlkioSums>,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<&'a BlkioSums, NoValue> {
         latest.get(pass, |pass| {
             let [recursive, own] = names;

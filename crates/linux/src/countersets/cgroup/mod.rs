@@ -9,7 +9,7 @@ use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{Instances, Key, birth_of_total};
 use crate::countersets::value::{Value, instance_name};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 
 mod files;
@@ -53,7 +53,7 @@ impl Instances for CGroup {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         if self.mounts.refresh(pass) {
             self.groups = groups(&self.mounts);
             self.keys = self.groups.iter().map(Group::key).collect();
@@ -65,7 +65,7 @@ impl Instances for CGroup {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let group = self.groups.get(at).ok_or(NoValue::NotGiven)?;
         self.files.turn_to(at, pass);
         self.files.value(group, &self.mounts, counter, pass).map(Value::from)

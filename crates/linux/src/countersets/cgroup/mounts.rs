@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::tree::Tree;
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::cgroup::Controllers;
 
 /// A hierarchy: version 2, or that of a controller of version 1.
@@ -76,7 +76,7 @@ impl Mounts {
     }
 
     /// Finds the current groups. Returns `true` if they differ from those found before.
-    pub(super) fn refresh(&mut self, pass: &mut Pass) -> bool {
+    pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
         let is_new = self.find(pass);
         let mut changed = is_new;
         for tree in &mut self.trees {
@@ -106,7 +106,7 @@ impl Mounts {
     }
 
     /// Finds the mount points of the hierarchies. Returns `true` if they have changed.
-    fn find(&mut self, pass: &mut Pass) -> bool {
+    fn find(&mut self, pass: &mut Collection) -> bool {
         let is_young = |at: u64| pass.elapsed_ns.saturating_sub(at) < LOOK_AGAIN_NS;
         if !self.trees.is_empty() && self.found_at_ns.is_some_and(is_young) {
             return false;

@@ -538,11 +538,11 @@ fn one_that_comes_as_another_goes() {
 #[test]
 fn a_group_that_vanishes_loses_only_itself() {
     use crate::countersets::several::Instances;
-    use crate::pass::Pass;
+    use crate::pass::Collection;
 
     let tree = Tree::copy_of("two-nodes");
     let mut groups = CGroup::new(&tree.roots(), CLOCK_TICKS);
-    let mut pass = Pass::new(7, 11);
+    let mut pass = Collection::new(7, 11);
     groups.find(&mut pass).unwrap();
     fs::remove_dir_all(tree.path("sys/fs/cgroup/app.slice/web@1.service")).unwrap();
     let mut tasks = |at| groups.value(at, PERCENT_PROCESSOR_TIME, &mut pass);

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::folder::Folder;
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// Groups of a hierarchy, parents before their children, and siblings in the order of their names.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Tree {
     }
 
     /// Finds groups that were created or removed, and returns `true` if there are any. Lists no directory otherwise.
-    pub(super) fn refresh(&mut self, pass: &mut Pass) -> bool {
+    pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
         let is_same = |node: &Node| Stamp::of(&node.path) == Some(node.stamp);
         if !self.nodes.is_empty() && self.nodes.iter().all(is_same) {
             return false;
@@ -79,7 +79,7 @@ impl Tree {
     }
 
     /// Lists the directories that are new or have changed.
-    fn walk(&mut self, before: Vec<Node>, pass: &mut Pass) {
+    fn walk(&mut self, before: Vec<Node>, pass: &mut Collection) {
         let mut known: BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)> = BTreeMap::new();
         if before.len() < Self::LIMIT {
             for Node { path, stamp, .. } in before {
@@ -109,7 +109,7 @@ impl Tree {
     }
 
     /// Returns the subdirectories of a directory; none if they may not be listed.
-    fn list(&mut self, path: &Path, pass: &mut Pass) -> Vec<PathBuf> {
+    fn list(&mut self, path: &Path, pass: &mut Collection) -> Vec<PathBuf> {
         let mut children = Vec::new();
         let mut len = 0_usize;
         let _ = self.folder.folders_of(path, |name| {

@@ -7,7 +7,7 @@ use super::disks::{Disks, Kind};
 use super::physical::Found;
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::Value;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::diskstats::Field;
 
 /// Instances of Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.
@@ -27,7 +27,7 @@ impl Instances for BlockIo {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.found.find(&self.disks, pass, |kind, disk| kind != Kind::Partition && disk.is_used())
     }
 
@@ -35,7 +35,7 @@ impl Instances for BlockIo {
         &self.found.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
         let requests = self.found.requests(at)?;
         match counter {
             id::PERCENT_BUSY_TIME => requests.in_100ns(Field::BusyMs),

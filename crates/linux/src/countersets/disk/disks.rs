@@ -12,7 +12,7 @@ use crate::countersets::several::Key;
 use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::{Pass, Table};
+use crate::pass::{Collection, Table};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::diskstats::{Device, DiskStats, Field};
@@ -77,8 +77,8 @@ impl Disks {
     /// Calls `then` with the devices of this collection, and `/sys/block`.
     pub(super) fn with<T>(
         &self,
-        pass: &mut Pass,
-        then: impl FnOnce(&mut [Disk], &Path, &mut Pass) -> Result<T, NoValue>,
+        pass: &mut Collection,
+        then: impl FnOnce(&mut [Disk], &Path, &mut Collection) -> Result<T, NoValue>,
     ) -> Result<T, NoValue> {
         // After a panic of another thread the state is usable: the lines are read again.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ impl Disks {
 }
 
 impl State {
-    fn read(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn read(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         if self.pass == pass.number {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl Disk {
 
     /// Returns the kind of the device. Reads `/sys/block` the first time, and again when an empty drive has completed
     /// requests.
-    pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Pass) -> Result<Kind, NoValue> {
+    pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<Kind, NoValue> {
         match self.kind {
             Some(Kind::Empty(before)) if before != self.completed() => {}
             Some(kind) => return Ok(kind),
@@ -189,7 +189,7 @@ impl Disk {
         Ok(kind)
     }
 
-    fn look(&mut self, sys_block: &Path, pass: &mut Pass) -> Result<Kind, NoValue> {
+    fn look(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<Kind, NoValue> {
         let folder = self.folder(sys_block);
         // Partitions have no directory of their own in `/sys/block`.
         if !is_there(&folder)? {
@@ -220,7 +220,7 @@ impl Disk {
     }
 
     /// Returns `true` if the device mapper uses `name` for this device.
-    pub(super) fn is_mapped_as(&self, name: &[u8], sys_block: &Path, pass: &mut Pass) -> bool {
+    pub(super) fn is_mapped_as(&self, name: &[u8], sys_block: &Path, pass: &mut Collection) -> bool {
         if !self.name.starts_with(b"dm-") {
             return false;
         }

@@ -19,7 +19,7 @@ use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Latest, Pass, SharedFile, Table};
+use crate::pass::{Collection, Latest, SharedFile, Table};
 use crate::roots::Roots;
 
 /// Instances of LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems themselves.
@@ -97,7 +97,7 @@ impl LogicalDisk {
     fn space(
         &mut self,
         at: usize,
-        pass: &mut Pass,
+        pass: &mut Collection,
         part: impl FnOnce(Space) -> u64,
     ) -> Result<Value, NoValue> {
         let ask = self.space.ok_or(unavailable("the mount points are those of another tree"))?;
@@ -117,7 +117,7 @@ impl LogicalDisk {
         got.map(|(space, mark)| Value { raw: part(*space), mark: *mark })
     }
 
-    fn requests(&mut self, at: usize, pass: &mut Pass) -> Result<&Requests, NoValue> {
+    fn requests(&mut self, at: usize, pass: &mut Collection) -> Result<&Requests, NoValue> {
         let Self { disks, volumes, keys, .. } = self;
         let Known { volume, device, birth, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
         let key = keys.get_mut(at).ok_or(NoValue::NotGiven)?;
@@ -143,7 +143,7 @@ impl Instances for LogicalDisk {
     const HAS_TOTAL: bool = true;
     const WAITS: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { mounts, changes, keys, volumes, .. } = self;
         let mounts = mounts.get(pass)?;
         if *changes != mounts.changes {
@@ -189,7 +189,7 @@ impl Instances for LogicalDisk {
         late.collect()
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         match counter {
             id::PERCENT_FREE_SPACE => self.space(at, pass, |space| space.free),
             id::PERCENT_FREE_SPACE_BASE => self.space(at, pass, |space| space.all),
@@ -215,7 +215,7 @@ impl Instances for LogicalDisk {
         }
     }
 
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let count = self.keys.len();
         mean((0..count).map(|at| self.value(at, counter, pass)))
     }
@@ -280,7 +280,7 @@ impl Volume {
     }
 
     /// Returns the number of the block device that the volume was mounted from.
-    fn device(&self, disks: &[Disk], sys_block: &Path, pass: &mut Pass) -> Option<(u32, u32)> {
+    fn device(&self, disks: &[Disk], sys_block: &Path, pass: &mut Collection) -> Option<(u32, u32)> {
         let Some(source) = &self.source else { return Some((self.major, self.minor)) };
         let mapped = source.strip_prefix(b"/dev/mapper/");
         let named = source.strip_prefix(b"/dev/");

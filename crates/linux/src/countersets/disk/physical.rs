@@ -7,7 +7,7 @@ use super::disks::{Disk, Disks, Kind};
 use super::requests::{Requests, mean, never, total_of};
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// Instances of PhysicalDisk, from `/proc/diskstats`; `/sys/block` determines which devices are disks.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Instances for PhysicalDisk {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.found.find(&self.disks, pass, |kind, _| kind == Kind::Disk)
     }
 
@@ -34,7 +34,7 @@ impl Instances for PhysicalDisk {
         &self.found.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
         never(counter).map_or(Ok(()), Err)?;
         self.found.requests(at)?.value(counter)
     }
@@ -43,7 +43,7 @@ impl Instances for PhysicalDisk {
         total_of(counter)
     }
 
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let count = self.found.keys.len();
         mean((0..count).map(|at| self.value(at, counter, pass)))
     }
@@ -61,7 +61,7 @@ impl Found {
     pub(super) fn find(
         &mut self,
         disks: &Disks,
-        pass: &mut Pass,
+        pass: &mut Collection,
         is_wanted: fn(Kind, &Disk) -> bool,
     ) -> Result<(), NoValue> {
         let Self { keys, requests } = self;

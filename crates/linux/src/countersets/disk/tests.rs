@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use crate::countersets::several::Several;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
@@ -490,7 +490,7 @@ fn the_file_is_read_once_a_collection() {
     let len = fs::metadata(roots.proc.join("diskstats")).unwrap().len();
     let disks = disks(&roots);
     let mut bytes_read = |pass: u64| {
-        let mut pass = Pass::new(pass, 0);
+        let mut pass = Collection::new(pass, 0);
         disks.with(&mut pass, |disks, _, _| Ok(disks.len())).unwrap();
         u64::try_from(pass.bytes_read).unwrap()
     };

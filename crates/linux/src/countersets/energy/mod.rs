@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Attribute, Pass};
+use crate::pass::{Attribute, Collection};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::powercap::{Domain, Zone, domain, zone};
@@ -50,7 +50,7 @@ impl EnergyMeter {
     }
 
     /// Creates the instances of `zones`. The names of zones are read once: the processor determines them.
-    fn rebuild(&mut self, pass: &mut Pass) {
+    fn rebuild(&mut self, pass: &mut Collection) {
         self.keys.clear();
         self.meters.clear();
         let mut of_package = String::new();
@@ -94,7 +94,7 @@ impl EnergyMeter {
         }
     }
 
-    fn micro_joules(&mut self, at: usize, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn micro_joules(&mut self, at: usize, pass: &mut Collection) -> Result<u64, NoValue> {
         self.meters.get_mut(at).ok_or(NoValue::NotGiven)?.energy.get(pass)
     }
 }
@@ -109,7 +109,7 @@ impl Instances for EnergyMeter {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { folder, zones, listed, .. } = self;
         listed.clear();
         pass.list_if_there(folder, |name| listed.extend(zone(name)))?;
@@ -125,7 +125,7 @@ impl Instances for EnergyMeter {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         match counter {
             id::ENERGY => Ok(picowatt_hours(self.micro_joules(at, pass)?).into()),
             _ => Err(never(counter)),
@@ -137,7 +137,7 @@ impl Instances for EnergyMeter {
     }
 
     /// Returns the sum of the zones that no other zone includes.
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         if counter != id::ENERGY {
             return Err(never(counter));
         }

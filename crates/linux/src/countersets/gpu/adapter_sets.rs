@@ -13,7 +13,7 @@ use super::card::Gauge;
 use super::{Gpu, Shared, lock};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// Counterset with one instance for each adapter: its names and readings.
 pub(super) trait View: Debug + Send {
@@ -47,7 +47,7 @@ impl<V: View> Instances for AdapterSet<V> {
     const COUNTERSET: &'static Counterset = V::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut gpu = lock(&self.gpu);
         let Gpu { adapters, .. } = &mut *gpu;
         adapters.refresh(pass)?;
@@ -66,7 +66,7 @@ impl<V: View> Instances for AdapterSet<V> {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let mut gpu = lock(&self.gpu);
         if V::gauges(counter).is_empty() {
             return gpu.processes(at, pass).map(Value::from);
@@ -81,7 +81,7 @@ impl<V: View> Instances for AdapterSet<V> {
 
 impl Gpu {
     /// Returns one reading of the adapter at index `at`.
-    fn read(&mut self, at: usize, gauge: Gauge, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn read(&mut self, at: usize, gauge: Gauge, pass: &mut Collection) -> Result<u64, NoValue> {
         let Some(adapter) = self.adapters.list.get_mut(at) else { return Err(NoValue::NotGiven) };
         if let Some(address) = adapter.nvidia {
             return self.nvidia.read(address, gauge, pass);
@@ -93,7 +93,7 @@ impl Gpu {
     }
 
     /// Returns the number of processes that use an adapter.
-    fn processes(&mut self, at: usize, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn processes(&mut self, at: usize, pass: &mut Collection) -> Result<u64, NoValue> {
         let adapter = self.adapters.list.get(at).map(|adapter| (adapter.luid, adapter.nvidia));
         let Some((luid, nvidia)) = adapter else { return Err(NoValue::NotGiven) };
         if let Some(address) = nvidia {

@@ -8,7 +8,7 @@ use super::Luid;
 use super::card::CardFiles;
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::drm_nodes::{Node, node};
 use crate::sources::pci_address::PciAddress;
@@ -65,7 +65,7 @@ impl Adapters {
     }
 
     /// Searches for adapters, every 10 s.
-    pub(super) fn refresh(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    pub(super) fn refresh(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         if !pass.is_due(&mut self.looked_at_ns) {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl Adapters {
         looked
     }
 
-    fn look(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn look(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut cards = Vec::new();
         pass.list_if_there(&mut self.drm_folder, |name| {
             if let Some(Node::Card(number)) = node(name) {
@@ -107,7 +107,7 @@ impl Adapters {
     }
 
     /// Returns a card, if it has a device: `vgem` and the like have none.
-    fn card(&self, number: u32, before: usize, pass: &mut Pass) -> Option<Adapter> {
+    fn card(&self, number: u32, before: usize, pass: &mut Collection) -> Option<Adapter> {
         let folder = self.drm.join(format!("card{number}"));
         let mut file = KeptFile::new(folder.join("device/uevent"), Printed::AtOnce).keep(false);
         let mut uevent = Uevent::default();

@@ -12,7 +12,7 @@ use perfset_core::NoValue;
 use crate::countersets::value::unavailable;
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Attribute, Pass};
+use crate::pass::{Attribute, Collection};
 use crate::sources::text::TextError;
 
 /// A momentary reading of a graphics processor, in the unit of the counters.
@@ -105,7 +105,7 @@ impl CardFiles {
         }
     }
 
-    pub(super) fn read(&mut self, gauge: Gauge, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn read(&mut self, gauge: Gauge, pass: &mut Collection) -> Result<u64, NoValue> {
         const MILLI: u64 = 1_000;
         const MEGA: u64 = 1_000_000;
         match gauge {
@@ -150,14 +150,14 @@ impl CardFiles {
         }
     }
 
-    fn number(&mut self, name: &'static str, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn number(&mut self, name: &'static str, pass: &mut Collection) -> Result<u64, NoValue> {
         let Self { folder, keep, attributes, .. } = self;
         let attribute =
             attributes.entry(name).or_insert_with(|| Attribute::new(folder.join(name), *keep, ABSENT));
         attribute.get(pass)
     }
 
-    fn sensor(&mut self, name: &'static str, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn sensor(&mut self, name: &'static str, pass: &mut Collection) -> Result<u64, NoValue> {
         self.find_hwmon(pass);
         let Self { hwmon, keep, attributes, .. } = self;
         let Some(hwmon) = hwmon else { return Err(unavailable(ABSENT)) };
@@ -166,7 +166,7 @@ impl CardFiles {
         attribute.get(pass)
     }
 
-    fn find_hwmon(&mut self, pass: &mut Pass) {
+    fn find_hwmon(&mut self, pass: &mut Collection) {
         if self.hwmon.is_some() || !pass.is_due(&mut self.looked_for_hwmon_ns) {
             return;
         }
@@ -179,7 +179,7 @@ impl CardFiles {
         self.hwmon = found;
     }
 
-    fn temperature(&mut self, measured: Measured, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn temperature(&mut self, measured: Measured, pass: &mut Collection) -> Result<u64, NoValue> {
         self.find_hwmon(pass);
         let Some(hwmon) = &self.hwmon else { return Err(unavailable(ABSENT)) };
         let all = self.temperatures.get_or_insert_with(|| {

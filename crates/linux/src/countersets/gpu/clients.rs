@@ -12,7 +12,7 @@ use super::adapters::Adapters;
 use crate::countersets::value::Value;
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use crate::sources::drm_nodes::{Node, open_node};
 use crate::sources::named::Number;
@@ -86,7 +86,7 @@ impl Clients {
     }
 
     /// Reads all clients, and searches for new ones every 10 s. Does so once per collection.
-    pub(super) fn refresh(&mut self, adapters: &Adapters, pass: &mut Pass) -> Result<(), NoValue> {
+    pub(super) fn refresh(&mut self, adapters: &Adapters, pass: &mut Collection) -> Result<(), NoValue> {
         if self.read_in == pass.number {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Clients {
     }
 
     /// Examines all file descriptors of all processes. Returns `true` if the clients or their processes have changed.
-    fn walk(&mut self, adapters: &Adapters, pass: &mut Pass) -> Result<bool, NoValue> {
+    fn walk(&mut self, adapters: &Adapters, pass: &mut Collection) -> Result<bool, NoValue> {
         let mut pids = Vec::new();
         pass.list(&mut self.processes, |name| pids.extend(number(name)))?;
         let mut found = Vec::new();
@@ -160,7 +160,7 @@ impl Clients {
 
     /// Adds a file descriptor that was not known. Returns `true` if a client is new or has another process. A file
     /// descriptor is ignored if its client cannot be distinguished from others.
-    fn add(&mut self, holder: Holder, node: Node, adapters: &Adapters, pass: &mut Pass) -> bool {
+    fn add(&mut self, holder: Holder, node: Node, adapters: &Adapters, pass: &mut Collection) -> bool {
         let keep = self.list.len() < Self::CLIENTS_THAT_KEEP;
         let mut file = holder.file(&self.proc, keep);
         let mut info = DrmFdinfo::default();
@@ -216,7 +216,7 @@ impl Client {
 
     /// Reads the client's usage. A file descriptor that is closed or that now belongs to another file is replaced by
     /// the next.
-    fn read(&mut self, proc: &Path, pass: &mut Pass) -> Came {
+    fn read(&mut self, proc: &Path, pass: &mut Collection) -> Came {
         let (before, engines) = (self.pid(), names_hash(&self.info));
         loop {
             let Self { file, info, .. } = self;

@@ -10,7 +10,7 @@ use super::clients::Clients;
 use super::{Luid, Shared, lock};
 use crate::countersets::several::{Instances, Key, birth_of_total};
 use crate::countersets::value::{Value, unavailable};
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// Instances of GPU Engine, from the clients of graphics drivers.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Engines {
         Self { gpu: gpu.clone(), keys: Vec::new(), rows: Vec::new(), generation: None }
     }
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut gpu = lock(&self.gpu);
         gpu.find_clients(pass)?;
         let clients = &gpu.clients;
@@ -138,7 +138,7 @@ impl Instances for GpuEngine {
     const COUNTERSET: &'static Counterset = &gpu_engine::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.0.find(pass)
     }
 
@@ -146,7 +146,7 @@ impl Instances for GpuEngine {
         &self.0.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
         let told = self.0.read(at)?;
         let Some(Value { raw: ns, mark }) = told.busy_ns? else {
             let counts_cycles = matches!(told.cycles, Ok(Some(_)));
@@ -168,7 +168,7 @@ impl Instances for LinuxGpuEngine {
     const COUNTERSET: &'static Counterset = &linux_gpu_engine::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.0.find(pass)
     }
 
@@ -176,7 +176,7 @@ impl Instances for LinuxGpuEngine {
         &self.0.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let told = self.0.read(at)?;
         let total_cycles = told.total_cycles?;
         match counter {

@@ -12,7 +12,7 @@ use perfset_engine::{Deadline, Provider};
 
 use super::slow::WhenAsked;
 use super::together::Together;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::pci_address::PciAddress;
 
@@ -83,7 +83,7 @@ impl Gpu {
     }
 
     /// Updates adapters and clients.
-    fn find_clients(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find_clients(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.adapters.refresh(pass)?;
         self.clients.refresh(&self.adapters, pass)
     }

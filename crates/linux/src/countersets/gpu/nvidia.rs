@@ -5,7 +5,7 @@ use perfset_core::NoValue;
 use super::card::Gauge;
 use super::nvml::{Listed, Nvml, Process};
 use crate::countersets::value::unavailable;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::pci_address::PciAddress;
 
 /// Opens the library, or returns the reason for failing.
@@ -40,7 +40,11 @@ impl Nvidia {
 
     /// Returns the library, and its number for a GPU. Every 10 s the library is opened, if it is not open, and its
     /// GPUs are listed.
-    fn device(&mut self, address: PciAddress, pass: &mut Pass) -> Result<(&mut dyn Nvml, u32), NoValue> {
+    fn device(
+        &mut self,
+        address: PciAddress,
+        pass: &mut Collection,
+    ) -> Result<(&mut dyn Nvml, u32), NoValue> {
         if pass.is_due(&mut self.looked_at_ns) {
             if self.library.is_err() {
                 self.library = (self.open)();
@@ -69,7 +73,7 @@ impl Nvidia {
         &mut self,
         address: PciAddress,
         gauge: Gauge,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let (library, device) = self.device(address, pass)?;
         Ok(library.gauge(device, gauge)?)
@@ -79,7 +83,7 @@ impl Nvidia {
     pub(super) fn processes(
         &mut self,
         address: PciAddress,
-        pass: &mut Pass,
+        pass: &mut Collection,
         each: impl FnMut(Process),
     ) -> Result<(), NoValue> {
         let mut processes = std::mem::take(&mut self.processes);

@@ -10,7 +10,7 @@ use super::nvml::Process;
 use super::{Gpu, Luid, Shared, lock};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::drm_fdinfo::Region;
 
 /// GPU memory of processes, from the clients of graphics drivers and from NVIDIA's library.
@@ -72,7 +72,7 @@ impl Instances for ProcessMemory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut gpu = lock(&self.gpu);
         gpu.find_clients(pass)?;
         let Gpu { adapters, clients, nvidia } = &mut *gpu;
@@ -104,7 +104,7 @@ impl Instances for ProcessMemory {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
         match self.rows.get(at) {
             Some(Row::Process(at)) => {
                 let used = self.processes.get(*at).and_then(|(_, process)| process.used);

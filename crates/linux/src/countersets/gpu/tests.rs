@@ -311,7 +311,7 @@ fn a_client_goes_to_another_process() {
     let mut pids_at = |looks: u64| {
         let mut gpu = lock(&shared);
         number += 1;
-        gpu.find_clients(&mut Pass::new(number, looks * LOOK_AGAIN_NS)).unwrap();
+        gpu.find_clients(&mut Collection::new(number, looks * LOOK_AGAIN_NS)).unwrap();
         gpu.clients.list.iter().map(|client| (client.pid(), client.id)).collect::<Vec<_>>()
     };
     let open = |pid: u32, text: &str| {
@@ -481,14 +481,14 @@ fn clients_are_looked_for_now_and_then() {
     let opened = tree.opened(|| drop(collect_all(&mut provider)));
     assert_eq!(opened, [""; 0], "descriptors are kept");
 
-    let (shared, mut pass) = (Gpu::shared(&tree.roots(), nvidia::not_loaded), Pass::new(1, 7));
+    let (shared, mut pass) = (Gpu::shared(&tree.roots(), nvidia::not_loaded), Collection::new(1, 7));
     let mut gpu = lock(&shared);
     gpu.find_clients(&mut pass).unwrap();
     fs::create_dir_all(tree.path("proc/1999/fd")).unwrap();
     std::os::unix::fs::symlink("/dev/dri/renderD128", tree.path("proc/1999/fd/3")).unwrap();
     tree.write("proc/1999/fdinfo/3", &tree.text("proc/1301/fdinfo/5").replace(":\t21", ":\t23"));
     for (number, at, want) in [(2, 8, 5), (3, 6 + LOOK_AGAIN_NS, 5), (4, 7 + LOOK_AGAIN_NS, 6)] {
-        gpu.find_clients(&mut Pass::new(number, at)).unwrap();
+        gpu.find_clients(&mut Collection::new(number, at)).unwrap();
         assert_eq!(gpu.clients.list.len(), want, "at {at}");
     }
 }

@@ -6,7 +6,7 @@ use perfset_engine::RowWriter;
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Pass, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, SharedFile, SharedTable, Table};
 use crate::sources::meminfo::AllLines;
 use crate::sources::named::Lines;
 use crate::sources::vmstat::VmStat;
@@ -35,7 +35,7 @@ impl LinuxMemory {
 impl Values for LinuxMemory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Pass) {
+    fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Collection) {
         let is_of_meminfo = |counter: CounterId| counter < id::NR_FREE_PAGES; // which is the first of vmstat
         let counters = counters.iter().copied().enumerate();
         self.meminfo.fill(counters.clone().filter(|(_, counter)| is_of_meminfo(*counter)), cells, pass);
@@ -64,7 +64,7 @@ impl<T: Default> File<T> {
         &mut self,
         counters: impl Iterator<Item = (usize, CounterId)>,
         cells: &mut RowWriter<'_>,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) {
         let mut counters = counters.peekable();
         if counters.peek().is_none() {

@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, Mark, NoValue};
 use crate::countersets::single::Values;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Attribute, Pass, SharedFile, Table};
+use crate::pass::{Attribute, Collection, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::file_nr::FileNr;
 use crate::sources::loadavg::{LoadAvg, Loads};
@@ -48,7 +48,7 @@ impl LinuxSystem {
 
     /// Returns a count of open files, at most 10 s old: adding it up over the CPUs costs the kernel as much as all
     /// else together.
-    fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Collection) -> Result<Value, NoValue> {
         let (files, reused) = self.files.in_turn(pass)?;
         let raw = of(files).ok_or(unavailable("there is no limit"))?;
         Ok(Value { raw, mark: reused.then_some(Mark::Reused) })
@@ -58,7 +58,7 @@ impl LinuxSystem {
 impl Values for LinuxSystem {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(match counter {
             id::LOAD_AVERAGE_1_MINUTE => self.loads.get(pass)?.minutes_1,
             id::LOAD_AVERAGE_5_MINUTES => self.loads.get(pass)?.minutes_5,
@@ -74,7 +74,7 @@ impl Values for LinuxSystem {
         })
     }
 
-    fn marked_value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn marked_value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         match counter {
             id::OPEN_FILES => self.files(|files| Some(files.open()), pass),
             id::OPEN_FILES_LIMIT => self.files(FileNr::limit, pass),

@@ -7,7 +7,7 @@ use perfset_engine::{Provider, Rows};
 use super::LinuxSystem;
 use crate::countersets::single::{Single, Values};
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile};
+use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
 use crate::testing::{
     ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
@@ -147,7 +147,7 @@ fn open_files_are_read_in_turn() {
     let mut values = values(&tree.roots());
     let mut passes = 7..;
     let mut open = |seconds: u64| {
-        let mut pass = Pass::new(passes.next().unwrap(), seconds * 1_000_000_000);
+        let mut pass = Collection::new(passes.next().unwrap(), seconds * 1_000_000_000);
         let value = values.marked_value(OPEN_FILES, &mut pass).unwrap();
         (value.raw, value.mark.is_some())
     };

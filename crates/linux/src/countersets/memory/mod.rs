@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, SharedFile, SharedTable, Table};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
 use crate::sources::modules::Modules;
@@ -45,15 +45,15 @@ impl Memory {
         }
     }
 
-    fn kib(&mut self, of: fn(&MemInfo) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn kib(&mut self, of: fn(&MemInfo) -> &Number, pass: &mut Collection) -> Result<u64, NoValue> {
         self.meminfo.number(of, pass)
     }
 
-    fn bytes(&mut self, of: fn(&MemInfo) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn bytes(&mut self, of: fn(&MemInfo) -> &Number, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(self.kib(of, pass)?.saturating_mul(BYTES_IN_KIB))
     }
 
-    fn events(&mut self, of: fn(&VmStat) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn events(&mut self, of: fn(&VmStat) -> &Number, pass: &mut Collection) -> Result<u64, NoValue> {
         self.vmstat.lock().number(of, pass)
     }
 
@@ -62,18 +62,18 @@ impl Memory {
     }
 
     /// Returns the size of the page cache in bytes, without shared memory.
-    fn page_cache(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn page_cache(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         let cached = self.bytes(|mi| &mi.cached, pass)?;
         let all = cached.saturating_add(self.bytes(|mi| &mi.buffers, pass)?);
         Ok(all.saturating_sub(self.bytes(|mi| &mi.shmem, pass)?))
     }
 
-    fn pages_input(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn pages_input(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         let kib = self.events(|vm| &vm.pgpgin, pass)?;
         Ok(self.pages(kib))
     }
 
-    fn pages_output(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn pages_output(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         let kib = self.events(|vm| &vm.pgpgout, pass)?;
         Ok(self.pages(kib))
     }
@@ -82,7 +82,7 @@ impl Memory {
 impl Values for Memory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(match counter {
             // Page lists of Windows, by the nearest number of the kernel. `MemAvailable` is its own estimate,
             // and may be below `MemFree`, because some free memory is a reserve.

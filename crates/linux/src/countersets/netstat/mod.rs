@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::single::Values;
 use super::value::unavailable;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Collection, SharedFile, Table};
 use crate::sources::netstat::Netstat;
 use crate::sources::sockstat::SockStat;
 use crate::sources::text::TextError;
@@ -56,7 +56,7 @@ impl Named {
         &mut self,
         counterset: &Counterset,
         counter: CounterId,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let Self { file, places, names_read } = self;
         let names = file.get(pass)?;
@@ -102,7 +102,7 @@ impl LinuxTcp {
 impl Values for LinuxTcp {
     const COUNTERSET: &'static Counterset = &linux_tcp::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         if counter == linux_tcp::MEMORY_PAGES {
             return self.sockstat.number(|sockstat| sockstat.of("TCP").map_or(&None, |tcp| &tcp.mem), pass);
         }
@@ -125,7 +125,7 @@ impl LinuxIp {
 impl Values for LinuxIp {
     const COUNTERSET: &'static Counterset = &linux_ip::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         self.named.value(Self::COUNTERSET, counter, pass)
     }
 }

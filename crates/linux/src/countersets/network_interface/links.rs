@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::countersets::value::{instance_name, unavailable};
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed, ReadError};
-use crate::pass::{Attribute, Latest, Pass};
+use crate::pass::{Attribute, Collection, Latest};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
 use crate::sources::{attribute, link_speed};
@@ -48,7 +48,7 @@ pub(super) fn refresh(
     links: &mut Vec<Link>,
     interfaces: &[Interface],
     roots: &Roots,
-    pass: &mut Pass,
+    pass: &mut Collection,
 ) -> bool {
     let is_same = links.len() == interfaces.len()
         && links.iter().zip(interfaces).all(|(link, interface)| link.name == interface.name);
@@ -95,7 +95,7 @@ impl Link {
 
     /// Reads the interface index if it may have changed, and the other properties if it has. Returns `true` if it has
     /// changed.
-    fn look(&mut self, interface: &Interface, must: bool, pass: &mut Pass) -> bool {
+    fn look(&mut self, interface: &Interface, must: bool, pass: &mut Collection) -> bool {
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);
         let fell = counts.rx_bytes < self.counts.rx_bytes
             || counts.rx_packets < self.counts.rx_packets
@@ -127,7 +127,7 @@ impl Link {
     }
 
     /// Returns the number in a file that is read once.
-    fn number(&self, name: &str, pass: &mut Pass) -> Option<u64> {
+    fn number(&self, name: &str, pass: &mut Collection) -> Option<u64> {
         let mut file = KeptFile::new(self.folder.as_ref()?.join(name), Printed::AtOnce).keep(false);
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
     }
@@ -148,11 +148,11 @@ impl Link {
     }
 
     /// Returns the number of received packets with an unknown protocol.
-    pub(super) fn unknown(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn unknown(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.unknown.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?.get(pass)
     }
 
-    pub(super) fn bits_per_second(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn bits_per_second(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         const MEGA: u64 = 1_000_000;
         Ok(self.speed.megabits(pass)?.saturating_mul(MEGA))
     }
@@ -180,7 +180,7 @@ struct Speed {
 }
 
 impl Speed {
-    fn megabits(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn megabits(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         const UNKNOWN: &str = "the driver does not know the speed of this link, or it is down";
         let Self { file, latest } = self;
         let file = file.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?;

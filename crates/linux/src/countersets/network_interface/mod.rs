@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::several::{Instances, Key};
 use super::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Pass, Table};
+use crate::pass::{Collection, Table};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, NetDev};
 
@@ -51,18 +51,23 @@ impl NetworkInterface {
         at: usize,
         a: fn(&Counts) -> Option<u64>,
         b: fn(&Counts) -> Option<u64>,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let counts = self.counts(at, pass)?;
         Ok(known(a(&counts))?.wrapping_add(known(b(&counts))?))
     }
 
-    fn count(&mut self, at: usize, of: fn(&Counts) -> Option<u64>, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn count(
+        &mut self,
+        at: usize,
+        of: fn(&Counts) -> Option<u64>,
+        pass: &mut Collection,
+    ) -> Result<u64, NoValue> {
         known(of(&self.counts(at, pass)?))
     }
 
     /// Returns the counts of an interface.
-    fn counts(&mut self, at: usize, pass: &mut Pass) -> Result<Counts, NoValue> {
+    fn counts(&mut self, at: usize, pass: &mut Collection) -> Result<Counts, NoValue> {
         let dev = self.dev.get(pass)?;
         match dev.interfaces().get(at).map(|interface| interface.counts.clone()) {
             Some(Ok(counts)) => Ok(counts),
@@ -80,7 +85,7 @@ impl Instances for NetworkInterface {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { roots, dev, links, rows, keys, .. } = self;
         let interfaces = dev.get(pass)?.interfaces();
         if links::refresh(links, interfaces, roots, pass) {
@@ -98,7 +103,7 @@ impl Instances for NetworkInterface {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let at = self.rows.get(at).copied().unwrap_or(usize::MAX);
         let value = match counter {
             id::BYTES_TOTAL_PER_SEC => self.sum(at, |c| c.rx_bytes, |c| c.tx_bytes, pass)?,

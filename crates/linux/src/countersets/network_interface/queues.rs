@@ -12,7 +12,7 @@ use rustix::net::{
 
 use crate::clock::elapsed_ns;
 use crate::countersets::value::unavailable;
-use crate::pass::{Latest, Pass};
+use crate::pass::{Collection, Latest};
 use crate::roots::Roots;
 use crate::sources::rtnetlink::{Qdiscs, request};
 
@@ -48,7 +48,7 @@ impl Queues {
     }
 
     /// Returns the number of packets that wait to be sent by an interface.
-    pub(super) fn waiting(&mut self, ifindex: Option<u32>, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn waiting(&mut self, ifindex: Option<u32>, pass: &mut Collection) -> Result<u64, NoValue> {
         if !self.are_own {
             return Err(unavailable(
                 "queues can be asked only of the kernel itself, not below another root than /proc",
@@ -84,7 +84,7 @@ fn ask(
     number: u32,
     buffer: &mut Vec<u8>,
     qdiscs: &mut Qdiscs,
-    pass: &mut Pass,
+    pass: &mut Collection,
 ) -> Result<(), NoValue> {
     buffer.resize(Queues::BUFFER, 0);
     qdiscs.clear();

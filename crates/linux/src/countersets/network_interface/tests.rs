@@ -9,7 +9,7 @@ use perfset_core::catalogue::network_interface as id;
 
 use super::NetworkInterface;
 use crate::countersets::several::{Instances, Several};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
@@ -265,7 +265,7 @@ fn hundreds_of_interfaces() {
 fn found(tree: &Tree, interfaces: &mut NetworkInterface, seconds: u64) -> (Vec<(String, u32)>, usize) {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let work = || interfaces.find(&mut Pass::new(number, 1 + seconds * 1_000_000_000)).unwrap();
+    let work = || interfaces.find(&mut Collection::new(number, 1 + seconds * 1_000_000_000)).unwrap();
     let opened = tree.opened(work).into_iter().filter(|file| file.starts_with("sys/")).count();
     (interfaces.keys().iter().map(|key| (key.name.clone(), key.id.0)).collect(), opened)
 }

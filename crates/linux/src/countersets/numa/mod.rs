@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
 use crate::kept_file::Printed;
-use crate::pass::{Parse, Pass, SharedFile, Table};
+use crate::pass::{Collection, Parse, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::cpulist::{self, NODE_LIMIT};
 use crate::sources::named::Number;
@@ -60,7 +60,7 @@ impl<T: Default> Nodes<T> {
     }
 
     /// Finds the online nodes: none on a kernel without NUMA.
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let ids = match self.online.get(pass) {
             Ok(online) => online.ids.as_slice(),
             Err(NoValue::Unavailable(_)) => &[],
@@ -81,7 +81,7 @@ impl<T: Default> Nodes<T> {
     }
 
     /// Returns the number in a line of the node at index `at`.
-    fn number(&mut self, at: usize, of: fn(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn number(&mut self, at: usize, of: fn(&T) -> &Number, pass: &mut Collection) -> Result<u64, NoValue> {
         self.tables.get_mut(at).ok_or(NoValue::NotGiven)?.number(of, pass)
     }
 }
@@ -98,7 +98,7 @@ impl NodeMemory {
         Self { nodes: Nodes::new(roots, online, "meminfo", NodeMemInfo::parse) }
     }
 
-    fn kib(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn kib(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         use numa_node_memory as id;
         type Line = fn(&NodeMemInfo) -> &Number;
         let lines: &[Line] = match counter {
@@ -128,7 +128,7 @@ impl Instances for NodeMemory {
     const COUNTERSET: &'static Counterset = &numa_node_memory::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.nodes.find(pass)
     }
 
@@ -136,7 +136,7 @@ impl Instances for NodeMemory {
         &self.nodes.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         Ok((self.kib(at, counter, pass)? / KIB_IN_MIB).into())
     }
 
@@ -145,7 +145,7 @@ impl Instances for NodeMemory {
     }
 
     /// Returns the sum of the nodes, rounded down only at the end.
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let (mut sum, mut missing, mut known, mut reason) = (0_u64, 0_u32, self.keys().is_empty(), None);
         for at in 0..self.keys().len() {
             match self.kib(at, counter, pass) {
@@ -182,7 +182,7 @@ impl Instances for LinuxNuma {
     const COUNTERSET: &'static Counterset = &linux_numa::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.nodes.find(pass)
     }
 
@@ -190,7 +190,7 @@ impl Instances for LinuxNuma {
         &self.nodes.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         use linux_numa as id;
         let line: fn(&NumaStat) -> &Number = match counter {
             id::NUMA_HIT => |node| &node.numa_hit,

@@ -7,7 +7,7 @@ use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Collection, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::sysvipc;
@@ -43,7 +43,7 @@ impl Objects {
 impl Values for Objects {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match counter {
             id::PROCESSES => self.processes.get(pass),
             id::THREADS => Ok(self.loadavg.get(pass)?.threads),

@@ -7,7 +7,7 @@ use crate::countersets::several::{Instances, Key, TOTAL_ID};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Pass, Table};
+use crate::pass::{Collection, Table};
 use crate::roots::Roots;
 use crate::sources::swaps::Swaps;
 
@@ -36,7 +36,7 @@ impl Instances for PagingFile {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { swaps, keys, paths } = self;
         let areas = match swaps.get(pass) {
             Ok(swaps) => swaps.areas.as_slice(),
@@ -54,7 +54,7 @@ impl Instances for PagingFile {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         if let id::PERCENT_USAGE_PEAK | id::PERCENT_USAGE_PEAK_BASE = counter {
             return Err(unavailable("the kernel keeps no such maximum"));
         }

@@ -9,7 +9,7 @@ use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::{Latest, Pass};
+use crate::pass::{Collection, Latest};
 use crate::roots::Roots;
 use crate::sources::pressure::{Pressure, Stall};
 use crate::sources::text::TextError;
@@ -59,7 +59,7 @@ impl Instances for PressureStall {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { resources, found, looked_at_ns, keys } = self;
         if !pass.is_due(looked_at_ns) {
             return Ok(());
@@ -86,7 +86,7 @@ impl Instances for PressureStall {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let resource = self.found.get(at).and_then(|at| self.resources.get_mut(*at));
         let resource = resource.ok_or(NoValue::NotGiven)?;
         let (line, field): (Line, fn(&Stall) -> Option<u64>) = match counter {
@@ -144,7 +144,11 @@ pub(super) fn stall(
 /// The kernel updates the times while the file is read, so shares must be computed with the time of the reading
 /// itself: on a machine under pressure the collection may have begun long before. After an interrupted reading the
 /// time of the update is unknown: then the file is read again, and the shortest reading is used.
-pub(super) fn read(file: &mut KeptFile, pass: &mut Pass, absent: &'static str) -> Result<Reading, NoValue> {
+pub(super) fn read(
+    file: &mut KeptFile,
+    pass: &mut Collection,
+    absent: &'static str,
+) -> Result<Reading, NoValue> {
     const TRIES: u32 = 4;
     /// Maximum duration of an uninterrupted reading, which takes 2 to 40 microseconds.
     const SHORT_NS: u64 = 100_000;

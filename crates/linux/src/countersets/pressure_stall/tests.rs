@@ -10,7 +10,7 @@ use super::{PressureStall, or_off};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{Instances, Several};
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
@@ -103,7 +103,7 @@ fn shares_are_of_the_time_between_readings() {
     }
     let tree = Tree::proc_of("two-nodes");
     let mut stall = PressureStall::new(&tree.roots());
-    let mut pass = Pass::new(1, elapsed_ns());
+    let mut pass = Collection::new(1, elapsed_ns());
     stall.find(&mut pass).unwrap();
     std::thread::sleep(Duration::from_millis(20));
     let before = time_100ns_at(elapsed_ns());
@@ -157,7 +157,7 @@ fn resources_come_and_go() {
     let tree = Tree::proc_of("two-nodes");
     let mut stall = PressureStall::new(&tree.roots());
     let mut found = |number, elapsed_ns| {
-        let mut pass = Pass::new(number, elapsed_ns);
+        let mut pass = Collection::new(number, elapsed_ns);
         stall.find(&mut pass).unwrap();
         let keys = stall.keys().to_vec();
         let last = keys.len().checked_sub(1).map(|at| stall.value(at, PERCENT_FULL_STALLED_TIME, &mut pass));

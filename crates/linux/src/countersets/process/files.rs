@@ -7,7 +7,7 @@ use super::reader::{Reader, gone};
 use super::source::Layer;
 use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::pid::io::Io;
@@ -56,7 +56,7 @@ impl Files {
         parts: Parts,
         wanted: &dyn Fn(&Process) -> bool,
         table: &mut Table,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<(), NoValue> {
         if !table.is_listed(pass) {
             self.list(table, pass)?;
@@ -71,7 +71,7 @@ impl Files {
     }
 
     /// Returns the pids of all processes, ascending; none if they cannot be listed.
-    pub(super) fn pids(&mut self, pass: &mut Pass) -> Vec<u32> {
+    pub(super) fn pids(&mut self, pass: &mut Collection) -> Vec<u32> {
         let mut pids = Vec::new();
         match self.reader.pids(&mut pids, pass) {
             Ok(()) => pids,
@@ -80,7 +80,7 @@ impl Files {
     }
 
     /// Lists the processes, and finds those that have run.
-    fn list(&mut self, table: &mut Table, pass: &mut Pass) -> Result<(), NoValue> {
+    fn list(&mut self, table: &mut Table, pass: &mut Collection) -> Result<(), NoValue> {
         let mut pids = std::mem::take(&mut self.pids);
         let listed = self.reader.pids(&mut pids, pass);
         // Pids and table are both ascending, so one pass over both finds what began and what ended.
@@ -147,7 +147,7 @@ impl Files {
     }
 
     /// Returns `true` if the process still exists. Reads its `stat` if it has run.
-    fn look(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+    fn look(&mut self, process: &mut Process, now: Moment, pass: &mut Collection) -> bool {
         let mut moved = true;
         if self.clocks {
             match cpu_clock_ns(process.pid) {
@@ -171,7 +171,7 @@ impl Files {
     }
 
     /// Reads the name and `stat` of a process. Returns `true` if it still exists.
-    pub(super) fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+    pub(super) fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Collection) -> bool {
         let pid = process.pid;
         let read = self.reader.read((pid, None), "stat", pass, |text| {
             let stat = Stat::parse(text)?;
@@ -204,7 +204,13 @@ impl Files {
     }
 
     /// Updates the given files of a process. If another process has its pid by now, they are missing.
-    pub(super) fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
+    pub(super) fn read_parts(
+        &mut self,
+        parts: Parts,
+        process: &mut Process,
+        now: Moment,
+        pass: &mut Collection,
+    ) {
         if self.read_due(parts, process, now, pass) && self.is_replaced(process, pass) {
             process.lose_files(now);
         }
@@ -214,7 +220,7 @@ impl Files {
     ///
     /// The CPU clock tells without a file: only the same process has it at the same nanosecond. If it moved, the start
     /// time in `stat` decides. A process that has just ended keeps its values.
-    fn is_replaced(&mut self, process: &Process, pass: &mut Pass) -> bool {
+    fn is_replaced(&mut self, process: &Process, pass: &mut Collection) -> bool {
         if self.clocks && cpu_clock_ns(process.pid).map_or(true, |ns| ns == process.clock_ns) {
             return false;
         }
@@ -226,7 +232,7 @@ impl Files {
     }
 
     /// Reads those of the given files that may have changed. Returns `true` if any was read.
-    fn read_due(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+    fn read_due(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Collection) -> bool {
         let mut is_read = false;
         let Self { reader, layer, clocks, tids, .. } = self;
         let pid = process.pid;
@@ -332,7 +338,7 @@ fn read_threads(
     (pid, tids): (u32, &[u32]),
     threads: &mut Vec<Thread>,
     now: Moment,
-    pass: &mut Pass,
+    pass: &mut Collection,
 ) {
     let mut before = std::mem::take(threads).into_iter().peekable();
     for tid in tids {

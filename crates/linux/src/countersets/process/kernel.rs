@@ -10,7 +10,7 @@ use crate::clock::time_100ns_at;
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
 use crate::may_trace::may_trace;
-use crate::pass::{Latest, Pass, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, Latest, SharedFile, SharedTable, Table};
 use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
@@ -118,7 +118,7 @@ impl Kernel {
     }
 
     /// Returns `true` if the listed processes are all processes of the machine. Only then are the kernel's sums theirs.
-    pub(super) fn has_all(&mut self, pass: &mut Pass) -> bool {
+    pub(super) fn has_all(&mut self, pass: &mut Collection) -> bool {
         if self.is_first && pass.is_due(&mut self.looked_at_ns) {
             let Self { mounts, proc, .. } = self;
             // A mount option is read every 10 s, because a check at each collection would cost more than the
@@ -130,9 +130,9 @@ impl Kernel {
     }
 
     /// Returns the times of all online processors.
-    pub(super) fn times(&mut self, units: Units, pass: &mut Pass) -> Result<Times, NoValue> {
+    pub(super) fn times(&mut self, units: Units, pass: &mut Collection) -> Result<Times, NoValue> {
         let Self { stat, times, cpus, start_100ns, .. } = self;
-        let read = |pass: &mut Pass| {
+        let read = |pass: &mut Collection| {
             let lines = &stat.get(pass)?.cpus;
             // A sum without one of its processors would look like a step back at the next collection.
             if let Some(text) = lines.iter().find_map(|line| line.ticks.as_ref().err()) {
@@ -177,7 +177,7 @@ impl Kernel {
         &mut self,
         field: Field,
         units: Units,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<(Value, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
         let of = |raw, mark: Option<Mark>| Ok((Value { raw, mark }, times.since_100ns));
@@ -211,7 +211,7 @@ impl Kernel {
         &mut self,
         field: Field,
         units: Units,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<(Value, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
         // Idle time is time of the kernel, not of a program.

@@ -14,7 +14,7 @@ use super::value::{Value, fill, reading, unavailable};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Pass, SharedFile, SharedTable};
+use crate::pass::{Collection, SharedFile, SharedTable};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::vmstat::VmStat;
@@ -117,7 +117,7 @@ impl Processes {
 
     /// Determines the source of the value of `_Total` for each field. Returns `true` if the rows of all processes are
     /// needed.
-    fn begin_total(&mut self, want: &CollectRequest<'_>, pass: &mut Pass) -> bool {
+    fn begin_total(&mut self, want: &CollectRequest<'_>, pass: &mut Collection) -> bool {
         let Self { kernel, fields, parts_of_total, added, totals, units, rested_since, .. } = self;
         let set = want.counterset;
         let has_all = kernel.has_all(pass);
@@ -161,7 +161,7 @@ impl Processes {
     }
 
     /// Reads the kernel's sums. Reasons for missing sums are reported in their cells later.
-    fn read_kernel(&mut self, has_total: bool, rests: bool, pass: &mut Pass) {
+    fn read_kernel(&mut self, has_total: bool, rests: bool, pass: &mut Collection) {
         let Self { fields, parts_of_total, kernel, units, .. } = self;
         for (at, field) in fields.iter().enumerate() {
             if rests && Kernel::is_time(*field) {
@@ -178,7 +178,7 @@ impl Processes {
         &mut self,
         want: &CollectRequest<'_>,
         rows: &mut Rows,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<(), SourceError> {
         let set = want.counterset.guid;
         self.fields.clear();
@@ -300,7 +300,7 @@ impl Processes {
         &mut self,
         want: &CollectRequest<'_>,
         rows: &mut Rows,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<(), SourceError> {
         let Self { source, table, totals, units, parts_of_total, .. } = self;
         source.refresh(Parts::TASK, &|_| true, table, pass).map_err(source_error)?;
@@ -441,7 +441,7 @@ impl Provider for Processes {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let mut pass = Pass::enumeration(elapsed_ns());
+        let mut pass = Collection::enumeration(elapsed_ns());
         let is_thread = *counterset == thread::GUID;
         let parts = if is_thread { Parts::TASK } else { Parts::NONE };
         self.known(*counterset)?;
@@ -469,7 +469,7 @@ impl Provider for Processes {
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.known(want.counterset.guid)?;
-        let mut pass = Pass::new(want.collection, elapsed_ns());
+        let mut pass = Collection::new(want.collection, elapsed_ns());
         self.units.start_100ns = (self.start_100ns)();
         if want.counterset.guid == thread::GUID {
             self.collect_threads(want, rows, &mut pass)?;

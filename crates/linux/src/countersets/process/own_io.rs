@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use super::files::io;
 use super::table::Numbers;
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// File descriptor of the I/O counters, and the process that opened it: in a forked process it is still the file of
 /// the parent.
@@ -27,7 +27,7 @@ pub(super) fn keep(proc: &Path) {
 }
 
 /// Returns the counters of process `pid` if it is this one and its file was opened in time.
-pub(super) fn read(pid: u32, pass: &mut Pass) -> Option<Numbers<7>> {
+pub(super) fn read(pid: u32, pass: &mut Collection) -> Option<Numbers<7>> {
     /// Size of the buffer. The kernel prints seven lines of at most 43 bytes.
     const ROOM: usize = 512;
     let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_file_is_read_through_the_descriptor_of_this_process_alone() {
-        let mut pass = Pass::enumeration(elapsed_ns());
+        let mut pass = Collection::enumeration(elapsed_ns());
         let own = std::process::id();
         keep(Path::new("/proc"));
         let before = std::fs::read("/proc/self/io").map(|text| io(&text).unwrap()).unwrap();

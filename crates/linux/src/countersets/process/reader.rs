@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::countersets::value::unavailable;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::processes::pid;
 use crate::sources::text::TextError;
 
@@ -46,7 +46,7 @@ impl Reader {
     }
 
     /// Lists the pids of all processes, ascending.
-    pub(super) fn pids(&mut self, pids: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
+    pub(super) fn pids(&mut self, pids: &mut Vec<u32>, pass: &mut Collection) -> Result<(), NoValue> {
         pids.clear();
         self.path.clear(); // an error is about the root
         let listed = open(&self.root).and_then(|folder| {
@@ -65,7 +65,7 @@ impl Reader {
         &mut self,
         of: u32,
         tids: &mut Vec<u32>,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<Option<()>, NoValue> {
         tids.clear();
         self.set_path(of, None, "task");
@@ -83,7 +83,7 @@ impl Reader {
         &mut self,
         (of, thread): (u32, Option<u32>),
         file: &'static str,
-        pass: &mut Pass,
+        pass: &mut Collection,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<Option<T>, NoValue> {
         self.set_path(of, thread, file);
@@ -110,7 +110,7 @@ impl Reader {
     }
 
     /// Returns the number of open files of a process; `None` if the process has ended.
-    pub(super) fn open_files(&mut self, of: u32, pass: &mut Pass) -> Result<Option<u64>, NoValue> {
+    pub(super) fn open_files(&mut self, of: u32, pass: &mut Collection) -> Result<Option<u64>, NoValue> {
         self.set_path(of, None, "fd");
         let size = self.with_path(|folder, path| rustix::fs::statat(folder, path, AtFlags::empty()));
         let size = match size {
@@ -216,7 +216,7 @@ pub(super) fn gone() -> NoValue {
 fn list(
     folder: impl AsFd,
     names: &mut Vec<u8>,
-    pass: &mut Pass,
+    pass: &mut Collection,
     mut each: impl FnMut(&[u8]),
 ) -> Result<(), Errno> {
     names.reserve_exact(Reader::NAMES); // it stays empty: nothing happens from the second time on

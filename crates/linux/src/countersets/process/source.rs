@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::files::Files;
 use super::table::{Parts, Process, Table};
 use super::tasks::{Left, Tasks, prepared, rules};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 
 /// Requested collection method for processes and threads. If the requested method is unavailable, the next one in
@@ -150,7 +150,7 @@ impl Ways {
         parts: Parts,
         wanted: &dyn Fn(&Process) -> bool,
         table: &mut Table,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<(), NoValue> {
         if matches!(self.walk, Walk::Untried) && self.pays() {
             self.open();

@@ -7,7 +7,7 @@ use perfset_core::{Birth, NoValue};
 
 use super::reader::gone;
 use crate::countersets::value::instance_name;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::named::Number;
 use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
@@ -432,24 +432,24 @@ impl Process {
 
 impl Table {
     /// Returns `true` if the processes were listed in this collection.
-    pub(super) fn is_listed(&self, pass: &Pass) -> bool {
+    pub(super) fn is_listed(&self, pass: &Collection) -> bool {
         self.listed_in == pass.number
     }
 
     /// Starts a listing in this collection.
-    pub(super) fn start(&mut self, pass: &Pass) {
+    pub(super) fn start(&mut self, pass: &Collection) {
         self.listed_in = pass.number;
         self.turn = self.turn.saturating_add(1);
     }
 
     /// Returns the current time of this collection.
-    pub(super) fn moment(&self, pass: &Pass) -> Moment {
+    pub(super) fn moment(&self, pass: &Collection) -> Moment {
         let seconds = pass.elapsed_ns / 1_000_000_000;
         Moment { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 
     /// Returns the result that [`moment`](Self::moment) will have once a listing in this collection has started.
-    pub(super) fn next_moment(&self, pass: &Pass) -> Moment {
+    pub(super) fn next_moment(&self, pass: &Collection) -> Moment {
         Moment { turn: self.turn.saturating_add(1), ..self.moment(pass) }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::NoValue;
 
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Attribute, Latest, Pass};
+use crate::pass::{Attribute, Collection, Latest};
 use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
 use crate::sources::cpuidle::{self, IdleClass};
 
@@ -38,19 +38,19 @@ impl IdleFiles {
     }
 
     /// Returns the time in the states of a class, or in all, in µs.
-    pub(super) fn time(&mut self, class: Option<IdleClass>, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn time(&mut self, class: Option<IdleClass>, pass: &mut Collection) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.time)
     }
 
     /// Returns the number of times that the states of a class, or all, were entered.
-    pub(super) fn usage(&mut self, class: Option<IdleClass>, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn usage(&mut self, class: Option<IdleClass>, pass: &mut Collection) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.usage)
     }
 
     fn sum(
         &mut self,
         class: Option<IdleClass>,
-        pass: &mut Pass,
+        pass: &mut Collection,
         part: impl Fn(&mut IdleState) -> &mut Attribute,
     ) -> Result<u64, NoValue> {
         self.find(pass)?;
@@ -62,7 +62,7 @@ impl IdleFiles {
         sum.ok_or(NoValue::Unavailable("this CPU has no idle state of that class".into()))
     }
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { folder, keep, first_name, found, states } = self;
         if !states.is_empty() {
             return Ok(());
@@ -121,7 +121,7 @@ impl FrequencyFiles {
     }
 
     /// Returns the nominal frequency in kHz, or the highest one if the driver does not know the nominal one.
-    pub(super) fn nominal(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn nominal(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         match self.base.get(pass) {
             Err(NoValue::Unavailable(_)) => self.highest.get(pass),
             known => known,
@@ -129,12 +129,12 @@ impl FrequencyFiles {
     }
 
     /// Returns the current frequency in % of the highest.
-    pub(super) fn current_percent(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn current_percent(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         percent(self.current.get(pass)?, self.highest.get(pass)?)
     }
 
     /// Returns the highest frequency that is allowed now, in % of the highest.
-    pub(super) fn limit_percent(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn limit_percent(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         percent(self.limit.get(pass)?, self.highest.get(pass)?)
     }
 }
@@ -173,18 +173,18 @@ impl CppcFiles {
         }
     }
 
-    pub(super) fn counters(&mut self, pass: &mut Pass) -> Result<FeedbackCounters, NoValue> {
+    pub(super) fn counters(&mut self, pass: &mut Collection) -> Result<FeedbackCounters, NoValue> {
         let Self { feedback, counters, .. } = self;
         counters.get(pass, |pass| pass.read(feedback, Self::ABSENT, FeedbackCounters::parse)).copied()
     }
 
     /// Returns the cycles delivered, if the cycles that could have been delivered are known.
-    pub(super) fn work(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(super) fn work(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.speed(pass)?;
         Ok(self.counters(pass)?.delivered)
     }
 
-    pub(super) fn speed(&mut self, pass: &mut Pass) -> Result<ReferenceSpeed, NoValue> {
+    pub(super) fn speed(&mut self, pass: &mut Collection) -> Result<ReferenceSpeed, NoValue> {
         if let Some(speed) = self.speed {
             return Ok(speed);
         }

@@ -6,7 +6,7 @@ use perfset_core::{CounterId, NoValue};
 use super::machine::{Machine, NOT_APART, PartOfTime};
 use super::values::{Covered, saturated, sum};
 use crate::countersets::value::{Value, unavailable};
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::softirqs::Kind;
 
 impl Machine {
@@ -16,7 +16,7 @@ impl Machine {
         &mut self,
         counter: CounterId,
         row: &Covered,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<Value, NoValue> {
         if let Some(part) = part_of_time(counter) {
             return self.time(part, row, pass);

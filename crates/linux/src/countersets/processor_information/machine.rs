@@ -9,7 +9,7 @@ use perfset_engine::SourceError;
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Latest, Pass, SharedFile, Table};
+use crate::pass::{Collection, Latest, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::cpuinfo::CpuInfo;
 use crate::sources::cpulist::{self, CPU_LIMIT, NODE_LIMIT};
@@ -152,7 +152,7 @@ impl Machine {
     ///
     /// # Errors
     /// If neither lists any CPU.
-    pub(super) fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<bool, SourceError> {
+    pub(super) fn refresh(&mut self, times: bool, pass: &mut Collection) -> Result<bool, SourceError> {
         let Self { online, online_text, online_ids, stat, ids, listed, listed_by_stat, looked, .. } = self;
         // `/proc/stat` is read anyway for the times, and a CPU that goes offline leaves it, too.
         if times && !ids.is_empty() && !online_ids.is_empty() && *looked < Self::LOOK {
@@ -211,7 +211,7 @@ impl Machine {
         Ok(changed)
     }
 
-    fn find_cpus(&mut self, pass: &mut Pass) {
+    fn find_cpus(&mut self, pass: &mut Collection) {
         // A CPU that stays keeps its highest counts, by its number: its index may be another one now.
         let gone = std::mem::take(&mut self.cpus);
         let mut before: Vec<_> = gone.into_iter().map(|cpu| (cpu.place.cpu, cpu.highest)).collect();
@@ -236,7 +236,7 @@ impl Machine {
     }
 
     /// Returns the nodes and their CPUs. A list that cannot be read is empty.
-    fn nodes(&self, pass: &mut Pass) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
+    fn nodes(&self, pass: &mut Collection) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
         let folder = self.roots.sys.join("devices/system/node");
         let mut list = |path, limit| {
             let (mut file, mut ranges) = (KeptFile::new(path, Printed::AtOnce), Vec::new());
@@ -268,7 +268,7 @@ impl Cpu {
         &mut self,
         stat: &mut Table<ProcStat>,
         clock_ticks: u64,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<&Times, NoValue> {
         let Self { place, times, highest, .. } = self;
         times.get(pass, |pass| {

@@ -10,7 +10,7 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
 use super::value::{Value, fill};
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile};
+use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
 
 mod cpu_files;
@@ -89,7 +89,7 @@ impl ProcessorInformation {
     }
 
     /// Finds the online CPUs. `times`: `true` if the collection needs their times.
-    fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<(), SourceError> {
+    fn refresh(&mut self, times: bool, pass: &mut Collection) -> Result<(), SourceError> {
         if self.machine.refresh(times, pass)? {
             self.rows = row_keys(&self.machine.cpus);
             self.view.rows = view_row_keys(&self.machine.cpus);
@@ -142,7 +142,7 @@ impl Set {
         view: &View,
         counter: CounterId,
         row: &Covered,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<Value, NoValue> {
         match self {
             Self::Information => machine.value(counter, row, pass),
@@ -160,7 +160,7 @@ impl Provider for ProcessorInformation {
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         let set = Set::of(*counterset)?;
-        let mut pass = Pass::enumeration((self.elapsed_ns)());
+        let mut pass = Collection::enumeration((self.elapsed_ns)());
         self.refresh(false, &mut pass)?;
         for row in self.rows_of(set) {
             rows.push(&row.name, row.id, row.birth);
@@ -174,7 +174,7 @@ impl Provider for ProcessorInformation {
         let is_wanted = |row: &&RowKey| want.wants(&row.name, row.id);
         let times = want.counters.iter().any(|counter| set.needs_times(&self.view, *counter))
             && self.rows_of(set).iter().any(|row| is_wanted(&row));
-        let mut pass = Pass::new(want.collection, (self.elapsed_ns)());
+        let mut pass = Collection::new(want.collection, (self.elapsed_ns)());
         self.refresh(times, &mut pass)?;
 
         let Self { rows: own_rows, view, machine, .. } = self;

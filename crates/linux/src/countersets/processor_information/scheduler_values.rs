@@ -6,7 +6,7 @@ use perfset_core::{CounterId, NoValue};
 use super::machine::Machine;
 use super::values::{Covered, mean, saturated, sum};
 use crate::countersets::value::Value;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::schedstat::RunQueue;
 
 const NS_IN_100NS: u128 = 100;
@@ -18,7 +18,7 @@ impl Machine {
         &mut self,
         counter: CounterId,
         row: &Covered,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<Value, NoValue> {
         let (is_time, of): (bool, fn(&RunQueue) -> u64) = match counter {
             id::PERCENT_RUN_TIME => (true, |queue| queue.run_ns),

@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Mark, NoValue};
 
 use super::machine::{Cpu, Machine, NO_FREQUENCY, PartOfTime};
 use crate::countersets::value::Value;
-use crate::pass::{Pass, Table};
+use crate::pass::{Collection, Table};
 use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
 use crate::sources::softirqs::Softirqs;
@@ -38,7 +38,7 @@ impl Machine {
         &mut self,
         counter: CounterId,
         row: &Covered,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<Value, NoValue> {
         if let Some(part) = part_of_time(counter) {
             return self.time(part, row, pass);
@@ -130,7 +130,7 @@ impl Machine {
         &mut self,
         part: PartOfTime,
         row: &Covered,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<Value, NoValue> {
         let Self { cpus, stat, clock_ticks, .. } = self;
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
@@ -168,7 +168,7 @@ fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     })
 }
 
-fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Pass) -> Result<u128, NoValue> {
+fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Collection) -> Result<u128, NoValue> {
     Ok(sum(cpus, |cpu| cpu.idle.time(class, pass))?.saturating_mul(MICROSECOND_100NS))
 }
 
@@ -177,7 +177,7 @@ fn column<T: Default>(
     cpus: &mut [Cpu],
     table: &mut Table<T>,
     of: fn(&T, u32) -> Option<u64>,
-    pass: &mut Pass,
+    pass: &mut Collection,
 ) -> Result<u128, NoValue> {
     sum(cpus, |cpu| {
         let number = of(table.get(pass)?, cpu.place.cpu);

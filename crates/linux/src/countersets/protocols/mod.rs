@@ -5,7 +5,7 @@ use perfset_engine::Provider;
 
 use crate::countersets::single::{Single, Values};
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Collection, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::Number;
 use crate::sources::snmp::{Icmp, Ip, Tcp, Udp};
@@ -109,7 +109,7 @@ where
 {
     const COUNTERSET: &'static Counterset = P::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match P::of(counter) {
             Some(Of::One(number)) => self.numbers.number(number, pass),
             Some(Of::Sum(one, other)) => {

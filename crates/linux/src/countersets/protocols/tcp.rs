@@ -9,7 +9,7 @@ use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
 use crate::kept_file::ReadError;
 use crate::long_file::LongFile;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::snmp::Tcp;
 use crate::sources::tcp_sockets::TcpSockets;
@@ -50,7 +50,7 @@ impl Tcpv6 {
         Self { sockets: LongFile::new(roots.net("tcp6")) }
     }
 
-    fn connections(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn connections(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         let mut counted = TcpSockets::default();
         pass.read_in_pieces(&mut self.sockets, NO_IPV6, |piece| counted.add(piece))?;
         let path = self.sockets.path();
@@ -61,7 +61,7 @@ impl Tcpv6 {
 impl Values for Tcpv6 {
     const COUNTERSET: &'static Counterset = &tcpv6::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match counter {
             tcpv6::CONNECTIONS_ESTABLISHED => self.connections(pass),
             _ => Err(unavailable("the kernel counts TCP over IPv4 and IPv6 together: TCPv4 has the sum")),

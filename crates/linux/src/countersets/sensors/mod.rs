@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Latest, Pass};
+use crate::pass::{Collection, Latest};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::hwmon::{Kind, Sensor, sensor};
@@ -68,7 +68,7 @@ impl LinuxSensors {
         Self { class, folder, ids, listed, chips, keys: Vec::new(), channels: Vec::new() }
     }
 
-    fn rebuild(&mut self, pass: &mut Pass) {
+    fn rebuild(&mut self, pass: &mut Collection) {
         self.keys.clear();
         self.channels.clear();
         for chip in &self.chips {
@@ -94,7 +94,7 @@ impl LinuxSensors {
 }
 
 /// Returns the text of a label, if there is one.
-fn label(path: &Path, pass: &mut Pass) -> Option<String> {
+fn label(path: &Path, pass: &mut Collection) -> Option<String> {
     let mut file = KeptFile::new(path, Printed::AtOnce).keep(false);
     let label = pass.read(&mut file, "it has no label", |text| attribute::line(text).map(instance_name));
     label.ok().filter(|label| !label.is_empty())
@@ -117,7 +117,7 @@ impl Instances for LinuxSensors {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { class, folder, ids, listed, chips, .. } = self;
         listed.clear();
         pass.list_if_there(folder, |name| listed.extend(name.strip_prefix(b"hwmon").and_then(pid)))?;
@@ -141,7 +141,7 @@ impl Instances for LinuxSensors {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let wanted = match counter {
             id::TEMPERATURE => Kind::Temperature,
             id::FAN_SPEED => Kind::Fan,
@@ -159,7 +159,7 @@ impl Instances for LinuxSensors {
         if counter == id::PERCENT_RELATIVE_HUMIDITY_BASE {
             return Ok(WHOLE_HUMIDITY.into());
         }
-        let read = |pass: &mut Pass| pass.read(file, "the sensor is gone", attribute::signed);
+        let read = |pass: &mut Collection| pass.read(file, "the sensor is gone", attribute::signed);
         let number = *latest.get(pass, read)?;
         let number = if wanted == Kind::Temperature { number.saturating_add(273_150) } else { number };
         let negative =
@@ -183,7 +183,7 @@ impl Chip {
 
     /// Reads the chip's name and lists its sensors. Returns `true` if they have changed: another chip may have the
     /// number now.
-    fn look(&mut self, pass: &mut Pass) -> bool {
+    fn look(&mut self, pass: &mut Collection) -> bool {
         let Self { folder, name, known_as, sensors, listed, .. } = self;
         let same_name = pass.read(name, "it has no name", |text| {
             let text = attribute::line(text)?;

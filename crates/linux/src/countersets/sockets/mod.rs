@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::several::{Instances, Key, Total};
 use super::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Collection, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::named::Number;
 use crate::sources::sockstat::{self, PROTOCOLS, SockStat};
@@ -43,7 +43,7 @@ impl Sockets {
     }
 
     /// Returns `true` if a protocol has a row. If its file exists and is invalid, the row reports the error.
-    fn has_row(&mut self, protocol: usize, pass: &mut Pass) -> bool {
+    fn has_row(&mut self, protocol: usize, pass: &mut Collection) -> bool {
         let (file, name) = self.place(protocol);
         match file.get(pass) {
             Ok(sockstat) => sockstat.of(name).is_some(),
@@ -62,7 +62,7 @@ impl Sockets {
         &mut self,
         protocol: usize,
         of: fn(&sockstat::Sockets) -> &Number,
-        pass: &mut Pass,
+        pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let (file, name) = self.place(protocol);
         match file.get(pass)?.of(name).and_then(|sockets| of(sockets).clone()) {
@@ -73,7 +73,7 @@ impl Sockets {
     }
 
     /// Returns the raw value of a counter of a protocol.
-    fn of(&mut self, protocol: usize, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn of(&mut self, protocol: usize, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         let of: fn(&sockstat::Sockets) -> &Number = match counter {
             id::IN_USE => |sockets| &sockets.in_use,
             id::ORPHANED => |sockets| &sockets.orphan,
@@ -99,7 +99,7 @@ impl Instances for Sockets {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut next = 0_usize;
         for protocol in 0..PROTOCOLS.len() {
             if !self.has_row(protocol, pass) {
@@ -125,7 +125,7 @@ impl Instances for Sockets {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let protocol = self.rows.get(at).copied().ok_or(NoValue::NotGiven)?;
         self.of(protocol, counter, pass).map(Value::from)
     }
@@ -135,7 +135,7 @@ impl Instances for Sockets {
     }
 
     /// Returns the kernel's number of sockets in use, of all kinds together.
-    fn total(&mut self, _: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn total(&mut self, _: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let [of_v4, _] = &mut self.files;
         of_v4.number(|sockstat| &sockstat.used, pass).map(Value::from)
     }

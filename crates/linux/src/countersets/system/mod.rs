@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Values;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Collection, SharedFile, Table};
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::proc_stat::Totals;
 
@@ -42,7 +42,7 @@ impl System {
 impl Values for System {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+    fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(match counter {
             id::CONTEXT_SWITCHES_PER_SEC => self.stat.number(|stat| &stat.ctxt, pass)?,
             id::PROCESSOR_QUEUE_LENGTH => {

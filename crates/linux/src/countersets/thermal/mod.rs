@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Latest, Pass};
+use crate::pass::{Collection, Latest};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::processes::pid;
@@ -82,7 +82,7 @@ impl Instances for ThermalZones {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+    fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { class, folder, ids, listed, keys, zones } = self;
         numbered(folder, b"thermal_zone", listed, pass)?;
         if ids != listed {
@@ -118,7 +118,7 @@ impl Instances for ThermalZones {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
         let zone = self.zones.get_mut(at).ok_or(NoValue::NotGiven)?;
         let value = match counter {
             id::TEMPERATURE => above_zero(zone.milli_celsius(pass)?.div_euclid(1_000).saturating_add(273))?,
@@ -140,7 +140,12 @@ fn above_zero(kelvin: i64) -> Result<u64, NoValue> {
 }
 
 /// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if it does not exist.
-fn numbered(folder: &mut Folder, prefix: &[u8], into: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
+fn numbered(
+    folder: &mut Folder,
+    prefix: &[u8],
+    into: &mut Vec<u32>,
+    pass: &mut Collection,
+) -> Result<(), NoValue> {
     into.clear();
     pass.list_if_there(folder, |name| into.extend(name.strip_prefix(prefix).and_then(pid)))?;
     into.sort_unstable();
@@ -163,12 +168,12 @@ impl Zone {
         }
     }
 
-    fn milli_celsius(&mut self, pass: &mut Pass) -> Result<i64, NoValue> {
+    fn milli_celsius(&mut self, pass: &mut Collection) -> Result<i64, NoValue> {
         let Self { temp, milli_celsius, .. } = self;
         milli_celsius.get(pass, |pass| pass.read(temp, NO_TEMPERATURE, attribute::signed)).copied()
     }
 
-    fn cooling(&mut self, pass: &mut Pass) -> Result<Cooling, NoValue> {
+    fn cooling(&mut self, pass: &mut Collection) -> Result<Cooling, NoValue> {
         let Self { path, folder, cooling, numbers, listed, devices, .. } = self;
         let cooling = cooling.get(pass, |pass| {
             numbered(folder, b"cdev", listed, pass)?;
@@ -197,7 +202,7 @@ impl Device {
     }
 
     /// Returns the current effect of the device, if it slows processors.
-    fn cooling(&mut self, pass: &mut Pass) -> Result<Option<Cooling>, NoValue> {
+    fn cooling(&mut self, pass: &mut Collection) -> Result<Option<Cooling>, NoValue> {
         let kind = |text: &[u8]| attribute::line(text).map(slows_processors);
         if !pass.read(&mut self.kind, NO_DEVICE, kind)? {
             return Ok(None);

@@ -8,7 +8,7 @@ use super::super::table::{Moment, Parts, Process, Table, Thread};
 use super::take::{self, Taker};
 use super::{Left, Tasks, rules, said};
 use crate::clock::elapsed_ns;
-use crate::pass::Pass;
+use crate::pass::Collection;
 
 /// A number with its name.
 type Named = (&'static str, Option<u64>);
@@ -16,7 +16,7 @@ type Named = (&'static str, Option<u64>);
 /// Reads the files of this process, for comparison.
 struct Own {
     files: Files,
-    pass: Pass,
+    pass: Collection,
     now: Moment,
 }
 
@@ -47,7 +47,7 @@ impl Tasks {
         // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
         rules::may_show_all(&self.roots).map_err(|why| Left::ForGood(why.to_owned()))?;
         let mut table = Table::default();
-        let pass = Pass::enumeration(elapsed_ns());
+        let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
         let mut own =
             Own { files: Files::new(&self.roots, true, Layer::Plain), now: table.moment(&pass), pass };

@@ -14,7 +14,7 @@ use super::files::Files;
 use super::own_io;
 use super::table::{Moment, Parts, Process, Table};
 use crate::cpu_clock::cpu_clock_ns;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::cpulist;
 
@@ -203,7 +203,7 @@ impl Tasks {
         parts: Parts,
         wanted: &dyn Fn(&Process) -> bool,
         table: &mut Table,
-        pass: &mut Pass,
+        pass: &mut Collection,
         files: &mut Files,
     ) -> Result<(), Left> {
         let mut of_walk = parts.and(self.provides);
@@ -250,7 +250,7 @@ impl Tasks {
         parts: Parts,
         is_listed: bool,
         table: &mut Table,
-        pass: &mut Pass,
+        pass: &mut Collection,
         files: &mut Files,
     ) -> Result<bool, Left> {
         let at = self.walk_of(parts)?;
@@ -445,7 +445,7 @@ fn take_all(
     taker: &Taker,
     table: &mut Table,
     (met, new, unmet): (&mut Vec<bool>, &mut Vec<Process>, &mut Vec<u32>),
-    pass: &mut Pass,
+    pass: &mut Collection,
     files: &mut Files,
 ) -> bool {
     let now = table.moment(pass);

@@ -9,7 +9,7 @@ use super::rules::{Tells, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
 use crate::may_trace::may_trace;
-use crate::pass::Pass;
+use crate::pass::Collection;
 use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
@@ -252,7 +252,7 @@ impl Taker {
         record: &Record<'_>,
         process: &mut Process,
         now: Moment,
-        pass: &mut Pass,
+        pass: &mut Collection,
         files: &mut Files,
     ) -> Taken {
         let flags = number(record, self.flags);

@@ -39,7 +39,7 @@ fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
     };
     let read = |start: &str, ns: u64| {
         let mut files = files::Files::new(&tree.roots(), true, source::Layer::Plain);
-        let (mut pass, now) = (Pass::new(1, 1), moments()[0]);
+        let (mut pass, now) = (Collection::new(1, 1), moments()[0]);
         tree.write("proc/401/stat", &stat);
         let mut process = table::Process::new(401);
         process.clock_ns = 5_000;
@@ -105,7 +105,7 @@ fn failed_read_is_repeated() {
 fn moments() -> [table::Moment; 3] {
     let mut table = Table::default();
     [1, 2, 3].map(|number| {
-        let pass = Pass::new(number, number * 1_000_000_000);
+        let pass = Collection::new(number, number * 1_000_000_000);
         table.start(&pass);
         table.moment(&pass)
     })
@@ -142,7 +142,7 @@ fn memory_that_stays_by_stat_is_not_read_again() {
 fn turns_come_every_so_many_listings_or_seconds() {
     let mut table = Table::default();
     let mut moment = |second: u64| {
-        let pass = Pass::new(second, second * 1_000_000_000);
+        let pass = Collection::new(second, second * 1_000_000_000);
         table.start(&pass);
         table.moment(&pass)
     };

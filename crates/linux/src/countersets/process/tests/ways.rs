@@ -156,7 +156,7 @@ fn a_walk_that_failed_is_tried_again() {
     let mut ways = source::Ways::walking(&Roots::default(), tasks);
     let mut table = Table::default();
     let mut collect = |number| {
-        let mut pass = Pass::new(number, elapsed_ns());
+        let mut pass = Collection::new(number, elapsed_ns());
         for _ in 0..2 {
             ways.refresh(Parts::NONE, &|_| true, &mut table, &mut pass).unwrap(); // two countersets
         }
@@ -184,15 +184,16 @@ const NO_TYPES: [u8; 25] = {
 #[test]
 fn room_grows_with_the_processes() {
     let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
-    let (mut table, mut pass) = (Table::default(), Pass::new(1, elapsed_ns()));
+    let (mut table, mut pass) = (Table::default(), Collection::new(1, elapsed_ns()));
     let mut files = files::Files::new(&Roots::default(), true, source::Layer::Gate);
     tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
     assert!(table.in_order().any(|process| process.pid == std::process::id()));
     // What can load no more says so, and is left.
     let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
     tasks.settle();
-    let error =
-        tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut Pass::new(2, 0), &mut files).unwrap_err();
+    let error = tasks
+        .refresh(Parts::NONE, &|_| true, &mut table, &mut Collection::new(2, 0), &mut files)
+        .unwrap_err();
     let error = error.why();
     assert!(error.starts_with("more processes than the BPF task iterator has space for"), "{error}");
 }
