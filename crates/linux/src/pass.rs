@@ -105,18 +105,18 @@ impl Collection {
 
 /// Cached result of a source, from the last collection that requested it.
 #[derive(Debug)]
-pub(crate) struct Latest<T> {
+pub(crate) struct CollectionCache<T> {
     pass: u64,
     value: Result<T, NoValue>,
 }
 
-impl<T> Default for Latest<T> {
+impl<T> Default for CollectionCache<T> {
     fn default() -> Self {
         Self { pass: 0, value: Err(NoValue::NotGiven) }
     }
 }
 
-impl<T> Latest<T> {
+impl<T> CollectionCache<T> {
     /// Returns the result of this collection: calls `ask` only at the first call in a collection.
     pub(crate) fn get(
         &mut self,
@@ -135,7 +135,7 @@ impl<T> Latest<T> {
 pub(crate) struct Attribute {
     file: KeptFile,
     absent: &'static str,
-    latest: Latest<u64>,
+    latest: CollectionCache<u64>,
 }
 
 impl Attribute {
@@ -143,7 +143,7 @@ impl Attribute {
     /// not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
         let file = KeptFile::new(path, Printed::AtOnce).keep(keep);
-        Self { file, absent, latest: Latest::default() }
+        Self { file, absent, latest: CollectionCache::default() }
     }
 
     pub(crate) fn get(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
@@ -223,7 +223,7 @@ pub(crate) struct Table<T> {
     absent: &'static str,
     parse: Parse<T>,
     parsed: T,
-    latest: Latest<()>,
+    latest: CollectionCache<()>,
     /// Time of the last reading, on the monotonic clock.
     read_at_ns: u64,
 }
@@ -239,7 +239,7 @@ impl<T: Default> Table<T> {
 
     /// Creates a table of a file that other tables share.
     pub(crate) fn of(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
-        let (parsed, latest) = (T::default(), Latest::default());
+        let (parsed, latest) = (T::default(), CollectionCache::default());
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
     }
 

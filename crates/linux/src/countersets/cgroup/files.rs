@@ -10,7 +10,7 @@ use super::mounts::{Hierarchy, Mounts};
 use crate::countersets::pressure_stall::{self, FULL, Line, Reading, SOME, in_100ns};
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::{Collection, Latest};
+use crate::pass::{Collection, CollectionCache};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
 use crate::sources::named::Number;
@@ -31,15 +31,15 @@ pub(super) struct Files {
     /// Index of the group that the other fields belong to, and the number of the collection.
     of: Option<(usize, u64)>,
     file: KeptFile,
-    cpu: Latest<CpuStat>,
-    cpu_v1: Latest<CpuStat>,
-    cpuacct: Latest<CpuAcctStat>,
-    memory: Latest<MemoryStat>,
-    events: Latest<MemoryEvents>,
-    io: Latest<IoSums>,
-    io_bytes_v1: Latest<BlkioSums>,
-    io_events_v1: Latest<BlkioSums>,
-    pressure: [Latest<Reading>; 4],
+    cpu: CollectionCache<CpuStat>,
+    cpu_v1: CollectionCache<CpuStat>,
+    cpuacct: CollectionCache<CpuAcctStat>,
+    memory: CollectionCache<MemoryStat>,
+    events: CollectionCache<MemoryEvents>,
+    io: CollectionCache<IoSums>,
+    io_bytes_v1: CollectionCache<BlkioSums>,
+    io_events_v1: CollectionCache<BlkioSums>,
+    pressure: [CollectionCache<Reading>; 4],
 }
 
 /// Directories of a group in one of its hierarchies.
@@ -56,14 +56,14 @@ impl Files {
             clock_ticks,
             of: None,
             file: KeptFile::new("", Printed::AtOnce).keep(false),
-            cpu: Latest::default(),
-            cpu_v1: Latest::default(),
-            cpuacct: Latest::default(),
-            memory: Latest::default(),
-            events: Latest::default(),
-            io: Latest::default(),
-            io_bytes_v1: Latest::default(),
-            io_events_v1: Latest::default(),
+            cpu: CollectionCache::default(),
+            cpu_v1: CollectionCache::default(),
+            cpuacct: CollectionCache::default(),
+            memory: CollectionCache::default(),
+            events: CollectionCache::default(),
+            io: CollectionCache::default(),
+            io_bytes_v1: CollectionCache::default(),
+            io_events_v1: CollectionCache::default(),
             pressure: Default::default(),
         }
     }
@@ -455,7 +455,7 @@ impl Place<'_> {
         self,
         name: &str,
         file: &mut KeptFile,
-        latest: &mut Latest<T>,
+        latest: &mut CollectionCache<T>,
         parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
         of: fn(&T) -> &Number,
         pass: &mut Collection,
@@ -472,7 +472,7 @@ impl Place<'_> {
         self,
         names: [&str; 2],
         file: &mut KeptFile,
-        latest: &'a mut Latest<BlkioSums>,
+        latest: &'a mut CollectionCache<BlkioSums>,
         pass: &mut Collection,
     ) -> Result<&'a BlkioSums, NoValue> {
         latest.get(pass, |pass| {

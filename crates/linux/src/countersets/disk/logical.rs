@@ -19,7 +19,7 @@ use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, Latest, SharedFile, Table};
+use crate::pass::{Collection, CollectionCache, SharedFile, Table};
 use crate::roots::Roots;
 
 /// Instances of LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems themselves.
@@ -53,8 +53,8 @@ struct Known {
     remote: Remote<Space>,
     /// Time of the request that was sent when the collection was announced.
     requested: Option<Instant>,
-    space: Latest<(Space, Option<Mark>)>,
-    requests: Latest<Requests>,
+    space: CollectionCache<(Space, Option<Mark>)>,
+    requests: CollectionCache<Requests>,
 }
 
 /// Size of a file system, in bytes.
@@ -240,8 +240,8 @@ impl Known {
             birth: None,
             remote: Remote::default(),
             requested: None,
-            space: Latest::default(),
-            requests: Latest::default(),
+            space: CollectionCache::default(),
+            requests: CollectionCache::default(),
         }
     }
 }

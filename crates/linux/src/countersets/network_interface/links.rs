@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::countersets::value::{instance_name, unavailable};
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed, ReadError};
-use crate::pass::{Attribute, Collection, Latest};
+use crate::pass::{Attribute, Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
 use crate::sources::{attribute, link_speed};
@@ -169,14 +169,14 @@ fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
             "this kernel does not report it, or /sys/class/net does not have the interface",
         )
     };
-    (Speed { file: folder.map(file), latest: Latest::default() }, folder.map(unknown))
+    (Speed { file: folder.map(file), latest: CollectionCache::default() }, folder.map(unknown))
 }
 
 /// Speed of the link.
 #[derive(Debug)]
 struct Speed {
     file: Option<KeptFile>,
-    latest: Latest<u64>,
+    latest: CollectionCache<u64>,
 }
 
 impl Speed {

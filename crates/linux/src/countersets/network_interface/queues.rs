@@ -12,7 +12,7 @@ use rustix::net::{
 
 use crate::clock::elapsed_ns;
 use crate::countersets::value::unavailable;
-use crate::pass::{Collection, Latest};
+use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::rtnetlink::{Qdiscs, request};
 
@@ -24,7 +24,7 @@ pub(super) struct Queues {
     socket: Option<OwnedFd>,
     buffer: Vec<u8>,
     qdiscs: Qdiscs,
-    latest: Latest<()>,
+    latest: CollectionCache<()>,
     /// Sequence number of the last request.
     number: u32,
 }
@@ -42,7 +42,7 @@ impl Queues {
             socket: None,
             buffer: Vec::new(),
             qdiscs: Qdiscs::default(),
-            latest: Latest::default(),
+            latest: CollectionCache::default(),
             number: 0,
         }
     }

@@ -9,7 +9,7 @@ use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::{Collection, Latest};
+use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::pressure::{Pressure, Stall};
 use crate::sources::text::TextError;
@@ -32,7 +32,7 @@ pub(crate) struct PressureStall {
 struct Resource {
     name: &'static str,
     file: KeptFile,
-    reading: Latest<Reading>,
+    reading: CollectionCache<Reading>,
 }
 
 /// Parsed pressure file, with the time of reading.
@@ -48,7 +48,7 @@ impl PressureStall {
     pub(crate) fn new(roots: &Roots) -> Self {
         let resource = |name| {
             let path = roots.proc.join("pressure").join(name);
-            Resource { name, file: KeptFile::new(path, Printed::AtOnce), reading: Latest::default() }
+            Resource { name, file: KeptFile::new(path, Printed::AtOnce), reading: CollectionCache::default() }
         };
         let resources = ["cpu", "memory", "io", "irq"].map(resource);
         Self { resources, found: Vec::new(), looked_at_ns: None, keys: Vec::new() }

@@ -10,7 +10,7 @@ use crate::clock::time_100ns_at;
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
 use crate::may_trace::may_trace;
-use crate::pass::{Collection, Latest, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, CollectionCache, SharedFile, SharedTable, Table};
 use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
@@ -21,7 +21,7 @@ pub(super) struct Kernel {
     stat: Table<ProcStat>,
     vmstat: SharedTable<VmStat>,
     start_100ns: fn() -> u64,
-    times: Latest<Times>,
+    times: CollectionCache<Times>,
     cpus: Cpus,
     /// Highest number of minor faults so far. They are the difference of two counts, which the kernel does not read at
     /// the same time.
@@ -105,7 +105,7 @@ impl Kernel {
             stat: Table::of(stat, "there is no /proc/stat", ProcStat::parse),
             vmstat,
             start_100ns,
-            times: Latest::default(),
+            times: CollectionCache::default(),
             cpus: Cpus::default(),
             most_minor: 0,
             is_first,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::NoValue;
 
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Attribute, Collection, Latest};
+use crate::pass::{Attribute, Collection, CollectionCache};
 use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
 use crate::sources::cpuidle::{self, IdleClass};
 
@@ -15,7 +15,7 @@ pub(super) struct IdleFiles {
     folder: PathBuf,
     keep: bool,
     first_name: KeptFile,
-    found: Latest<()>,
+    found: CollectionCache<()>,
     states: Vec<IdleState>,
 }
 
@@ -34,7 +34,7 @@ impl IdleFiles {
     pub(super) fn new(cpu: &Path, keep: bool) -> Self {
         let folder = cpu.join("cpuidle");
         let first_name = KeptFile::new(folder.join("state0/name"), Printed::AtOnce).keep(false);
-        Self { folder, keep, first_name, found: Latest::default(), states: Vec::new() }
+        Self { folder, keep, first_name, found: CollectionCache::default(), states: Vec::new() }
     }
 
     /// Returns the time in the states of a class, or in all, in µs.
@@ -149,7 +149,7 @@ fn percent(part: u64, whole: u64) -> Result<u64, NoValue> {
 #[derive(Debug)]
 pub(super) struct CppcFiles {
     feedback: KeptFile,
-    counters: Latest<FeedbackCounters>,
+    counters: CollectionCache<FeedbackCounters>,
     /// Speed of the reference counter. It never changes: it is read until it is known.
     speed: Option<ReferenceSpeed>,
     reference_perf: Attribute,
@@ -165,7 +165,7 @@ impl CppcFiles {
         let attribute = |name: &str| Attribute::new(folder.join(name), false, Self::ABSENT);
         Self {
             feedback: KeptFile::new(folder.join("feedback_ctrs"), Printed::AtOnce).keep(keep),
-            counters: Latest::default(),
+            counters: CollectionCache::default(),
             speed: None,
             reference_perf: attribute("reference_perf"),
             nominal_perf: attribute("nominal_perf"),

@@ -9,7 +9,7 @@ use perfset_engine::SourceError;
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, Latest, SharedFile, Table};
+use crate::pass::{Collection, CollectionCache, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::cpuinfo::CpuInfo;
 use crate::sources::cpulist::{self, CPU_LIMIT, NODE_LIMIT};
@@ -55,7 +55,7 @@ pub(super) struct Machine {
 #[derive(Debug)]
 pub(super) struct Cpu {
     pub(super) place: Place,
-    times: Latest<Times>,
+    times: CollectionCache<Times>,
     highest: Highest,
     pub(super) idle: IdleFiles,
     pub(super) frequency: FrequencyFiles,
@@ -224,7 +224,7 @@ impl Machine {
             let known = before.binary_search_by_key(&place.cpu, |(cpu, _)| *cpu).ok();
             Cpu {
                 place,
-                times: Latest::default(),
+                times: CollectionCache::default(),
                 highest: known.and_then(|at| before.get(at)).map(|(_, highest)| *highest).unwrap_or_default(),
                 idle: IdleFiles::new(&folder, keep),
                 frequency: FrequencyFiles::new(&folder, keep),

@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, Latest};
+use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::hwmon::{Kind, Sensor, sensor};
@@ -50,7 +50,7 @@ struct Chip {
 struct Channel {
     kind: Kind,
     file: KeptFile,
-    latest: Latest<i64>,
+    latest: CollectionCache<i64>,
 }
 
 /// Raw value of 100 %, in thousandths of a percent.
@@ -87,7 +87,7 @@ impl LinuxSensors {
                 let keep = self.channels.len() < Self::SENSORS_THAT_KEEP;
                 let file =
                     KeptFile::new(chip.path.join(format!("{sensor}_{item}")), Printed::AtOnce).keep(keep);
-                self.channels.push(Channel { kind: *kind, file, latest: Latest::default() });
+                self.channels.push(Channel { kind: *kind, file, latest: CollectionCache::default() });
             }
         }
     }

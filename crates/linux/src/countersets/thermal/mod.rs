@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, Latest};
+use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::processes::pid;
@@ -36,10 +36,10 @@ struct Zone {
     kind: KeptFile,
     temp: KeptFile,
     /// Temperature in thousandths of a degree Celsius.
-    milli_celsius: Latest<i64>,
+    milli_celsius: CollectionCache<i64>,
     path: PathBuf,
     folder: Folder,
-    cooling: Latest<Cooling>,
+    cooling: CollectionCache<Cooling>,
     /// Numbers of the zone's cooling devices; `listed` is the next list, and `devices` has their files.
     numbers: Vec<u32>,
     listed: Vec<u32>,
@@ -158,10 +158,10 @@ impl Zone {
         Self {
             kind: file("type").keep(false),
             temp: file("temp").keep(keep),
-            milli_celsius: Latest::default(),
+            milli_celsius: CollectionCache::default(),
             folder: Folder::new(&path),
             path,
-            cooling: Latest::default(),
+            cooling: CollectionCache::default(),
             numbers: Vec::new(),
             listed: Vec::new(),
             devices: Vec::new(),
