@@ -194,9 +194,9 @@ impl SharedFile {
     }
 }
 
-/// A [`Table`] that several countersets use: read and parsed once per collection, at the first request.
+/// A [`ParsedFile`] that several countersets use: read and parsed once per collection, at the first request.
 #[derive(Debug)]
-pub(crate) struct SharedTable<T>(Arc<Mutex<Table<T>>>);
+pub(crate) struct SharedTable<T>(Arc<Mutex<ParsedFile<T>>>);
 
 impl<T> Clone for SharedTable<T> {
     fn clone(&self) -> Self {
@@ -205,12 +205,12 @@ impl<T> Clone for SharedTable<T> {
 }
 
 impl<T: Default> SharedTable<T> {
-    pub(crate) fn new(table: Table<T>) -> Self {
+    pub(crate) fn new(table: ParsedFile<T>) -> Self {
         Self(Arc::new(Mutex::new(table)))
     }
 
     /// Locks the table until the guard is dropped.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Table<T>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ParsedFile<T>> {
         // After a panic of another thread the table is read again in the next collection.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,7 +218,7 @@ impl<T: Default> SharedTable<T> {
 
 /// A parsed file that several counters use.
 #[derive(Debug)]
-pub(crate) struct Table<T> {
+pub(crate) struct ParsedFile<T> {
     file: SharedFile,
     absent: &'static str,
     parse: Parse<T>,
@@ -231,7 +231,7 @@ pub(crate) struct Table<T> {
 /// Function that replaces the parsed data by that of the file's current text.
 pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
-impl<T: Default> Table<T> {
+impl<T: Default> ParsedFile<T> {
     /// Creates a table. `absent`: the reason if the file does not exist.
     pub(crate) fn new(path: PathBuf, printed: Printed, absent: &'static str, parse: Parse<T>) -> Self {
         Self::of(SharedFile::new(path, printed), absent, parse)

@@ -4,7 +4,7 @@ use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
 use crate::kept_file::Printed;
-use crate::pass::{SharedFile, SharedTable, Table};
+use crate::pass::{ParsedFile, SharedFile, SharedTable};
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
 
@@ -142,5 +142,5 @@ pub fn providers_within(
 /// Creates the parsed `/proc/vmstat`, which several providers share.
 fn vmstat(roots: &Roots) -> SharedTable<VmStat> {
     let path = roots.proc.join("vmstat");
-    SharedTable::new(Table::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))
+    SharedTable::new(ParsedFile::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))
 }

@@ -12,7 +12,7 @@ use crate::countersets::several::Key;
 use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::pass::{Collection, Table};
+use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::diskstats::{Device, DiskStats, Field};
@@ -23,7 +23,7 @@ pub(crate) struct Disks(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    stats: Table<DiskStats>,
+    stats: ParsedFile<DiskStats>,
     sys_block: PathBuf,
     time_100ns: fn(u64) -> u64,
     /// Number of the collection that `disks` belongs to.
@@ -69,7 +69,7 @@ impl Disks {
     pub(crate) fn new(roots: &Roots, time_100ns: fn(u64) -> u64) -> Self {
         let file = roots.proc.join("diskstats");
         let absent = "there is no /proc/diskstats";
-        let stats = Table::new(file, Printed::InLines, absent, DiskStats::parse);
+        let stats = ParsedFile::new(file, Printed::InLines, absent, DiskStats::parse);
         let sys_block = roots.sys.join("block");
         Self(Arc::new(Mutex::new(State { stats, sys_block, time_100ns, pass: 0, disks: Vec::new() })))
     }

@@ -19,13 +19,13 @@ use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, CollectionCache, SharedFile, Table};
+use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile};
 use crate::roots::Roots;
 
 /// Instances of LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems themselves.
 #[derive(Debug)]
 pub(crate) struct LogicalDisk {
-    mounts: Table<Mounts>,
+    mounts: ParsedFile<Mounts>,
     disks: Disks,
     /// Function that requests the space of a file system; `None` if the mount points are those of another tree.
     space: Option<AskSpace>,
@@ -77,7 +77,7 @@ impl LogicalDisk {
         };
         let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), Printed::InRecords);
         Self {
-            mounts: Table::of(SharedFile::of(file.tells_changes()), absent, Mounts::parse),
+            mounts: ParsedFile::of(SharedFile::of(file.tells_changes()), absent, Mounts::parse),
             disks,
             space,
             deadline: Deadline::DEFAULT,

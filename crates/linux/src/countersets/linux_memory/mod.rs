@@ -6,7 +6,7 @@ use perfset_engine::RowWriter;
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Collection, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile, SharedTable};
 use crate::sources::meminfo::AllLines;
 use crate::sources::named::Lines;
 use crate::sources::vmstat::VmStat;
@@ -24,7 +24,7 @@ pub(crate) struct LinuxMemory {
 impl LinuxMemory {
     /// Creates the values from files that other countersets share.
     pub(crate) fn new(meminfo: SharedFile, vmstat: SharedTable<VmStat>) -> Self {
-        let meminfo = Table::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
+        let meminfo = ParsedFile::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
             meminfo: File::new(SharedTable::new(meminfo), |all| &all.lines),
             vmstat: File::new(vmstat, |vmstat| &vmstat.lines),

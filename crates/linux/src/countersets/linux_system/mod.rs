@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, Mark, NoValue};
 use crate::countersets::single::Values;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Attribute, Collection, SharedFile, Table};
+use crate::pass::{Attribute, Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::file_nr::FileNr;
 use crate::sources::loadavg::{LoadAvg, Loads};
@@ -18,10 +18,10 @@ mod tests;
 /// Values of Linux System, from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
 #[derive(Debug)]
 pub(crate) struct LinuxSystem {
-    stat: Table<Totals>,
-    loads: Table<Loads>,
-    threads: Table<LoadAvg>,
-    files: Table<FileNr>,
+    stat: ParsedFile<Totals>,
+    loads: ParsedFile<Loads>,
+    threads: ParsedFile<LoadAvg>,
+    files: ParsedFile<FileNr>,
     entropy: Attribute,
     pid_max: Attribute,
 }
@@ -37,10 +37,10 @@ impl LinuxSystem {
         let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");
         let no_entropy = "there is no /proc/sys/kernel/random/entropy_avail";
         Self {
-            stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
-            loads: Table::of(loadavg.clone(), no_loadavg, Loads::parse),
-            threads: Table::of(loadavg, no_loadavg, LoadAvg::parse),
-            files: Table::new(sys("fs/file-nr"), Printed::AtOnce, no_files, FileNr::parse),
+            stat: ParsedFile::of(stat, "there is no /proc/stat", Totals::parse),
+            loads: ParsedFile::of(loadavg.clone(), no_loadavg, Loads::parse),
+            threads: ParsedFile::of(loadavg, no_loadavg, LoadAvg::parse),
+            files: ParsedFile::new(sys("fs/file-nr"), Printed::AtOnce, no_files, FileNr::parse),
             entropy: Attribute::new(sys("kernel/random/entropy_avail"), true, no_entropy),
             pid_max: Attribute::new(sys("kernel/pid_max"), true, "there is no /proc/sys/kernel/pid_max"),
         }

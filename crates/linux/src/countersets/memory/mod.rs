@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::kept_file::Printed;
-use crate::pass::{Collection, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile, SharedTable};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
 use crate::sources::modules::Modules;
@@ -20,9 +20,9 @@ mod tests;
 pub(crate) struct Memory {
     /// Size of a page, in bytes.
     page_size: u64,
-    meminfo: Table<MemInfo>,
+    meminfo: ParsedFile<MemInfo>,
     vmstat: SharedTable<VmStat>,
-    modules: Table<Modules>,
+    modules: ParsedFile<Modules>,
 }
 
 const BYTES_IN_KIB: u64 = 1_024;
@@ -39,9 +39,9 @@ impl Memory {
         let (modules, no_modules) = (roots.proc.join("modules"), "there is no /proc/modules");
         Self {
             page_size,
-            meminfo: Table::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
+            meminfo: ParsedFile::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
             vmstat,
-            modules: Table::new(modules, Printed::InRecords, no_modules, Modules::parse),
+            modules: ParsedFile::new(modules, Printed::InRecords, no_modules, Modules::parse),
         }
     }
 

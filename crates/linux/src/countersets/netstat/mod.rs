@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::single::Values;
 use super::value::unavailable;
-use crate::pass::{Collection, SharedFile, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::sources::netstat::Netstat;
 use crate::sources::sockstat::SockStat;
 use crate::sources::text::TextError;
@@ -16,7 +16,7 @@ mod tests;
 /// Numbers of `/proc/net/netstat`, found by the names of counters, which are those of the kernel.
 #[derive(Debug)]
 struct Named {
-    file: Table<Names>,
+    file: ParsedFile<Names>,
     /// Position of each counter in the file, by counter id; valid until the names in the file change.
     places: Vec<Place>,
     names_read: u64,
@@ -48,7 +48,7 @@ impl Names {
 
 impl Named {
     fn new(file: SharedFile) -> Self {
-        let file = Table::of(file, "there is no /proc/net/netstat", Names::parse);
+        let file = ParsedFile::of(file, "there is no /proc/net/netstat", Names::parse);
         Self { file, places: Vec::new(), names_read: 0 }
     }
 
@@ -89,12 +89,12 @@ impl Named {
 #[derive(Debug)]
 pub(crate) struct LinuxTcp {
     named: Named,
-    sockstat: Table<SockStat>,
+    sockstat: ParsedFile<SockStat>,
 }
 
 impl LinuxTcp {
     pub(crate) fn new(netstat: SharedFile, sockstat: SharedFile) -> Self {
-        let sockstat = Table::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
+        let sockstat = ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
         Self { named: Named::new(netstat), sockstat }
     }
 }

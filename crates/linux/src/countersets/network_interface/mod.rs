@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::several::{Instances, Key};
 use super::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Collection, Table};
+use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, NetDev};
 
@@ -22,7 +22,7 @@ use queues::Queues;
 #[derive(Debug)]
 pub(crate) struct NetworkInterface {
     roots: Roots,
-    dev: Table<NetDev>,
+    dev: ParsedFile<NetDev>,
     /// Interfaces, one for each line of `dev`.
     links: Vec<Link>,
     /// Indexes in `links` of the interfaces that are rows.
@@ -36,7 +36,7 @@ impl NetworkInterface {
     pub(crate) fn new(roots: Roots) -> Self {
         let (dev, queues) = (roots.net("dev"), Queues::new(&roots));
         Self {
-            dev: Table::new(dev, Printed::InLines, "there is no /proc/net/dev", NetDev::parse),
+            dev: ParsedFile::new(dev, Printed::InLines, "there is no /proc/net/dev", NetDev::parse),
             roots,
             links: Vec::new(),
             rows: Vec::new(),

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
 use crate::kept_file::Printed;
-use crate::pass::{Collection, Parse, SharedFile, Table};
+use crate::pass::{Collection, Parse, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::cpulist::{self, NODE_LIMIT};
 use crate::sources::named::Number;
@@ -40,13 +40,13 @@ impl Online {
 #[derive(Debug)]
 struct Nodes<T> {
     roots: Roots,
-    online: Table<Online>,
+    online: ParsedFile<Online>,
     /// Name of the file in the directory of a node.
     file: &'static str,
     parse: Parse<T>,
     keys: Vec<Key>,
     /// Parsed files, in the order of `keys`.
-    tables: Vec<Table<T>>,
+    tables: Vec<ParsedFile<T>>,
 }
 
 impl<T: Default> Nodes<T> {
@@ -55,7 +55,7 @@ impl<T: Default> Nodes<T> {
     const ABSENT: &'static str = "the kernel says nothing about this node";
 
     fn new(roots: &Roots, online: SharedFile, file: &'static str, parse: Parse<T>) -> Self {
-        let online = Table::of(online, Self::ABSENT, Online::parse);
+        let online = ParsedFile::of(online, Self::ABSENT, Online::parse);
         Self { roots: roots.clone(), online, file, parse, keys: Vec::new(), tables: Vec::new() }
     }
 
@@ -74,7 +74,7 @@ impl<T: Default> Nodes<T> {
         for id in ids {
             let path = self.roots.sys.join(format!("devices/system/node/node{id}")).join(self.file);
             let file = SharedFile::keeping(path, Printed::AtOnce, self.keys.len() < Self::NODES_THAT_KEEP);
-            self.tables.push(Table::of(file, Self::ABSENT, self.parse));
+            self.tables.push(ParsedFile::of(file, Self::ABSENT, self.parse));
             self.keys.push(Key { name: id.to_string(), id: InstanceId(*id), birth: None });
         }
         Ok(())

@@ -7,7 +7,7 @@ use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
 use crate::kept_file::Printed;
-use crate::pass::{Collection, SharedFile, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::sysvipc;
@@ -19,9 +19,9 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct Objects {
     processes: ProcessCount,
-    loadavg: Table<LoadAvg>,
-    semaphores: Table<sysvipc::Objects>,
-    shared_memory: Table<sysvipc::Objects>,
+    loadavg: ParsedFile<LoadAvg>,
+    semaphores: ParsedFile<sysvipc::Objects>,
+    shared_memory: ParsedFile<sysvipc::Objects>,
 }
 
 impl Objects {
@@ -29,11 +29,16 @@ impl Objects {
     pub(crate) fn new(roots: &Roots, processes: ProcessCount, loadavg: SharedFile) -> Self {
         let sysvipc = |name| {
             let path = roots.proc.join("sysvipc").join(name);
-            Table::new(path, Printed::InRecords, "this kernel has no System V IPC", sysvipc::Objects::parse)
+            ParsedFile::new(
+                path,
+                Printed::InRecords,
+                "this kernel has no System V IPC",
+                sysvipc::Objects::parse,
+            )
         };
         Self {
             processes,
-            loadavg: Table::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
+            loadavg: ParsedFile::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
             semaphores: sysvipc("sem"),
             shared_memory: sysvipc("shm"),
         }

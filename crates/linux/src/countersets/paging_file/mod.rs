@@ -7,7 +7,7 @@ use crate::countersets::several::{Instances, Key, TOTAL_ID};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Collection, Table};
+use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::swaps::Swaps;
 
@@ -17,7 +17,7 @@ mod tests;
 /// Instances of Paging File, from `/proc/swaps`.
 #[derive(Debug)]
 pub(crate) struct PagingFile {
-    swaps: Table<Swaps>,
+    swaps: ParsedFile<Swaps>,
     keys: Vec<Key>,
     /// Paths of the swap areas, in the order of `keys`.
     paths: Vec<Vec<u8>>,
@@ -27,7 +27,7 @@ impl PagingFile {
     /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let file = roots.proc.join("swaps");
-        let swaps = Table::new(file, Printed::InRecords, "there is no /proc/swaps", Swaps::parse);
+        let swaps = ParsedFile::new(file, Printed::InRecords, "there is no /proc/swaps", Swaps::parse);
         Self { swaps, keys: Vec::new(), paths: Vec::new() }
     }
 }

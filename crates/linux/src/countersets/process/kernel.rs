@@ -10,7 +10,7 @@ use crate::clock::time_100ns_at;
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
 use crate::may_trace::may_trace;
-use crate::pass::{Collection, CollectionCache, SharedFile, SharedTable, Table};
+use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile, SharedTable};
 use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
@@ -18,7 +18,7 @@ use crate::sources::vmstat::VmStat;
 /// Kernel sums that differ from the sums of rows: they include processes that lived too briefly to be seen.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    stat: Table<ProcStat>,
+    stat: ParsedFile<ProcStat>,
     vmstat: SharedTable<VmStat>,
     start_100ns: fn() -> u64,
     times: CollectionCache<Times>,
@@ -102,7 +102,7 @@ impl Kernel {
         let whose = if is_own { "self/ns/pid" } else { "1/ns/pid" };
         let is_first = std::fs::read_link(roots.proc.join(whose)).is_ok_and(|name| name == Path::new(FIRST));
         Self {
-            stat: Table::of(stat, "there is no /proc/stat", ProcStat::parse),
+            stat: ParsedFile::of(stat, "there is no /proc/stat", ProcStat::parse),
             vmstat,
             start_100ns,
             times: CollectionCache::default(),

@@ -9,7 +9,7 @@ use perfset_engine::SourceError;
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, CollectionCache, SharedFile, Table};
+use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::cpuinfo::CpuInfo;
 use crate::sources::cpulist::{self, CPU_LIMIT, NODE_LIMIT};
@@ -43,12 +43,12 @@ pub(super) struct Machine {
     listed: Vec<u32>,
     /// Online CPUs, by node, then by index.
     pub(super) cpus: Vec<Cpu>,
-    pub(super) stat: Table<ProcStat>,
-    pub(super) interrupts: Table<Interrupts>,
-    pub(super) softirqs: Table<Softirqs>,
-    pub(super) softirq_kinds: Table<SoftirqKinds>,
-    pub(super) schedstat: Table<SchedStat>,
-    pub(super) cpuinfo: Table<CpuInfo>,
+    pub(super) stat: ParsedFile<ProcStat>,
+    pub(super) interrupts: ParsedFile<Interrupts>,
+    pub(super) softirqs: ParsedFile<Softirqs>,
+    pub(super) softirq_kinds: ParsedFile<SoftirqKinds>,
+    pub(super) schedstat: ParsedFile<SchedStat>,
+    pub(super) cpuinfo: ParsedFile<CpuInfo>,
 }
 
 /// An online CPU, with its files and times.
@@ -119,22 +119,22 @@ impl Machine {
             ids: Vec::new(),
             listed: Vec::new(),
             cpus: Vec::new(),
-            stat: Table::of(stat, "there is no /proc/stat", ProcStat::parse),
-            interrupts: Table::new(
+            stat: ParsedFile::of(stat, "there is no /proc/stat", ProcStat::parse),
+            interrupts: ParsedFile::new(
                 proc("interrupts"),
                 Printed::InRecords,
                 "there is no /proc/interrupts",
                 Interrupts::parse,
             ),
-            softirqs: Table::of(softirqs.clone(), NO_SOFTIRQS, Softirqs::parse),
-            softirq_kinds: Table::of(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
-            schedstat: Table::new(
+            softirqs: ParsedFile::of(softirqs.clone(), NO_SOFTIRQS, Softirqs::parse),
+            softirq_kinds: ParsedFile::of(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
+            schedstat: ParsedFile::new(
                 proc("schedstat"),
                 Printed::InRecords,
                 "there is no /proc/schedstat: the kernel was built without CONFIG_SCHEDSTATS",
                 SchedStat::parse,
             ),
-            cpuinfo: Table::new(proc("cpuinfo"), Printed::InRecords, NO_FREQUENCY, CpuInfo::parse),
+            cpuinfo: ParsedFile::new(proc("cpuinfo"), Printed::InRecords, NO_FREQUENCY, CpuInfo::parse),
             roots,
             clock_ticks,
         }
@@ -266,7 +266,7 @@ impl Cpu {
     /// of their sum.
     pub(super) fn times(
         &mut self,
-        stat: &mut Table<ProcStat>,
+        stat: &mut ParsedFile<ProcStat>,
         clock_ticks: u64,
         pass: &mut Collection,
     ) -> Result<&Times, NoValue> {

@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Mark, NoValue};
 
 use super::machine::{Cpu, Machine, NO_FREQUENCY, PartOfTime};
 use crate::countersets::value::Value;
-use crate::pass::{Collection, Table};
+use crate::pass::{Collection, ParsedFile};
 use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
 use crate::sources::softirqs::Softirqs;
@@ -175,7 +175,7 @@ fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Collection)
 /// Returns the sum of the numbers in the CPUs' columns of a table.
 fn column<T: Default>(
     cpus: &mut [Cpu],
-    table: &mut Table<T>,
+    table: &mut ParsedFile<T>,
     of: fn(&T, u32) -> Option<u64>,
     pass: &mut Collection,
 ) -> Result<u128, NoValue> {

@@ -5,7 +5,7 @@ use perfset_engine::Provider;
 
 use crate::countersets::single::{Single, Values};
 use crate::kept_file::Printed;
-use crate::pass::{Collection, SharedFile, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::Number;
 use crate::sources::snmp::{Icmp, Ip, Tcp, Udp};
@@ -57,14 +57,14 @@ impl Providers {
         let snmp6 = SharedFile::new(roots.net("snmp6"), Printed::AtOnce);
         let none = "there is no /proc/net/snmp";
         Self {
-            tcpv4: Counted::provider(Table::of(snmp.clone(), none, Tcp::parse)),
+            tcpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Tcp::parse)),
             tcpv6: Single::new(Tcpv6::new(roots)),
-            udpv4: Counted::provider(Table::of(snmp.clone(), none, Udp::parse)),
-            udpv6: Counted::provider(Table::of(snmp6.clone(), NO_IPV6, Udp6::parse)),
-            ipv4: Counted::provider(Table::of(snmp.clone(), none, Ip::parse)),
-            ipv6: Counted::provider(Table::of(snmp6.clone(), NO_IPV6, Ip6::parse)),
-            icmp: Counted::provider(Table::of(snmp, none, Icmp::parse)),
-            icmpv6: Counted::provider(Table::of(snmp6, NO_IPV6, Icmp6::parse)),
+            udpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Udp::parse)),
+            udpv6: Counted::provider(ParsedFile::of(snmp6.clone(), NO_IPV6, Udp6::parse)),
+            ipv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Ip::parse)),
+            ipv6: Counted::provider(ParsedFile::of(snmp6.clone(), NO_IPV6, Ip6::parse)),
+            icmp: Counted::provider(ParsedFile::of(snmp, none, Icmp::parse)),
+            icmpv6: Counted::provider(ParsedFile::of(snmp6, NO_IPV6, Icmp6::parse)),
         }
     }
 }
@@ -91,14 +91,14 @@ enum Of<T> {
 /// Values of a [`Protocol`], from its table.
 #[derive(Debug)]
 struct Counted<P: Protocol> {
-    numbers: Table<P::Numbers>,
+    numbers: ParsedFile<P::Numbers>,
 }
 
 impl<P: Protocol> Counted<P>
 where
     Self: Values,
 {
-    fn provider(numbers: Table<P::Numbers>) -> Single<Self> {
+    fn provider(numbers: ParsedFile<P::Numbers>) -> Single<Self> {
         Single::new(Self { numbers })
     }
 }

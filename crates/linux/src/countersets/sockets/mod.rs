@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::several::{Instances, Key, Total};
 use super::value::{Value, unavailable};
 use crate::kept_file::Printed;
-use crate::pass::{Collection, SharedFile, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::named::Number;
 use crate::sources::sockstat::{self, PROTOCOLS, SockStat};
@@ -20,7 +20,7 @@ pub(crate) struct Sockets {
     /// Size of a page, in bytes.
     page_size: u64,
     /// Parsed files: that of all kinds of sockets and of IPv4, and that of IPv6.
-    files: [Table<SockStat>; 2],
+    files: [ParsedFile<SockStat>; 2],
     /// Indexes of the protocols that are rows.
     rows: Vec<usize>,
     keys: Vec<Key>,
@@ -36,8 +36,8 @@ impl Sockets {
     pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
         let of_v6 = SharedFile::new(roots.net("sockstat6"), Printed::AtOnce);
         let files = [
-            Table::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
-            Table::of(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),
+            ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
+            ParsedFile::of(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),
         ];
         Self { page_size, files, rows: Vec::new(), keys: Vec::new() }
     }
@@ -52,7 +52,7 @@ impl Sockets {
         }
     }
 
-    fn place(&mut self, protocol: usize) -> (&mut Table<SockStat>, &'static str) {
+    fn place(&mut self, protocol: usize) -> (&mut ParsedFile<SockStat>, &'static str) {
         let name = PROTOCOLS.get(protocol).copied().unwrap_or_default();
         let [of_v4, of_v6] = &mut self.files;
         (if protocol < IN_FIRST { of_v4 } else { of_v6 }, name)

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Values;
-use crate::pass::{Collection, SharedFile, Table};
+use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::proc_stat::Totals;
 
@@ -16,8 +16,8 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct System {
     start_100ns: fn() -> u64,
-    stat: Table<Totals>,
-    loadavg: Table<LoadAvg>,
+    stat: ParsedFile<Totals>,
+    loadavg: ParsedFile<LoadAvg>,
     processes: ProcessCount,
 }
 
@@ -32,8 +32,8 @@ impl System {
     ) -> Self {
         Self {
             start_100ns,
-            stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
-            loadavg: Table::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
+            stat: ParsedFile::of(stat, "there is no /proc/stat", Totals::parse),
+            loadavg: ParsedFile::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
             processes,
         }
     }
