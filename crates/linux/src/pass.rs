@@ -196,15 +196,15 @@ impl SharedFile {
 
 /// A [`ParsedFile`] that several countersets use: read and parsed once per collection, at the first request.
 #[derive(Debug)]
-pub(crate) struct SharedTable<T>(Arc<Mutex<ParsedFile<T>>>);
+pub(crate) struct SharedParsedFile<T>(Arc<Mutex<ParsedFile<T>>>);
 
-impl<T> Clone for SharedTable<T> {
+impl<T> Clone for SharedParsedFile<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T: Default> SharedTable<T> {
+impl<T: Default> SharedParsedFile<T> {
     pub(crate) fn new(table: ParsedFile<T>) -> Self {
         Self(Arc::new(Mutex::new(table)))
     }

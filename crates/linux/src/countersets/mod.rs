@@ -4,7 +4,7 @@ use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
 use crate::kept_file::Printed;
-use crate::pass::{ParsedFile, SharedFile, SharedTable};
+use crate::pass::{ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
 
@@ -140,7 +140,7 @@ pub fn providers_within(
 }
 
 /// Creates the parsed `/proc/vmstat`, which several providers share.
-fn vmstat(roots: &Roots) -> SharedTable<VmStat> {
+fn vmstat(roots: &Roots) -> SharedParsedFile<VmStat> {
     let path = roots.proc.join("vmstat");
-    SharedTable::new(ParsedFile::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))
+    SharedParsedFile::new(ParsedFile::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))
 }

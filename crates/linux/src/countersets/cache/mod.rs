@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Collection, SharedTable};
+use crate::pass::{Collection, SharedParsedFile};
 use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]
@@ -14,12 +14,12 @@ mod tests;
 /// Values of the counterset Cache, from `/proc/vmstat`.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    vmstat: SharedTable<VmStat>,
+    vmstat: SharedParsedFile<VmStat>,
 }
 
 impl Cache {
     /// Creates the values from a file that other countersets share.
-    pub(crate) fn new(vmstat: SharedTable<VmStat>) -> Self {
+    pub(crate) fn new(vmstat: SharedParsedFile<VmStat>) -> Self {
         Self { vmstat }
     }
 }

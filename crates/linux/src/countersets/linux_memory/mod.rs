@@ -6,7 +6,7 @@ use perfset_engine::RowWriter;
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Collection, ParsedFile, SharedFile, SharedTable};
+use crate::pass::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::sources::meminfo::AllLines;
 use crate::sources::named::Lines;
 use crate::sources::vmstat::VmStat;
@@ -23,10 +23,10 @@ pub(crate) struct LinuxMemory {
 
 impl LinuxMemory {
     /// Creates the values from files that other countersets share.
-    pub(crate) fn new(meminfo: SharedFile, vmstat: SharedTable<VmStat>) -> Self {
+    pub(crate) fn new(meminfo: SharedFile, vmstat: SharedParsedFile<VmStat>) -> Self {
         let meminfo = ParsedFile::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
-            meminfo: File::new(SharedTable::new(meminfo), |all| &all.lines),
+            meminfo: File::new(SharedParsedFile::new(meminfo), |all| &all.lines),
             vmstat: File::new(vmstat, |vmstat| &vmstat.lines),
         }
     }
@@ -46,7 +46,7 @@ impl Values for LinuxMemory {
 /// Parsed `/proc/meminfo` or `/proc/vmstat`, with the line index of each counter.
 #[derive(Debug)]
 struct File<T> {
-    table: SharedTable<T>,
+    table: SharedParsedFile<T>,
     lines: fn(&T) -> &Lines,
     /// Line index of each counter, by counter id; `None` if the file has no such line.
     places: Vec<Option<usize>>,
@@ -55,7 +55,7 @@ struct File<T> {
 }
 
 impl<T: Default> File<T> {
-    fn new(table: SharedTable<T>, lines: fn(&T) -> &Lines) -> Self {
+    fn new(table: SharedParsedFile<T>, lines: fn(&T) -> &Lines) -> Self {
         Self { table, lines, places: Vec::new(), layout: 0 }
     }
 

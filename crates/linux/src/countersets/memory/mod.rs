@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::kept_file::Printed;
-use crate::pass::{Collection, ParsedFile, SharedFile, SharedTable};
+use crate::pass::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
 use crate::sources::modules::Modules;
@@ -21,7 +21,7 @@ pub(crate) struct Memory {
     /// Size of a page, in bytes.
     page_size: u64,
     meminfo: ParsedFile<MemInfo>,
-    vmstat: SharedTable<VmStat>,
+    vmstat: SharedParsedFile<VmStat>,
     modules: ParsedFile<Modules>,
 }
 
@@ -33,7 +33,7 @@ impl Memory {
     pub(crate) fn new(
         roots: &Roots,
         meminfo: SharedFile,
-        vmstat: SharedTable<VmStat>,
+        vmstat: SharedParsedFile<VmStat>,
         page_size: u64,
     ) -> Self {
         let (modules, no_modules) = (roots.proc.join("modules"), "there is no /proc/modules");

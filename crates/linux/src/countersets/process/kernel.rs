@@ -10,7 +10,7 @@ use crate::clock::time_100ns_at;
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
 use crate::may_trace::may_trace;
-use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile, SharedTable};
+use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
@@ -19,7 +19,7 @@ use crate::sources::vmstat::VmStat;
 #[derive(Debug)]
 pub(super) struct Kernel {
     stat: ParsedFile<ProcStat>,
-    vmstat: SharedTable<VmStat>,
+    vmstat: SharedParsedFile<VmStat>,
     start_100ns: fn() -> u64,
     times: CollectionCache<Times>,
     cpus: Cpus,
@@ -93,7 +93,7 @@ impl Kernel {
     pub(super) fn new(
         roots: &Roots,
         stat: SharedFile,
-        vmstat: SharedTable<VmStat>,
+        vmstat: SharedParsedFile<VmStat>,
         start_100ns: fn() -> u64,
         is_own: bool,
     ) -> Self {

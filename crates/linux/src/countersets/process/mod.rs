@@ -14,7 +14,7 @@ use super::value::{Value, fill, reading, unavailable};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Collection, SharedFile, SharedTable};
+use crate::pass::{Collection, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::vmstat::VmStat;
@@ -87,7 +87,7 @@ impl Processes {
     /// PerfTime100NSec.
     pub(crate) fn new(
         roots: &Roots,
-        (stat, vmstat): (SharedFile, SharedTable<VmStat>),
+        (stat, vmstat): (SharedFile, SharedParsedFile<VmStat>),
         (clock_ticks, page_size): (u64, u64),
         start_100ns: fn() -> u64,
         wish: ProcessSource,
