@@ -55,7 +55,7 @@ impl From<ReadError> for NoValue {
 
 /// End-of-file rule of a kernel file (`single_open`, `seq_file` records, `seq_file` lines).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Printed {
+pub enum SeqFileKind {
     /// Printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer is
     /// the last, and no further read is needed. Some attributes arrive a page at a time, so a chunk of a page or more
     /// does not end the file.
@@ -80,7 +80,7 @@ pub(crate) const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 #[derive(Debug)]
 pub struct KeptFile {
     path: PathBuf,
-    printed: Printed,
+    printed: SeqFileKind,
     keep: bool,
     tells: bool,
     file: Option<File>,
@@ -99,7 +99,7 @@ impl KeptFile {
 
     /// Creates the file at `path`, without opening it.
     #[must_use]
-    pub fn new(path: impl Into<PathBuf>, printed: Printed) -> Self {
+    pub fn new(path: impl Into<PathBuf>, printed: SeqFileKind) -> Self {
         let (path, buffer) = (path.into(), Vec::new());
         Self { path, printed, keep: true, tells: false, file: None, buffer, len: 0, absent_at_ns: None }
     }
@@ -200,9 +200,9 @@ impl KeptFile {
             // file.
             let room = offered_len.min(Self::PAGE).saturating_sub(piece);
             let is_last = match self.printed {
-                Printed::AtOnce => room > 0,
-                Printed::InRecords => false,
-                Printed::InLines => room > Self::LINE,
+                SeqFileKind::AtOnce => room > 0,
+                SeqFileKind::InRecords => false,
+                SeqFileKind::InLines => room > Self::LINE,
             };
             if piece == 0 || is_last {
                 return Ok(());
@@ -212,8 +212,8 @@ impl KeptFile {
 
     fn grow(&mut self) -> Result<(), ReadError> {
         let first = match self.printed {
-            Printed::AtOnce | Printed::InRecords => 64, // most attributes of /sys
-            Printed::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
+            SeqFileKind::AtOnce | SeqFileKind::InRecords => 64, // most attributes of /sys
+            SeqFileKind::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
         };
         // The memory is released: the next file may be short again.
         if self.buffer.len() >= Self::LIMIT {
@@ -282,7 +282,7 @@ mod tests {
     fn files_of_every_length() {
         let folder = Folder::new("lengths");
         let path = folder.0.join("file");
-        let mut files = [Printed::AtOnce, Printed::InRecords, Printed::InLines]
+        let mut files = [SeqFileKind::AtOnce, SeqFileKind::InRecords, SeqFileKind::InLines]
             .map(|printed| [true, false].map(|keep| KeptFile::new(&path, printed).keep(keep)));
         for len in [0, 1, 63, 64, 65, 127, 128, 4_095, 4_096, 4_097, 8_192, 20_000, 64, 5, 0, 300] {
             let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn records_of_a_running_kernel() {
-        let mut file = KeptFile::new("/proc/self/smaps", Printed::InRecords);
+        let mut file = KeptFile::new("/proc/self/smaps", SeqFileKind::InRecords);
         let text = file.read(0).unwrap().unwrap();
         assert!(text.len() > KeptFile::PAGE && text.ends_with(b"\n"), "{} bytes", text.len());
     }
@@ -311,10 +311,10 @@ mod tests {
                 let lines = memchr::memchr_iter(b'\n', text).count();
                 let ends_early = text.len() < KeptFile::PAGE - KeptFile::LINE;
                 let has_room = file.buffer.len() - file.len > KeptFile::LINE;
-                assert!(printed != Printed::InLines || !ends_early || has_room, "{path}");
+                assert!(printed != SeqFileKind::InLines || !ends_early || has_room, "{path}");
                 lines
             };
-            assert_eq!(lines(Printed::InLines), lines(Printed::InRecords), "{path}");
+            assert_eq!(lines(SeqFileKind::InLines), lines(SeqFileKind::InRecords), "{path}");
         }
     }
 
@@ -322,7 +322,7 @@ mod tests {
     fn absent_file_is_retried_periodically() {
         let folder = Folder::new("absent");
         for path in [folder.0.join("file"), folder.0.join("no/file")] {
-            let mut file = KeptFile::new(&path, Printed::AtOnce);
+            let mut file = KeptFile::new(&path, SeqFileKind::AtOnce);
             assert_eq!(file.read(7).unwrap(), None);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, "7\n").unwrap();
@@ -338,7 +338,7 @@ mod tests {
     fn a_descriptor_that_fails_is_opened_again() {
         let (path, mut file) = std::thread::spawn(|| {
             let path = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap()).join("stat");
-            let mut file = KeptFile::new(&path, Printed::AtOnce);
+            let mut file = KeptFile::new(&path, SeqFileKind::AtOnce);
             assert!(file.read(0).unwrap().is_some());
             (path, file)
         })
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_is_kept_when_the_file_answers_that_it_has_nothing_to_tell() {
-        let file = KeptFile::new("/sys/class/net/ifb0/speed", Printed::AtOnce);
+        let file = KeptFile::new("/sys/class/net/ifb0/speed", SeqFileKind::AtOnce);
         let failed = |errno: Errno| Err(file.io(errno.into()));
         let answers = [Errno::INVAL, Errno::NODEV, Errno::SRCH].map(|errno| file.is_answer(&failed(errno)));
         assert_eq!(answers, [true, false, false]);
@@ -362,13 +362,13 @@ mod tests {
     fn a_file_that_tells_changes_is_read_when_it_has_some() {
         let mounts = Path::new("/proc/self/mountinfo");
         assert!(is_as_it_was(&open(mounts).unwrap()), "it was opened just now");
-        let mut file = KeptFile::new(mounts, Printed::InRecords).tells_changes();
+        let mut file = KeptFile::new(mounts, SeqFileKind::InRecords).tells_changes();
         let text = file.read(0).unwrap().unwrap().to_vec();
         assert_eq!(file.read(0).unwrap().unwrap(), text);
         // An ordinary file has no change notification, so it may have changed.
         let folder = Folder::new("tells");
         let path = folder.0.join("mountinfo");
-        let mut file = KeptFile::new(&path, Printed::InRecords).tells_changes();
+        let mut file = KeptFile::new(&path, SeqFileKind::InRecords).tells_changes();
         for text in ["1 2\n", "3\n", "", "4 5 6\n"] {
             fs::write(&path, text).unwrap();
             assert_eq!(file.read(0).unwrap().unwrap(), text.as_bytes());
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn non_regular_files_are_rejected() {
         let folder = Folder::new("no-file");
-        let read = |path: &Path| KeptFile::new(path, Printed::AtOnce).read(0).map(|_| ()).unwrap_err();
+        let read = |path: &Path| KeptFile::new(path, SeqFileKind::AtOnce).read(0).map(|_| ()).unwrap_err();
         let pipe = folder.0.join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         for path in [&pipe, &folder.0] {

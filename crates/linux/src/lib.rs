@@ -62,6 +62,6 @@ pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, provid
 #[cfg(target_os = "linux")]
 pub use heap::{release_memory, return_large_pieces};
 #[cfg(target_os = "linux")]
-pub use kept_file::{KeptFile, Printed, ReadError};
+pub use kept_file::{KeptFile, ReadError, SeqFileKind};
 pub use roots::Roots;
 pub use sources::text::TextError;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::NoValue;
 
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed, ReadError};
+use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
 use crate::long_file::LongFile;
 use crate::sources::attribute;
 use crate::sources::named::Number;
@@ -142,7 +142,7 @@ impl Attribute {
     /// Creates an attribute. `keep`: `true` if its file descriptor stays open. `absent`: the reason if the file does
     /// not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
-        let file = KeptFile::new(path, Printed::AtOnce).keep(keep);
+        let file = KeptFile::new(path, SeqFileKind::AtOnce).keep(keep);
         Self { file, absent, latest: CollectionCache::default() }
     }
 
@@ -160,12 +160,12 @@ pub(crate) struct SharedFile {
 }
 
 impl SharedFile {
-    pub(crate) fn new(path: PathBuf, printed: Printed) -> Self {
+    pub(crate) fn new(path: PathBuf, printed: SeqFileKind) -> Self {
         Self::keeping(path, printed, true)
     }
 
     /// Creates a shared file. `keep`: `true` if its file descriptor stays open.
-    pub(crate) fn keeping(path: PathBuf, printed: Printed, keep: bool) -> Self {
+    pub(crate) fn keeping(path: PathBuf, printed: SeqFileKind, keep: bool) -> Self {
         Self::of(KeptFile::new(path, printed).keep(keep))
     }
 
@@ -233,7 +233,7 @@ pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> ParsedFile<T> {
     /// Creates a table. `absent`: the reason if the file does not exist.
-    pub(crate) fn new(path: PathBuf, printed: Printed, absent: &'static str, parse: Parse<T>) -> Self {
+    pub(crate) fn new(path: PathBuf, printed: SeqFileKind, absent: &'static str, parse: Parse<T>) -> Self {
         Self::of(SharedFile::new(path, printed), absent, parse)
     }
 

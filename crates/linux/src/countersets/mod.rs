@@ -3,7 +3,7 @@
 use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
@@ -80,12 +80,12 @@ pub fn providers_within(
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     // Files that several countersets parse are shared: each is read once per collection.
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
-    let stat = file("stat", Printed::AtOnce);
-    let loadavg = file("loadavg", Printed::AtOnce);
-    let meminfo = file("meminfo", Printed::AtOnce);
+    let stat = file("stat", SeqFileKind::AtOnce);
+    let loadavg = file("loadavg", SeqFileKind::AtOnce);
+    let meminfo = file("meminfo", SeqFileKind::AtOnce);
     let vmstat = vmstat(&roots);
-    let netstat = SharedFile::new(roots.net("netstat"), Printed::AtOnce);
-    let sockstat = SharedFile::new(roots.net("sockstat"), Printed::AtOnce);
+    let netstat = SharedFile::new(roots.net("netstat"), SeqFileKind::AtOnce);
+    let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::AtOnce);
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
@@ -142,5 +142,10 @@ pub fn providers_within(
 /// Creates the parsed `/proc/vmstat`, which several providers share.
 fn vmstat(roots: &Roots) -> SharedParsedFile<VmStat> {
     let path = roots.proc.join("vmstat");
-    SharedParsedFile::new(ParsedFile::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))
+    SharedParsedFile::new(ParsedFile::new(
+        path,
+        SeqFileKind::InLines,
+        "there is no /proc/vmstat",
+        VmStat::parse,
+    ))
 }

@@ -9,7 +9,7 @@ use super::Group;
 use super::mounts::{Hierarchy, Mounts};
 use crate::countersets::pressure_stall::{self, FULL, Line, Reading, SOME, in_100ns};
 use crate::countersets::value::unavailable;
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
@@ -55,7 +55,7 @@ impl Files {
         Self {
             clock_ticks,
             of: None,
-            file: KeptFile::new("", Printed::AtOnce).keep(false),
+            file: KeptFile::new("", SeqFileKind::AtOnce).keep(false),
             cpu: CollectionCache::default(),
             cpu_v1: CollectionCache::default(),
             cpuacct: CollectionCache::default(),
@@ -71,7 +71,7 @@ impl Files {
     /// Switches to the group at index `at`.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
         if self.of != Some((at, pass.number)) {
-            let file = std::mem::replace(&mut self.file, KeptFile::new("", Printed::AtOnce));
+            let file = std::mem::replace(&mut self.file, KeptFile::new("", SeqFileKind::AtOnce));
             *self = Self { of: Some((at, pass.number)), file, ..Self::new(self.clock_ticks) };
         }
     }

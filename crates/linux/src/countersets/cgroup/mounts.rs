@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::Tree;
-use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed};
+use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, SeqFileKind};
 use crate::pass::Collection;
 use crate::sources::cgroup::Controllers;
 
@@ -127,7 +127,8 @@ impl Mounts {
         let [unified, ..] = &found;
         self.controllers = match unified {
             Some(root) => {
-                let mut file = KeptFile::new(root.join("cgroup.controllers"), Printed::AtOnce).keep(false);
+                let mut file =
+                    KeptFile::new(root.join("cgroup.controllers"), SeqFileKind::AtOnce).keep(false);
                 pass.read(&mut file, "", Controllers::parse).unwrap_or_default()
             }
             None => Controllers::default(),

@@ -11,7 +11,7 @@ use super::requests::{Now, Requests};
 use crate::countersets::several::Key;
 use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -69,7 +69,7 @@ impl Disks {
     pub(crate) fn new(roots: &Roots, time_100ns: fn(u64) -> u64) -> Self {
         let file = roots.proc.join("diskstats");
         let absent = "there is no /proc/diskstats";
-        let stats = ParsedFile::new(file, Printed::InLines, absent, DiskStats::parse);
+        let stats = ParsedFile::new(file, SeqFileKind::InLines, absent, DiskStats::parse);
         let sys_block = roots.sys.join("block");
         Self(Arc::new(Mutex::new(State { stats, sys_block, time_100ns, pass: 0, disks: Vec::new() })))
     }
@@ -198,7 +198,7 @@ impl Disk {
         }
         // A file that cannot be read affects nothing else: the device has a row, as if the file did not exist.
         let mut number = |file: &str| {
-            let mut file = KeptFile::new(folder.join(file), Printed::AtOnce).keep(false);
+            let mut file = KeptFile::new(folder.join(file), SeqFileKind::AtOnce).keep(false);
             pass.read(&mut file, "", attribute::number).ok()
         };
         // `diskseq` identifies the device since Linux 5.15.
@@ -224,7 +224,7 @@ impl Disk {
         if !self.name.starts_with(b"dm-") {
             return false;
         }
-        let mut file = KeptFile::new(self.folder(sys_block).join("dm/name"), Printed::AtOnce).keep(false);
+        let mut file = KeptFile::new(self.folder(sys_block).join("dm/name"), SeqFileKind::AtOnce).keep(false);
         let is_same = pass.read(&mut file, "", |text| Ok(text.strip_suffix(b"\n") == Some(name)));
         is_same.unwrap_or(false)
     }

@@ -18,7 +18,7 @@ use super::requests::{Requests, mean, never, total_of};
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile};
 use crate::roots::Roots;
 
@@ -75,7 +75,7 @@ impl LogicalDisk {
             true => ("self", "there is no /proc/self/mountinfo"),
             false => ("1", "there is no /proc/1/mountinfo"),
         };
-        let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), Printed::InRecords);
+        let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), SeqFileKind::InRecords);
         Self {
             mounts: ParsedFile::of(SharedFile::of(file.tells_changes()), absent, Mounts::parse),
             disks,

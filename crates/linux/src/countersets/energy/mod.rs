@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Attribute, Collection};
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -59,7 +59,7 @@ impl EnergyMeter {
                 None => self.class.join(format!("intel-rapl:{}", zone.top)),
                 Some(part) => self.class.join(format!("intel-rapl:{}:{part}", zone.top)),
             };
-            let mut file = KeptFile::new(folder.join("name"), Printed::AtOnce).keep(false);
+            let mut file = KeptFile::new(folder.join("name"), SeqFileKind::AtOnce).keep(false);
             let mut kind = Vec::new();
             let named = pass.read(&mut file, "it has no name", |text| {
                 kind.extend_from_slice(attribute::line(text)?);

@@ -7,7 +7,7 @@ use perfset_core::NoValue;
 use super::Luid;
 use super::card::CardFiles;
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::drm_nodes::{Node, node};
@@ -109,7 +109,7 @@ impl Adapters {
     /// Returns a card, if it has a device: `vgem` and the like have none.
     fn card(&self, number: u32, before: usize, pass: &mut Collection) -> Option<Adapter> {
         let folder = self.drm.join(format!("card{number}"));
-        let mut file = KeptFile::new(folder.join("device/uevent"), Printed::AtOnce).keep(false);
+        let mut file = KeptFile::new(folder.join("device/uevent"), SeqFileKind::AtOnce).keep(false);
         let mut uevent = Uevent::default();
         pass.read(&mut file, "it has no device", |text| uevent.parse(text)).ok()?;
         let mut renders = Vec::new();

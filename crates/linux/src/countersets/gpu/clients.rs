@@ -11,7 +11,7 @@ use super::Luid;
 use super::adapters::Adapters;
 use crate::countersets::value::Value;
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::Collection;
 use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use crate::sources::drm_nodes::{Node, open_node};
@@ -324,7 +324,7 @@ impl Client {
 impl Holder {
     fn file(self, proc: &Path, keep: bool) -> KeptFile {
         let Self { pid, fd } = self;
-        KeptFile::new(proc.join(format!("{pid}/fdinfo/{fd}")), Printed::AtOnce).keep(keep)
+        KeptFile::new(proc.join(format!("{pid}/fdinfo/{fd}")), SeqFileKind::AtOnce).keep(keep)
     }
 }
 

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, CounterType};
 use super::LinuxMemory;
 use crate::countersets::single::Single;
 use crate::countersets::vmstat;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
@@ -18,7 +18,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> Single<LinuxMemory> {
-    let meminfo = SharedFile::new(roots.proc.join("meminfo"), Printed::AtOnce);
+    let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::AtOnce);
     Single::new(LinuxMemory::new(meminfo, vmstat(roots)))
 }
 

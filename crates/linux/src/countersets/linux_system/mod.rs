@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, Mark, NoValue};
 
 use crate::countersets::single::Values;
 use crate::countersets::value::{Value, unavailable};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Attribute, Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::file_nr::FileNr;
@@ -40,7 +40,7 @@ impl LinuxSystem {
             stat: ParsedFile::of(stat, "there is no /proc/stat", Totals::parse),
             loads: ParsedFile::of(loadavg.clone(), no_loadavg, Loads::parse),
             threads: ParsedFile::of(loadavg, no_loadavg, LoadAvg::parse),
-            files: ParsedFile::new(sys("fs/file-nr"), Printed::AtOnce, no_files, FileNr::parse),
+            files: ParsedFile::new(sys("fs/file-nr"), SeqFileKind::AtOnce, no_files, FileNr::parse),
             entropy: Attribute::new(sys("kernel/random/entropy_avail"), true, no_entropy),
             pid_max: Attribute::new(sys("kernel/pid_max"), true, "there is no /proc/sys/kernel/pid_max"),
         }

@@ -6,7 +6,7 @@ use perfset_engine::{Provider, Rows};
 
 use super::LinuxSystem;
 use crate::countersets::single::{Single, Values};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
 use crate::testing::{
@@ -16,7 +16,7 @@ use crate::testing::{
 use id::*;
 
 fn values(roots: &Roots) -> LinuxSystem {
-    let shared = |name| SharedFile::new(roots.proc.join(name), Printed::AtOnce);
+    let shared = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::AtOnce);
     LinuxSystem::new(roots, shared("stat"), shared("loadavg"))
 }
 

@@ -4,7 +4,7 @@ use perfset_core::catalogue::memory as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
@@ -41,7 +41,7 @@ impl Memory {
             page_size,
             meminfo: ParsedFile::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
             vmstat,
-            modules: ParsedFile::new(modules, Printed::InRecords, no_modules, Modules::parse),
+            modules: ParsedFile::new(modules, SeqFileKind::InRecords, no_modules, Modules::parse),
         }
     }
 

@@ -9,7 +9,7 @@ use perfset_engine::{Provider, Rows, SourceError};
 use super::Memory;
 use crate::countersets::single::Single;
 use crate::countersets::vmstat;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
@@ -22,7 +22,7 @@ use id::*;
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Single<Memory> {
-    let meminfo = SharedFile::new(roots.proc.join("meminfo"), Printed::AtOnce);
+    let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::AtOnce);
     Single::new(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
 }
 

@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Counterset};
 
 use super::{LinuxIp, LinuxTcp};
 use crate::countersets::single::Single;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
@@ -17,7 +17,7 @@ use crate::testing::{
 use linux_tcp::*;
 
 fn shared(roots: &Roots, name: &str) -> SharedFile {
-    SharedFile::new(roots.net(name), Printed::AtOnce)
+    SharedFile::new(roots.net(name), SeqFileKind::AtOnce)
 }
 
 fn tcp(roots: &Roots) -> Single<LinuxTcp> {

@@ -10,7 +10,7 @@ use perfset_core::NoValue;
 use rustix::io::Errno;
 
 use crate::countersets::value::{instance_name, unavailable};
-use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed, ReadError};
+use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
 use crate::pass::{Attribute, Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
@@ -128,7 +128,7 @@ impl Link {
 
     /// Returns the number in a file that is read once.
     fn number(&self, name: &str, pass: &mut Collection) -> Option<u64> {
-        let mut file = KeptFile::new(self.folder.as_ref()?.join(name), Printed::AtOnce).keep(false);
+        let mut file = KeptFile::new(self.folder.as_ref()?.join(name), SeqFileKind::AtOnce).keep(false);
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
     }
 
@@ -160,7 +160,7 @@ impl Link {
 
 /// Returns the files that values are read from.
 fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
-    let file = |folder: &Path| KeptFile::new(folder.join("speed"), Printed::AtOnce).keep(keep);
+    let file = |folder: &Path| KeptFile::new(folder.join("speed"), SeqFileKind::AtOnce).keep(keep);
     let unknown = |folder: &Path| {
         let path = folder.join("statistics/rx_nohandler");
         Attribute::new(

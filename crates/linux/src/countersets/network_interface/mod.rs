@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::several::{Instances, Key};
 use super::value::{Value, unavailable};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, NetDev};
@@ -36,7 +36,7 @@ impl NetworkInterface {
     pub(crate) fn new(roots: Roots) -> Self {
         let (dev, queues) = (roots.net("dev"), Queues::new(&roots));
         Self {
-            dev: ParsedFile::new(dev, Printed::InLines, "there is no /proc/net/dev", NetDev::parse),
+            dev: ParsedFile::new(dev, SeqFileKind::InLines, "there is no /proc/net/dev", NetDev::parse),
             roots,
             links: Vec::new(),
             rows: Vec::new(),

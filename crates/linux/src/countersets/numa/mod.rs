@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, Parse, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::cpulist::{self, NODE_LIMIT};
@@ -21,7 +21,7 @@ mod tests;
 
 /// Returns the file with the online nodes, which both countersets read.
 pub(crate) fn online(roots: &Roots) -> SharedFile {
-    SharedFile::new(roots.sys.join("devices/system/node/online"), Printed::AtOnce)
+    SharedFile::new(roots.sys.join("devices/system/node/online"), SeqFileKind::AtOnce)
 }
 
 /// Numbers of the online nodes, ascending.
@@ -73,7 +73,8 @@ impl<T: Default> Nodes<T> {
         self.tables.clear();
         for id in ids {
             let path = self.roots.sys.join(format!("devices/system/node/node{id}")).join(self.file);
-            let file = SharedFile::keeping(path, Printed::AtOnce, self.keys.len() < Self::NODES_THAT_KEEP);
+            let file =
+                SharedFile::keeping(path, SeqFileKind::AtOnce, self.keys.len() < Self::NODES_THAT_KEEP);
             self.tables.push(ParsedFile::of(file, Self::ABSENT, self.parse));
             self.keys.push(Key { name: id.to_string(), id: InstanceId(*id), birth: None });
         }

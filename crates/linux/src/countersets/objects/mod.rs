@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::loadavg::LoadAvg;
@@ -31,7 +31,7 @@ impl Objects {
             let path = roots.proc.join("sysvipc").join(name);
             ParsedFile::new(
                 path,
-                Printed::InRecords,
+                SeqFileKind::InRecords,
                 "this kernel has no System V IPC",
                 sysvipc::Objects::parse,
             )

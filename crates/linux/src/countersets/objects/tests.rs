@@ -6,7 +6,7 @@ use perfset_core::catalogue::objects as id;
 use super::Objects;
 use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Single;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
@@ -16,7 +16,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> Single<Objects> {
-    let loadavg = SharedFile::new(roots.proc.join("loadavg"), Printed::AtOnce);
+    let loadavg = SharedFile::new(roots.proc.join("loadavg"), SeqFileKind::AtOnce);
     Single::new(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
 }
 

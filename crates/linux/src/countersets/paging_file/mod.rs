@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use crate::countersets::several::{Instances, Key, TOTAL_ID};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::swaps::Swaps;
@@ -27,7 +27,7 @@ impl PagingFile {
     /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let file = roots.proc.join("swaps");
-        let swaps = ParsedFile::new(file, Printed::InRecords, "there is no /proc/swaps", Swaps::parse);
+        let swaps = ParsedFile::new(file, SeqFileKind::InRecords, "there is no /proc/swaps", Swaps::parse);
         Self { swaps, keys: Vec::new(), paths: Vec::new() }
     }
 }

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::pressure::{Pressure, Stall};
@@ -48,7 +48,11 @@ impl PressureStall {
     pub(crate) fn new(roots: &Roots) -> Self {
         let resource = |name| {
             let path = roots.proc.join("pressure").join(name);
-            Resource { name, file: KeptFile::new(path, Printed::AtOnce), reading: CollectionCache::default() }
+            Resource {
+                name,
+                file: KeptFile::new(path, SeqFileKind::AtOnce),
+                reading: CollectionCache::default(),
+            }
         };
         let resources = ["cpu", "memory", "io", "irq"].map(resource);
         Self { resources, found: Vec::new(), looked_at_ns: None, keys: Vec::new() }

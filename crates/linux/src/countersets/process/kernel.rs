@@ -8,7 +8,7 @@ use perfset_core::{Mark, NoValue};
 use super::fields::{Field, Units};
 use crate::clock::time_100ns_at;
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::may_trace::may_trace;
 use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
@@ -111,7 +111,7 @@ impl Kernel {
             is_first,
             is_own,
             proc: roots.proc.clone(),
-            mounts: KeptFile::new(roots.proc.join("self/mountinfo"), Printed::InRecords),
+            mounts: KeptFile::new(roots.proc.join("self/mountinfo"), SeqFileKind::InRecords),
             looked_at_ns: None,
             hides: false,
         }

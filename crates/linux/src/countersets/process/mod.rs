@@ -13,7 +13,7 @@ use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
 use super::value::{Value, fill, reading, unavailable};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -106,7 +106,7 @@ impl Processes {
             units,
             start_100ns,
             kernel: Kernel::new(roots, stat, vmstat, start_100ns, clocks),
-            delays: KeptFile::new(roots.proc.join("sys/kernel/task_delayacct"), Printed::AtOnce),
+            delays: KeptFile::new(roots.proc.join("sys/kernel/task_delayacct"), SeqFileKind::AtOnce),
             fields: Vec::new(),
             parts_of_total: Vec::new(),
             added: Vec::new(),

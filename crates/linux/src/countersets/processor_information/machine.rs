@@ -8,7 +8,7 @@ use perfset_engine::SourceError;
 
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
 use crate::countersets::value::{HOLD_SECONDS, Value, hold};
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::cpuinfo::CpuInfo;
@@ -109,9 +109,9 @@ impl Machine {
 
     pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
         let proc = |name| roots.proc.join(name);
-        let softirqs = SharedFile::new(proc("softirqs"), Printed::AtOnce);
+        let softirqs = SharedFile::new(proc("softirqs"), SeqFileKind::AtOnce);
         Self {
-            online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), Printed::AtOnce),
+            online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), SeqFileKind::AtOnce),
             online_text: Vec::new(),
             online_ids: Vec::new(),
             listed_by_stat: Vec::new(),
@@ -122,7 +122,7 @@ impl Machine {
             stat: ParsedFile::of(stat, "there is no /proc/stat", ProcStat::parse),
             interrupts: ParsedFile::new(
                 proc("interrupts"),
-                Printed::InRecords,
+                SeqFileKind::InRecords,
                 "there is no /proc/interrupts",
                 Interrupts::parse,
             ),
@@ -130,11 +130,11 @@ impl Machine {
             softirq_kinds: ParsedFile::of(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
             schedstat: ParsedFile::new(
                 proc("schedstat"),
-                Printed::InRecords,
+                SeqFileKind::InRecords,
                 "there is no /proc/schedstat: the kernel was built without CONFIG_SCHEDSTATS",
                 SchedStat::parse,
             ),
-            cpuinfo: ParsedFile::new(proc("cpuinfo"), Printed::InRecords, NO_FREQUENCY, CpuInfo::parse),
+            cpuinfo: ParsedFile::new(proc("cpuinfo"), SeqFileKind::InRecords, NO_FREQUENCY, CpuInfo::parse),
             roots,
             clock_ticks,
         }
@@ -239,7 +239,7 @@ impl Machine {
     fn nodes(&self, pass: &mut Collection) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
         let folder = self.roots.sys.join("devices/system/node");
         let mut list = |path, limit| {
-            let (mut file, mut ranges) = (KeptFile::new(path, Printed::AtOnce), Vec::new());
+            let (mut file, mut ranges) = (KeptFile::new(path, SeqFileKind::AtOnce), Vec::new());
             let read = pass.read(&mut file, "", |text| cpulist::ranges(text, limit, &mut ranges));
             read.map(|()| ranges).unwrap_or_default()
         };

@@ -9,7 +9,7 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
 use super::value::{Value, fill};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
 
@@ -65,7 +65,7 @@ impl ProcessorInformation {
     /// and `elapsed_ns` returns the monotonic clock.
     #[must_use]
     pub fn new(roots: Roots, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
-        let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+        let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::AtOnce);
         Self::sharing(roots, stat, clock_ticks, elapsed_ns)
     }
 

@@ -4,7 +4,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
 
 use crate::countersets::single::{Single, Values};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::Number;
@@ -53,8 +53,8 @@ struct Providers {
 
 impl Providers {
     fn new(roots: &Roots) -> Self {
-        let snmp = SharedFile::new(roots.net("snmp"), Printed::AtOnce);
-        let snmp6 = SharedFile::new(roots.net("snmp6"), Printed::AtOnce);
+        let snmp = SharedFile::new(roots.net("snmp"), SeqFileKind::AtOnce);
+        let snmp6 = SharedFile::new(roots.net("snmp6"), SeqFileKind::AtOnce);
         let none = "there is no /proc/net/snmp";
         Self {
             tcpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Tcp::parse)),

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::several::{Instances, Key, Total};
 use super::value::{Value, unavailable};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::named::Number;
@@ -34,7 +34,7 @@ impl Sockets {
     /// Creates a provider that reads below `roots`, and a `sockstat` that other countersets share. `page_size` is in
     /// bytes.
     pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
-        let of_v6 = SharedFile::new(roots.net("sockstat6"), Printed::AtOnce);
+        let of_v6 = SharedFile::new(roots.net("sockstat6"), SeqFileKind::AtOnce);
         let files = [
             ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
             ParsedFile::of(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),

@@ -5,7 +5,7 @@ use perfset_core::catalogue::sockets as id;
 
 use super::Sockets;
 use crate::countersets::several::{Several, TOTAL_NAME};
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::sources::sockstat::PROTOCOLS;
@@ -17,7 +17,7 @@ use id::*;
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Several<Sockets> {
-    let sockstat = SharedFile::new(roots.net("sockstat"), Printed::AtOnce);
+    let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::AtOnce);
     Several::new(Sockets::new(roots, sockstat, PAGE_SIZE))
 }
 

@@ -8,7 +8,7 @@ use perfset_core::catalogue::system as id;
 use super::System;
 use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Single;
-use crate::kept_file::Printed;
+use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture};
@@ -18,7 +18,7 @@ use id::*;
 const START_100NS: u64 = 133_456_789_012_345_678;
 
 fn provider(roots: &Roots) -> Single<System> {
-    let file = |name| SharedFile::new(roots.proc.join(name), Printed::AtOnce);
+    let file = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::AtOnce);
     let processes = ProcessCount::new(&roots.proc);
     Single::new(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
 }

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -154,7 +154,7 @@ fn numbered(
 
 impl Zone {
     fn new(path: PathBuf, keep: bool) -> Self {
-        let file = |name| KeptFile::new(path.join(name), Printed::AtOnce);
+        let file = |name| KeptFile::new(path.join(name), SeqFileKind::AtOnce);
         Self {
             kind: file("type").keep(false),
             temp: file("temp").keep(keep),
@@ -197,7 +197,7 @@ impl Zone {
 
 impl Device {
     fn new(path: &Path) -> Self {
-        let file = |name| KeptFile::new(path.join(name), Printed::AtOnce).keep(false);
+        let file = |name| KeptFile::new(path.join(name), SeqFileKind::AtOnce).keep(false);
         Self { kind: file("type"), current: file("cur_state"), most: file("max_state") }
     }
 
