@@ -9,12 +9,12 @@ use crate::sources::text::TextError;
 
 /// A kernel file of lines, of any length. It is read in chunks, into one buffer.
 #[derive(Debug)]
-pub(crate) struct LongFile {
+pub(crate) struct ChunkedFile {
     path: PathBuf,
     buffer: Vec<u8>,
 }
 
-impl LongFile {
+impl ChunkedFile {
     /// Size of a chunk, in bytes: possibly several chunks of the kernel, and more than any line.
     const PIECE: usize = 64 << 10;
     /// Maximum size of a file, in MiB: ten million sockets.
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     /// What the file was given in: whether all of it came, and the lengths.
-    fn pieces(file: &mut LongFile, text: &[u8]) -> Vec<usize> {
+    fn pieces(file: &mut ChunkedFile, text: &[u8]) -> Vec<usize> {
         std::fs::write(file.path(), text).unwrap();
         let (mut all, mut lengths) = (Vec::new(), Vec::new());
         let read = file.read(|piece| {
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn pieces_end_with_lines() {
-        const PIECE: usize = LongFile::PIECE;
+        const PIECE: usize = ChunkedFile::PIECE;
         let path = std::env::temp_dir().join(format!("perfset-linux-long-{}", std::process::id()));
-        let mut file = LongFile::new(&path);
+        let mut file = ChunkedFile::new(&path);
         assert_eq!(pieces(&mut file, b""), [0; 0]);
         assert_eq!(pieces(&mut file, b"a\nb\n"), [4]);
         assert_eq!(pieces(&mut file, b"a\ncut"), [2, 3]);
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn non_regular_files_are_rejected() {
         let folder = std::env::temp_dir();
-        let error = LongFile::new(&folder).read(|_| Ok(())).unwrap_err();
+        let error = ChunkedFile::new(&folder).read(|_| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), format!("{}: cannot be read", folder.display()));
-        let error = LongFile::new("/dev/zero").read(|_| Ok(())).unwrap_err();
+        let error = ChunkedFile::new("/dev/zero").read(|_| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), "/dev/zero: does not end within 2048 MiB");
     }
 }

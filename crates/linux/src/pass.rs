@@ -10,7 +10,7 @@ use perfset_core::NoValue;
 
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
-use crate::long_file::LongFile;
+use crate::long_file::ChunkedFile;
 use crate::sources::attribute;
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
@@ -63,7 +63,7 @@ impl Collection {
     /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` as in [`read`](Self::read).
     pub(crate) fn read_in_pieces(
         &mut self,
-        file: &mut LongFile,
+        file: &mut ChunkedFile,
         absent: &'static str,
         each: impl FnMut(&[u8]) -> Result<(), TextError>,
     ) -> Result<(), NoValue> {

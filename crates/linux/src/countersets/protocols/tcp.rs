@@ -8,7 +8,7 @@ use super::{NO_IPV6, Protocol};
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
 use crate::kept_file::ReadError;
-use crate::long_file::LongFile;
+use crate::long_file::ChunkedFile;
 use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::snmp::Tcp;
@@ -41,13 +41,13 @@ impl Protocol for Tcpv4 {
 /// Counterset TCPv6: the connections over IPv6, from `/proc/net/tcp6`.
 #[derive(Debug)]
 pub(super) struct Tcpv6 {
-    sockets: LongFile,
+    sockets: ChunkedFile,
 }
 
 impl Tcpv6 {
     /// Creates the values from files below `roots`.
     pub(super) fn new(roots: &Roots) -> Self {
-        Self { sockets: LongFile::new(roots.net("tcp6")) }
+        Self { sockets: ChunkedFile::new(roots.net("tcp6")) }
     }
 
     fn connections(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
