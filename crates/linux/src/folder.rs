@@ -9,12 +9,12 @@ use crate::kept_file::ReadError;
 
 /// A directory, with the buffer for its names.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct DirReader {
     path: PathBuf,
     buffer: Vec<u8>,
 }
 
-impl Folder {
+impl DirReader {
     /// Size of the buffer, in bytes: about a thousand names of `/proc`.
     const BUFFER: usize = 32 << 10;
     /// Maximum number of names that are listed, more than the kernel has processes.
@@ -76,7 +76,7 @@ mod tests {
         }
         want.extend([".".to_owned(), "..".to_owned()]);
         want.sort_unstable();
-        let mut folder = Folder::new(&root);
+        let mut folder = DirReader::new(&root);
         for _ in 0..2 {
             let mut names = Vec::new();
             folder.names(|name| names.push(String::from_utf8(name.to_vec()).unwrap())).unwrap();
@@ -86,7 +86,7 @@ mod tests {
         for name in ["of folders", "another"] {
             std::fs::create_dir(root.join(name)).unwrap();
         }
-        let (mut folders, mut elsewhere) = (Vec::new(), Folder::new("/nowhere"));
+        let (mut folders, mut elsewhere) = (Vec::new(), DirReader::new("/nowhere"));
         elsewhere.folders_of(&root, |name| folders.push(name.to_vec())).unwrap();
         folders.sort_unstable();
         assert_eq!(folders, [&b"another"[..], b"of folders"]);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::NoValue;
 
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
 use crate::long_file::ChunkedFile;
 use crate::sources::attribute;
@@ -75,7 +75,7 @@ impl Collection {
     /// Lists a directory as [`list`](Self::list) does, if it exists. Returns `true` if it does.
     pub(crate) fn list_if_there(
         &mut self,
-        folder: &mut Folder,
+        folder: &mut DirReader,
         mut each: impl FnMut(&[u8]),
     ) -> Result<bool, NoValue> {
         let listed = folder.names(|name| {
@@ -94,7 +94,11 @@ impl Collection {
     }
 
     /// Calls `each` with every name in a directory. The bytes read are those of the names.
-    pub(crate) fn list(&mut self, folder: &mut Folder, mut each: impl FnMut(&[u8])) -> Result<(), NoValue> {
+    pub(crate) fn list(
+        &mut self,
+        folder: &mut DirReader,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), NoValue> {
         folder.names(|name| {
             self.bytes_read = self.bytes_read.saturating_add(name.len());
             each(name);

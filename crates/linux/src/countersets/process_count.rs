@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::NoValue;
 
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::pass::{Collection, CollectionCache};
 use crate::sources::processes::pid;
 
 /// Counts the names in `/proc` that are numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessCount {
-    latest: Arc<Mutex<(Folder, CollectionCache<u64>)>>,
+    latest: Arc<Mutex<(DirReader, CollectionCache<u64>)>>,
 }
 
 impl ProcessCount {
     /// Creates a counter of the processes in the directory `proc`.
     pub(crate) fn new(proc: &Path) -> Self {
-        Self { latest: Arc::new(Mutex::new((Folder::new(proc), CollectionCache::default()))) }
+        Self { latest: Arc::new(Mutex::new((DirReader::new(proc), CollectionCache::default()))) }
     }
 
     /// Returns the number of processes. Only the first call in a collection lists the directory.

@@ -9,7 +9,7 @@ use perfset_core::{Guid, Text};
 use perfset_engine::{Catalogue, CollectRequest, Deadline, DeadlineProvider, Provider, Rows, SourceError};
 
 use crate::clock::elapsed_ns;
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
 /// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other countersets needs no
@@ -20,7 +20,7 @@ pub(crate) struct WhenAsked {
     deadline: Deadline,
     slow: Option<DeadlineProvider>,
     /// Directory of the instances; without an entry in it there are no instances.
-    folder: Option<Folder>,
+    folder: Option<DirReader>,
     /// Time at which the directory was seen to be empty, on the monotonic clock.
     empty_at_ns: Option<u64>,
 }
@@ -29,7 +29,7 @@ impl WhenAsked {
     /// Creates a lazy provider of the entries of a directory. While the directory is empty, as on many machines, no
     /// request goes to the other thread, which would cost ten times as much as the check.
     pub(crate) fn of_folder(folder: PathBuf, provider: impl Provider + 'static, deadline: &Deadline) -> Self {
-        Self { folder: Some(Folder::new(folder)), ..Self::waiting(provider, deadline) }
+        Self { folder: Some(DirReader::new(folder)), ..Self::waiting(provider, deadline) }
     }
 
     /// Creates a lazy provider without a directory to check.

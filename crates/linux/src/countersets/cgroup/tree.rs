@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::pass::Collection;
 
 /// Groups of a hierarchy, parents before their children, and siblings in the order of their names.
@@ -15,7 +15,7 @@ use crate::pass::Collection;
 pub(super) struct Tree {
     root: PathBuf,
     nodes: Vec<Node>,
-    folder: Folder,
+    folder: DirReader,
 }
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Tree {
     const DEPTH: usize = 64;
 
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { folder: Folder::new(&root), root, nodes: Vec::new() }
+        Self { folder: DirReader::new(&root), root, nodes: Vec::new() }
     }
 
     pub(super) fn root(&self) -> &Path {

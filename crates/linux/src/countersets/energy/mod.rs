@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::{Value, instance_name, unavailable};
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Attribute, Collection};
 use crate::roots::Roots;
@@ -21,7 +21,7 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct EnergyMeter {
     class: PathBuf,
-    folder: Folder,
+    folder: DirReader,
     /// Zones, packages before their domains; `listed` is the next list.
     zones: Vec<Zone>,
     listed: Vec<Zone>,
@@ -45,7 +45,7 @@ impl EnergyMeter {
     /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/powercap");
-        let (folder, zones, listed) = (Folder::new(&class), Vec::new(), Vec::new());
+        let (folder, zones, listed) = (DirReader::new(&class), Vec::new(), Vec::new());
         Self { class, folder, zones, listed, keys: Vec::new(), meters: Vec::new() }
     }
 

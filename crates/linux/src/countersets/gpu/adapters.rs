@@ -6,7 +6,7 @@ use perfset_core::NoValue;
 
 use super::Luid;
 use super::card::CardFiles;
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -18,8 +18,8 @@ use crate::sources::uevent::Uevent;
 #[derive(Debug)]
 pub(super) struct Adapters {
     drm: PathBuf,
-    drm_folder: Folder,
-    nvidia_folder: Folder,
+    drm_folder: DirReader,
+    nvidia_folder: DirReader,
     looked_at_ns: Option<u64>,
     /// Adapters, in the order of their LUIDs.
     pub(super) list: Vec<Adapter>,
@@ -55,9 +55,9 @@ impl Adapters {
     pub(super) fn new(roots: &Roots) -> Self {
         let drm = roots.sys.join("class/drm");
         Self {
-            drm_folder: Folder::new(&drm),
+            drm_folder: DirReader::new(&drm),
             drm,
-            nvidia_folder: Folder::new(roots.proc.join("driver/nvidia/gpus")),
+            nvidia_folder: DirReader::new(roots.proc.join("driver/nvidia/gpus")),
             looked_at_ns: None,
             list: Vec::new(),
             generation: 0,
@@ -114,7 +114,7 @@ impl Adapters {
         pass.read(&mut file, "it has no device", |text| uevent.parse(text)).ok()?;
         let mut renders = Vec::new();
         if uevent.pci_address.is_none() {
-            let _ = pass.list_if_there(&mut Folder::new(folder.join("device/drm")), |name| {
+            let _ = pass.list_if_there(&mut DirReader::new(folder.join("device/drm")), |name| {
                 if let Some(Node::Render(number)) = node(name) {
                     renders.push(number);
                 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use perfset_core::NoValue;
 
 use crate::countersets::value::unavailable;
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Attribute, Collection};
 use crate::sources::text::TextError;
@@ -172,7 +172,7 @@ impl CardFiles {
         }
         let folder = self.folder.join("device/hwmon");
         let mut found = None;
-        let _ = pass.list(&mut Folder::new(&folder), |name| {
+        let _ = pass.list(&mut DirReader::new(&folder), |name| {
             let name = std::str::from_utf8(name).ok().filter(|name| name.starts_with("hwmon"));
             found = found.take().or_else(|| name.map(|name| folder.join(name)));
         }); // without it there are no sensors

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::Luid;
 use super::adapters::Adapters;
 use crate::countersets::value::Value;
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::Collection;
 use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
@@ -24,7 +24,7 @@ use crate::sources::text::TextError;
 #[derive(Debug)]
 pub(super) struct Clients {
     proc: PathBuf,
-    processes: Folder,
+    processes: DirReader,
     /// Buffer for the links of one process.
     buffer: Vec<u8>,
     walked_at_ns: Option<u64>,
@@ -75,7 +75,7 @@ impl Clients {
     pub(super) fn new(proc: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
-            processes: Folder::new(proc),
+            processes: DirReader::new(proc),
             buffer: Vec::new(),
             walked_at_ns: None,
             read_in: 0,

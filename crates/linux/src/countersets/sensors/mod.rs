@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
@@ -22,7 +22,7 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct LinuxSensors {
     class: PathBuf,
-    folder: Folder,
+    folder: DirReader,
     /// Numbers of the chips, ascending; `listed` is the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
@@ -36,7 +36,7 @@ pub(crate) struct LinuxSensors {
 struct Chip {
     id: u32,
     path: PathBuf,
-    folder: Folder,
+    folder: DirReader,
     name: KeptFile,
     /// Text of `name` at the last reading.
     known_as: Vec<u8>,
@@ -63,7 +63,7 @@ impl LinuxSensors {
     /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/hwmon");
-        let folder = Folder::new(&class);
+        let folder = DirReader::new(&class);
         let (ids, listed, chips) = (Vec::new(), Vec::new(), Vec::new());
         Self { class, folder, ids, listed, chips, keys: Vec::new(), channels: Vec::new() }
     }
@@ -172,7 +172,7 @@ impl Chip {
     fn new(id: u32, path: PathBuf) -> Self {
         Self {
             id,
-            folder: Folder::new(&path),
+            folder: DirReader::new(&path),
             name: KeptFile::new(path.join("name"), SeqFileKind::AtOnce).keep(false),
             path,
             known_as: Vec::new(),

@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
-use crate::folder::Folder;
+use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
@@ -22,7 +22,7 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct ThermalZones {
     class: PathBuf,
-    folder: Folder,
+    folder: DirReader,
     /// Numbers of the zones, ascending; `listed` is the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
@@ -38,7 +38,7 @@ struct Zone {
     /// Temperature in thousandths of a degree Celsius.
     milli_celsius: CollectionCache<i64>,
     path: PathBuf,
-    folder: Folder,
+    folder: DirReader,
     cooling: CollectionCache<Cooling>,
     /// Numbers of the zone's cooling devices; `listed` is the next list, and `devices` has their files.
     numbers: Vec<u32>,
@@ -73,7 +73,7 @@ impl ThermalZones {
     /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/thermal");
-        let folder = Folder::new(&class);
+        let folder = DirReader::new(&class);
         Self { class, folder, ids: Vec::new(), listed: Vec::new(), keys: Vec::new(), zones: Vec::new() }
     }
 }
@@ -141,7 +141,7 @@ fn above_zero(kelvin: i64) -> Result<u64, NoValue> {
 
 /// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if it does not exist.
 fn numbered(
-    folder: &mut Folder,
+    folder: &mut DirReader,
     prefix: &[u8],
     into: &mut Vec<u32>,
     pass: &mut Collection,
@@ -159,7 +159,7 @@ impl Zone {
             kind: file("type").keep(false),
             temp: file("temp").keep(keep),
             milli_celsius: CollectionCache::default(),
-            folder: Folder::new(&path),
+            folder: DirReader::new(&path),
             path,
             cooling: CollectionCache::default(),
             numbers: Vec::new(),
