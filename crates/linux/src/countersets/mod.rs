@@ -55,7 +55,7 @@ use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
 use several::Several;
-use single::Single;
+use single::SingleInstanceProvider;
 use slow::WhenAsked;
 use sockets::Sockets;
 use system::System;
@@ -93,14 +93,24 @@ pub fn providers_within(
     // unrelated file systems.
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
     let mut all: Vec<Box<dyn Provider>> = vec![
-        Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), count.clone(), start_100ns))),
-        Box::new(Single::new(Objects::new(&roots, count, loadavg.clone()))),
-        Box::new(Single::new(LinuxSystem::new(&roots, stat.clone(), loadavg))),
+        Box::new(SingleInstanceProvider::new(System::new(
+            stat.clone(),
+            loadavg.clone(),
+            count.clone(),
+            start_100ns,
+        ))),
+        Box::new(SingleInstanceProvider::new(Objects::new(&roots, count, loadavg.clone()))),
+        Box::new(SingleInstanceProvider::new(LinuxSystem::new(&roots, stat.clone(), loadavg))),
         Box::new(Several::new(PressureStall::new(&roots))),
         Box::new(Several::new(CGroup::new(&roots, clock_ticks))),
-        Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
-        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat.clone()))),
-        Box::new(Single::new(Cache::new(vmstat.clone()))),
+        Box::new(SingleInstanceProvider::new(Memory::new(
+            &roots,
+            meminfo.clone(),
+            vmstat.clone(),
+            page_size,
+        ))),
+        Box::new(SingleInstanceProvider::new(LinuxMemory::new(meminfo, vmstat.clone()))),
+        Box::new(SingleInstanceProvider::new(Cache::new(vmstat.clone()))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Processes::new(
@@ -116,8 +126,8 @@ pub fn providers_within(
         Box::new(Several::new(BlockIo::new(disks))),
         Box::new(Several::new(PagingFile::new(&roots))),
         Box::new(Several::new(NetworkInterface::new(roots.clone()))),
-        Box::new(Single::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
-        Box::new(Single::new(LinuxIp::new(netstat))),
+        Box::new(SingleInstanceProvider::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
+        Box::new(SingleInstanceProvider::new(LinuxIp::new(netstat))),
         Box::new(Several::new(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
         Box::new(WhenAsked::of_folder(

@@ -36,12 +36,12 @@ pub(crate) trait Values: Debug + Send {
 
 /// Provider of a counterset that has one instance, without a name.
 #[derive(Debug)]
-pub(crate) struct Single<V> {
+pub(crate) struct SingleInstanceProvider<V> {
     catalogue: Arc<Catalogue>,
     values: V,
 }
 
-impl<V: Values> Single<V> {
+impl<V: Values> SingleInstanceProvider<V> {
     pub(crate) fn new(values: V) -> Self {
         let countersets = vec![Arc::new(V::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
@@ -52,7 +52,7 @@ impl<V: Values> Single<V> {
 const NAME: &str = "";
 const ID: InstanceId = InstanceId(0);
 
-impl<V: Values> Provider for Single<V> {
+impl<V: Values> Provider for SingleInstanceProvider<V> {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }

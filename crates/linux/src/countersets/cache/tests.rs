@@ -4,7 +4,7 @@ use perfset_core::catalogue::cache as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::Cache;
-use crate::countersets::single::Single;
+use crate::countersets::single::SingleInstanceProvider;
 use crate::countersets::vmstat;
 use crate::roots::Roots;
 use crate::testing::{
@@ -13,8 +13,8 @@ use crate::testing::{
 
 use id::*;
 
-fn provider(roots: &Roots) -> Single<Cache> {
-    Single::new(Cache::new(vmstat(roots)))
+fn provider(roots: &Roots) -> SingleInstanceProvider<Cache> {
+    SingleInstanceProvider::new(Cache::new(vmstat(roots)))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

@@ -6,7 +6,7 @@ use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::LinuxMemory;
-use crate::countersets::single::Single;
+use crate::countersets::single::SingleInstanceProvider;
 use crate::countersets::vmstat;
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
@@ -17,9 +17,9 @@ use crate::testing::{
 
 use id::*;
 
-fn provider(roots: &Roots) -> Single<LinuxMemory> {
+fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxMemory> {
     let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::AtOnce);
-    Single::new(LinuxMemory::new(meminfo, vmstat(roots)))
+    SingleInstanceProvider::new(LinuxMemory::new(meminfo, vmstat(roots)))
 }
 
 /// What a file of a machine says, read the slow way: names, numbers, and whether they are in KiB.

@@ -5,7 +5,7 @@ use perfset_core::catalogue::linux_system as id;
 use perfset_engine::{Provider, Rows};
 
 use super::LinuxSystem;
-use crate::countersets::single::{Single, Values};
+use crate::countersets::single::{SingleInstanceProvider, Values};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
@@ -20,8 +20,8 @@ fn values(roots: &Roots) -> LinuxSystem {
     LinuxSystem::new(roots, shared("stat"), shared("loadavg"))
 }
 
-fn provider(roots: &Roots) -> Single<LinuxSystem> {
-    Single::new(values(roots))
+fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxSystem> {
+    SingleInstanceProvider::new(values(roots))
 }
 
 /// What they are in the fixture `two-nodes`.

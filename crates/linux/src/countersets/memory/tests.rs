@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Guid, NoValue};
 use perfset_engine::{Provider, Rows, SourceError};
 
 use super::Memory;
-use crate::countersets::single::Single;
+use crate::countersets::single::SingleInstanceProvider;
 use crate::countersets::vmstat;
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
@@ -21,9 +21,9 @@ use id::*;
 /// Not 4,096, because no code may assume that value.
 const PAGE_SIZE: u64 = 16_384;
 
-fn provider(roots: &Roots) -> Single<Memory> {
+fn provider(roots: &Roots) -> SingleInstanceProvider<Memory> {
     let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::AtOnce);
-    Single::new(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
+    SingleInstanceProvider::new(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
 }
 
 /// Counters that never have a value on Linux.

@@ -6,7 +6,7 @@ use perfset_core::catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset};
 
 use super::{LinuxIp, LinuxTcp};
-use crate::countersets::single::Single;
+use crate::countersets::single::SingleInstanceProvider;
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -20,12 +20,12 @@ fn shared(roots: &Roots, name: &str) -> SharedFile {
     SharedFile::new(roots.net(name), SeqFileKind::AtOnce)
 }
 
-fn tcp(roots: &Roots) -> Single<LinuxTcp> {
-    Single::new(LinuxTcp::new(shared(roots, "netstat"), shared(roots, "sockstat")))
+fn tcp(roots: &Roots) -> SingleInstanceProvider<LinuxTcp> {
+    SingleInstanceProvider::new(LinuxTcp::new(shared(roots, "netstat"), shared(roots, "sockstat")))
 }
 
-fn ip(roots: &Roots) -> Single<LinuxIp> {
-    Single::new(LinuxIp::new(shared(roots, "netstat")))
+fn ip(roots: &Roots) -> SingleInstanceProvider<LinuxIp> {
+    SingleInstanceProvider::new(LinuxIp::new(shared(roots, "netstat")))
 }
 
 /// The numbers of a file by group and name in one word, read the slow way.
@@ -111,8 +111,8 @@ fn a_file_that_both_read_is_read_once() {
 
     let roots = fixture("two-nodes");
     let netstat = shared(&roots, "netstat");
-    let mut tcp = Single::new(LinuxTcp::new(netstat.clone(), shared(&roots, "sockstat")));
-    let mut ip = Single::new(LinuxIp::new(netstat));
+    let mut tcp = SingleInstanceProvider::new(LinuxTcp::new(netstat.clone(), shared(&roots, "sockstat")));
+    let mut ip = SingleInstanceProvider::new(LinuxIp::new(netstat));
     let instances = all_instances();
     let bytes_read =
         |provider: &mut dyn perfset_engine::Provider, counterset: &Counterset, counter, collection| {

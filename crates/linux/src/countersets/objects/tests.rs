@@ -5,7 +5,7 @@ use perfset_core::catalogue::objects as id;
 
 use super::Objects;
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::Single;
+use crate::countersets::single::SingleInstanceProvider;
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -15,9 +15,9 @@ use crate::testing::{
 
 use id::*;
 
-fn provider(roots: &Roots) -> Single<Objects> {
+fn provider(roots: &Roots) -> SingleInstanceProvider<Objects> {
     let loadavg = SharedFile::new(roots.proc.join("loadavg"), SeqFileKind::AtOnce);
-    Single::new(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
+    SingleInstanceProvider::new(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

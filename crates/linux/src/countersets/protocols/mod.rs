@@ -3,7 +3,7 @@
 use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
 
-use crate::countersets::single::{Single, Values};
+use crate::countersets::single::{SingleInstanceProvider, Values};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -41,14 +41,14 @@ pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
 /// Providers of all protocols. Seven of them share two files, each read once per collection.
 #[derive(Debug)]
 struct Providers {
-    tcpv4: Single<Counted<Tcpv4>>,
-    tcpv6: Single<Tcpv6>,
-    udpv4: Single<Counted<Udpv4>>,
-    udpv6: Single<Counted<Udpv6>>,
-    ipv4: Single<Counted<Ipv4>>,
-    ipv6: Single<Counted<Ipv6>>,
-    icmp: Single<Counted<Icmpv4>>,
-    icmpv6: Single<Counted<Icmpv6>>,
+    tcpv4: SingleInstanceProvider<Counted<Tcpv4>>,
+    tcpv6: SingleInstanceProvider<Tcpv6>,
+    udpv4: SingleInstanceProvider<Counted<Udpv4>>,
+    udpv6: SingleInstanceProvider<Counted<Udpv6>>,
+    ipv4: SingleInstanceProvider<Counted<Ipv4>>,
+    ipv6: SingleInstanceProvider<Counted<Ipv6>>,
+    icmp: SingleInstanceProvider<Counted<Icmpv4>>,
+    icmpv6: SingleInstanceProvider<Counted<Icmpv6>>,
 }
 
 impl Providers {
@@ -58,7 +58,7 @@ impl Providers {
         let none = "there is no /proc/net/snmp";
         Self {
             tcpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Tcp::parse)),
-            tcpv6: Single::new(Tcpv6::new(roots)),
+            tcpv6: SingleInstanceProvider::new(Tcpv6::new(roots)),
             udpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Udp::parse)),
             udpv6: Counted::provider(ParsedFile::of(snmp6.clone(), NO_IPV6, Udp6::parse)),
             ipv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Ip::parse)),
@@ -98,8 +98,8 @@ impl<P: Protocol> Counted<P>
 where
     Self: Values,
 {
-    fn provider(numbers: ParsedFile<P::Numbers>) -> Single<Self> {
-        Single::new(Self { numbers })
+    fn provider(numbers: ParsedFile<P::Numbers>) -> SingleInstanceProvider<Self> {
+        SingleInstanceProvider::new(Self { numbers })
     }
 }
 

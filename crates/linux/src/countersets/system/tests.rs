@@ -7,7 +7,7 @@ use perfset_core::catalogue::system as id;
 
 use super::System;
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::Single;
+use crate::countersets::single::SingleInstanceProvider;
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -17,10 +17,10 @@ use id::*;
 
 const START_100NS: u64 = 133_456_789_012_345_678;
 
-fn provider(roots: &Roots) -> Single<System> {
+fn provider(roots: &Roots) -> SingleInstanceProvider<System> {
     let file = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::AtOnce);
     let processes = ProcessCount::new(&roots.proc);
-    Single::new(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
+    SingleInstanceProvider::new(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
