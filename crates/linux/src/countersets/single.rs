@@ -11,7 +11,7 @@ use crate::clock::elapsed_ns;
 use crate::pass::Collection;
 
 /// Values of the only instance of a counterset, with their sources.
-pub(crate) trait Values: Debug + Send {
+pub(crate) trait ValueSource: Debug + Send {
     /// Counterset that the instance belongs to.
     const COUNTERSET: &'static Counterset;
 
@@ -41,7 +41,7 @@ pub(crate) struct SingleInstanceProvider<V> {
     values: V,
 }
 
-impl<V: Values> SingleInstanceProvider<V> {
+impl<V: ValueSource> SingleInstanceProvider<V> {
     pub(crate) fn new(values: V) -> Self {
         let countersets = vec![Arc::new(V::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
@@ -52,7 +52,7 @@ impl<V: Values> SingleInstanceProvider<V> {
 const NAME: &str = "";
 const ID: InstanceId = InstanceId(0);
 
-impl<V: Values> Provider for SingleInstanceProvider<V> {
+impl<V: ValueSource> Provider for SingleInstanceProvider<V> {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }
@@ -74,6 +74,6 @@ impl<V: Values> Provider for SingleInstanceProvider<V> {
     }
 }
 
-fn known<V: Values>(counterset: Guid) -> Result<(), SourceError> {
+fn known<V: ValueSource>(counterset: Guid) -> Result<(), SourceError> {
     if counterset == V::COUNTERSET.guid { Ok(()) } else { Err(SourceError::UnknownCounterset(counterset)) }
 }

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::cache as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
 use crate::pass::{Collection, SharedParsedFile};
 use crate::sources::vmstat::VmStat;
@@ -24,7 +24,7 @@ impl Cache {
     }
 }
 
-impl Values for Cache {
+impl ValueSource for Cache {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {

@@ -4,7 +4,7 @@ use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, Counterset};
 use perfset_engine::RowWriter;
 
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
 use crate::pass::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::sources::meminfo::AllLines;
@@ -32,7 +32,7 @@ impl LinuxMemory {
     }
 }
 
-impl Values for LinuxMemory {
+impl ValueSource for LinuxMemory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
     fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Collection) {

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::linux_system as id;
 use perfset_core::{CounterId, Counterset, Mark, NoValue};
 
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Attribute, Collection, ParsedFile, SharedFile};
@@ -55,7 +55,7 @@ impl LinuxSystem {
     }
 }
 
-impl Values for LinuxSystem {
+impl ValueSource for LinuxSystem {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {

@@ -5,7 +5,7 @@ use perfset_core::catalogue::linux_system as id;
 use perfset_engine::{Provider, Rows};
 
 use super::LinuxSystem;
-use crate::countersets::single::{SingleInstanceProvider, Values};
+use crate::countersets::single::{SingleInstanceProvider, ValueSource};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::memory as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
@@ -79,7 +79,7 @@ impl Memory {
     }
 }
 
-impl Values for Memory {
+impl ValueSource for Memory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {

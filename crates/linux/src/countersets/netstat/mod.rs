@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use super::single::Values;
+use super::single::ValueSource;
 use super::value::unavailable;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::sources::netstat::Netstat;
@@ -99,7 +99,7 @@ impl LinuxTcp {
     }
 }
 
-impl Values for LinuxTcp {
+impl ValueSource for LinuxTcp {
     const COUNTERSET: &'static Counterset = &linux_tcp::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
@@ -122,7 +122,7 @@ impl LinuxIp {
     }
 }
 
-impl Values for LinuxIp {
+impl ValueSource for LinuxIp {
     const COUNTERSET: &'static Counterset = &linux_ip::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {

@@ -4,7 +4,7 @@ use perfset_core::catalogue::objects as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
@@ -45,7 +45,7 @@ impl Objects {
     }
 }
 
-impl Values for Objects {
+impl ValueSource for Objects {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {

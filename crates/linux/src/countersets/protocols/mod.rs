@@ -3,7 +3,7 @@
 use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
 
-use crate::countersets::single::{SingleInstanceProvider, Values};
+use crate::countersets::single::{SingleInstanceProvider, ValueSource};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -96,14 +96,14 @@ struct Counted<P: Protocol> {
 
 impl<P: Protocol> Counted<P>
 where
-    Self: Values,
+    Self: ValueSource,
 {
     fn provider(numbers: ParsedFile<P::Numbers>) -> SingleInstanceProvider<Self> {
         SingleInstanceProvider::new(Self { numbers })
     }
 }
 
-impl<P> Values for Counted<P>
+impl<P> ValueSource for Counted<P>
 where
     P: Protocol<Numbers: std::fmt::Debug + Send> + std::fmt::Debug,
 {

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::Of::{self, One, Sum};
 use super::{NO_IPV6, Protocol};
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
 use crate::kept_file::ReadError;
 use crate::long_file::ChunkedFile;
@@ -58,7 +58,7 @@ impl Tcpv6 {
     }
 }
 
-impl Values for Tcpv6 {
+impl ValueSource for Tcpv6 {
     const COUNTERSET: &'static Counterset = &tcpv6::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {

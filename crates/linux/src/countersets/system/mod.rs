@@ -4,7 +4,7 @@ use perfset_core::catalogue::system as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::Values;
+use crate::countersets::single::ValueSource;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::proc_stat::Totals;
@@ -39,7 +39,7 @@ impl System {
     }
 }
 
-impl Values for System {
+impl ValueSource for System {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
