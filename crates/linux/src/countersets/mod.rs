@@ -54,7 +54,7 @@ pub use process::{ProcessSource, prepare_walks};
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
-use several::Several;
+use several::MultiInstanceProvider;
 use single::SingleInstanceProvider;
 use slow::WhenAsked;
 use sockets::Sockets;
@@ -101,8 +101,8 @@ pub fn providers_within(
         ))),
         Box::new(SingleInstanceProvider::new(Objects::new(&roots, count, loadavg.clone()))),
         Box::new(SingleInstanceProvider::new(LinuxSystem::new(&roots, stat.clone(), loadavg))),
-        Box::new(Several::new(PressureStall::new(&roots))),
-        Box::new(Several::new(CGroup::new(&roots, clock_ticks))),
+        Box::new(MultiInstanceProvider::new(PressureStall::new(&roots))),
+        Box::new(MultiInstanceProvider::new(CGroup::new(&roots, clock_ticks))),
         Box::new(SingleInstanceProvider::new(Memory::new(
             &roots,
             meminfo.clone(),
@@ -111,8 +111,8 @@ pub fn providers_within(
         ))),
         Box::new(SingleInstanceProvider::new(LinuxMemory::new(meminfo, vmstat.clone()))),
         Box::new(SingleInstanceProvider::new(Cache::new(vmstat.clone()))),
-        Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
-        Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
+        Box::new(MultiInstanceProvider::new(NodeMemory::new(&roots, nodes.clone()))),
+        Box::new(MultiInstanceProvider::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Processes::new(
             &roots,
             (stat.clone(), vmstat.clone()),
@@ -121,24 +121,26 @@ pub fn providers_within(
             processes,
         )),
         // Disks and volumes use one parsed `/proc/diskstats`.
-        Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
-        Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
-        Box::new(Several::new(BlockIo::new(disks))),
-        Box::new(Several::new(PagingFile::new(&roots))),
-        Box::new(Several::new(NetworkInterface::new(roots.clone()))),
+        Box::new(MultiInstanceProvider::new(PhysicalDisk::new(disks.clone()))),
+        Box::new(MultiInstanceProvider::new(
+            LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()),
+        )),
+        Box::new(MultiInstanceProvider::new(BlockIo::new(disks))),
+        Box::new(MultiInstanceProvider::new(PagingFile::new(&roots))),
+        Box::new(MultiInstanceProvider::new(NetworkInterface::new(roots.clone()))),
         Box::new(SingleInstanceProvider::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(SingleInstanceProvider::new(LinuxIp::new(netstat))),
-        Box::new(Several::new(Sockets::new(&roots, sockstat, page_size))),
+        Box::new(MultiInstanceProvider::new(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
         Box::new(WhenAsked::of_folder(
             roots.sys.join("class/thermal"),
-            Several::new(ThermalZones::new(&roots)),
+            MultiInstanceProvider::new(ThermalZones::new(&roots)),
             deadline,
         )),
-        Box::new(Several::new(EnergyMeter::new(&roots))),
+        Box::new(MultiInstanceProvider::new(EnergyMeter::new(&roots))),
         Box::new(WhenAsked::of_folder(
             roots.sys.join("class/hwmon"),
-            Several::new(LinuxSensors::new(&roots)),
+            MultiInstanceProvider::new(LinuxSensors::new(&roots)),
             deadline,
         )),
     ];

@@ -117,7 +117,7 @@ pub(crate) fn source_error(reason: NoValue) -> SourceError {
 /// **New rows** contribute to counts only what they count from then on. Many a device had counted for long when it
 /// got a row, for example a disk that has just been mounted.
 #[derive(Debug)]
-pub(crate) struct Several<I> {
+pub(crate) struct MultiInstanceProvider<I> {
     catalogue: Arc<Catalogue>,
     instances: I,
     totals: Totals<CounterId>,
@@ -129,7 +129,7 @@ pub(crate) struct Several<I> {
     places: Vec<usize>,
 }
 
-impl<I: Instances> Several<I> {
+impl<I: Instances> MultiInstanceProvider<I> {
     pub(crate) fn new(instances: I) -> Self {
         let countersets = vec![Arc::new(I::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
@@ -196,7 +196,7 @@ impl<I: Instances> Several<I> {
     }
 }
 
-impl<I: Instances> Provider for Several<I> {
+impl<I: Instances> Provider for MultiInstanceProvider<I> {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }
@@ -311,12 +311,12 @@ mod tests {
         }
     }
 
-    fn scripted(values: Vec<Result<Value, NoValue>>) -> Several<Scripted> {
+    fn scripted(values: Vec<Result<Value, NoValue>>) -> MultiInstanceProvider<Scripted> {
         let ids = 0..u32::try_from(values.len()).unwrap();
         let keys = ids
             .map(|id| Key { name: format!("n{id}"), id: InstanceId(id), birth: NonZeroU64::new(5) })
             .collect();
-        Several::new(Scripted { keys, values, failure: None })
+        MultiInstanceProvider::new(Scripted { keys, values, failure: None })
     }
 
     const COUNTER: CounterId = id::COLLECTIONS_PER_SEC;

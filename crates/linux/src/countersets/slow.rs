@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
     use crate::countersets::numa::{LinuxNuma, online};
-    use crate::countersets::several::Several;
+    use crate::countersets::several::MultiInstanceProvider;
     use crate::testing::{Got, Tree, collect, fixture};
 
     const LONG: Duration = Duration::from_secs(3600);
@@ -124,8 +124,10 @@ mod tests {
     #[test]
     fn the_thread_starts_when_somebody_asks() {
         let roots = fixture("two-nodes");
-        let mut provider =
-            WhenAsked::waiting(Several::new(LinuxNuma::new(&roots, online(&roots))), &Deadline::new(LONG));
+        let mut provider = WhenAsked::waiting(
+            MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
+            &Deadline::new(LONG),
+        );
         assert_eq!(provider.catalogue().unwrap().countersets[0].guid, id::GUID);
         assert!(provider.slow.is_none());
         let collected = collect(&mut provider, &[id::NUMA_MISS], &["0"]);
@@ -141,7 +143,7 @@ mod tests {
     fn an_empty_folder_is_nobody_s_work() {
         let roots = fixture("two-nodes");
         let all = |folder: &str| {
-            let numa = Several::new(LinuxNuma::new(&roots, online(&roots)));
+            let numa = MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots)));
             let mut provider = WhenAsked::of_folder(roots.sys.join(folder), numa, &Deadline::new(LONG));
             let mut rows = Rows::default();
             rows.start();
@@ -161,7 +163,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let mut provider = WhenAsked::of_folder(
             folder.clone(),
-            Several::new(LinuxNuma::new(&roots, online(&roots))),
+            MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
             &Deadline::new(LONG),
         );
         let mut has_none = |at| provider.has_none(at);

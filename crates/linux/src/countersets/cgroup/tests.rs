@@ -9,7 +9,7 @@ use perfset_core::catalogue::cgroup as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::CGroup;
-use crate::countersets::several::Several;
+use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
@@ -18,8 +18,8 @@ use id::*;
 /// Not 100, because no code may assume that value.
 const CLOCK_TICKS: u64 = 250;
 
-fn provider(roots: &Roots) -> Several<CGroup> {
-    Several::new(CGroup::new(roots, CLOCK_TICKS))
+fn provider(roots: &Roots) -> MultiInstanceProvider<CGroup> {
+    MultiInstanceProvider::new(CGroup::new(roots, CLOCK_TICKS))
 }
 
 /// The fixture `two-nodes`: what each counter of each group is, in the order of the ids.
@@ -492,7 +492,7 @@ fn reasons_name_file_line_and_what() {
 fn groups_come_and_go() {
     let tree = Tree::copy_of("two-nodes");
     let mut provider = provider(&tree.roots());
-    let tasks = |provider: &mut Several<CGroup>| collect(provider, &[TASK_COUNT], &["*"]);
+    let tasks = |provider: &mut MultiInstanceProvider<CGroup>| collect(provider, &[TASK_COUNT], &["*"]);
     let before = tasks(&mut provider);
     tree.write("sys/fs/cgroup/app.slice/a/pids.current", "5\n");
     tree.write("sys/fs/cgroup/zz/pids.current", "7\n");

@@ -17,7 +17,7 @@ use rustix::fs::{StatVfs, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use super::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
-use crate::countersets::several::Several;
+use crate::countersets::several::MultiInstanceProvider;
 use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
@@ -30,24 +30,24 @@ fn disks(roots: &Roots) -> Disks {
     Disks::new(roots, |elapsed_ns| if elapsed_ns == 0 { START } else { NOW })
 }
 
-fn physical(roots: &Roots) -> Several<PhysicalDisk> {
-    Several::new(PhysicalDisk::new(disks(roots)))
+fn physical(roots: &Roots) -> MultiInstanceProvider<PhysicalDisk> {
+    MultiInstanceProvider::new(PhysicalDisk::new(disks(roots)))
 }
 
-fn block(roots: &Roots) -> Several<BlockIo> {
-    Several::new(BlockIo::new(disks(roots)))
+fn block(roots: &Roots) -> MultiInstanceProvider<BlockIo> {
+    MultiInstanceProvider::new(BlockIo::new(disks(roots)))
 }
 
 /// No test depends on how quickly another thread runs.
 const LONG: Duration = Duration::from_secs(3600);
 
-fn elsewhere(roots: &Roots) -> Several<LogicalDisk> {
-    Several::new(LogicalDisk::new(roots, disks(roots), None))
+fn elsewhere(roots: &Roots) -> MultiInstanceProvider<LogicalDisk> {
+    MultiInstanceProvider::new(LogicalDisk::new(roots, disks(roots), None))
 }
 
-fn logical(roots: &Roots) -> Several<LogicalDisk> {
+fn logical(roots: &Roots) -> MultiInstanceProvider<LogicalDisk> {
     let ask: AskSpace = |path| space(path).ok_or(Errno::ACCESS);
-    Several::new(LogicalDisk::new(roots, disks(roots), Some(ask)).within(LONG))
+    MultiInstanceProvider::new(LogicalDisk::new(roots, disks(roots), Some(ask)).within(LONG))
 }
 
 /// What the file systems of the fixture `many-disks` say.
@@ -362,7 +362,8 @@ fn mounts_of_another_tree_are_not_asked() {
 fn this_machine() {
     let roots = Roots::default();
     let ask: AskSpace = |path| rustix::fs::statvfs(path);
-    let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
+    let mut provider =
+        MultiInstanceProvider::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
     let collected = collect_all(&mut provider);
     for name in collected.names() {
         let is_there = |counter| !matches!(collected.get(name, counter), Got::None(NoValue::Failed(_)));
@@ -392,7 +393,8 @@ fn failed_statvfs_affects_its_volume_only() {
             }
             _ => |path| if path == "/boot" { Err(Errno::IO) } else { space(path).ok_or(Errno::IO) },
         };
-        let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
+        let mut provider =
+            MultiInstanceProvider::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
         let collected = collect(&mut provider, &[FREE_MEGABYTES], &["*"]);
         let reason = &collected.missing("/boot")[&FREE_MEGABYTES.0];
         assert!(want.ends_with(reason.as_str()) || reason == want, "{reason}");
@@ -417,7 +419,7 @@ fn a_file_system_that_hangs_stops_no_other() {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     machine.set_deadline(deadline);
     let disk = LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(deadline);
-    machine.register(Box::new(Several::new(disk)));
+    machine.register(Box::new(MultiInstanceProvider::new(disk)));
     let mut query = machine.query();
     let entry = Entry::one(logical_disk::GUID, logical_disk::FREE_MEGABYTES).instance("*");
     assert!(query.add(&entry).is_success());
@@ -623,7 +625,7 @@ thread_local! {
 /// A tree with one disk, whose numbers and clock are set for each collection.
 struct OneDisk {
     tree: Tree,
-    provider: Several<PhysicalDisk>,
+    provider: MultiInstanceProvider<PhysicalDisk>,
 }
 
 impl OneDisk {
@@ -634,7 +636,7 @@ impl OneDisk {
         tree.write("sys/block/sda/diskseq", "5\n");
         let disks =
             Disks::new(&tree.roots(), |elapsed_ns| if elapsed_ns == 0 { STARTED.get() } else { CLOCK.get() });
-        Self { tree, provider: Several::new(PhysicalDisk::new(disks)) }
+        Self { tree, provider: MultiInstanceProvider::new(PhysicalDisk::new(disks)) }
     }
 
     /// Collects the disk at that time, after this number of reads, with these ms of reading and of being busy.

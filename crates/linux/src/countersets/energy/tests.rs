@@ -3,14 +3,14 @@
 use perfset_core::catalogue::energy_meter as id;
 
 use super::EnergyMeter;
-use crate::countersets::several::{Several, TOTAL_NAME};
+use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
 use crate::roots::Roots;
 use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
-fn provider(roots: &Roots) -> Several<EnergyMeter> {
-    Several::new(EnergyMeter::new(roots))
+fn provider(roots: &Roots) -> MultiInstanceProvider<EnergyMeter> {
+    MultiInstanceProvider::new(EnergyMeter::new(roots))
 }
 
 const CLASS: &str = "sys/class/powercap";
@@ -82,7 +82,7 @@ fn only_what_is_needed_is_read() {
     let tree = machine();
     let mut provider = provider(&tree.roots());
     collect(&mut provider, &[], &["*"]);
-    let again = |provider: &mut Several<EnergyMeter>, instance| {
+    let again = |provider: &mut MultiInstanceProvider<EnergyMeter>, instance| {
         tree.opened(|| drop(collect(provider, &[ENERGY], &[instance])))
     };
     let class = format!("{CLASS}/");

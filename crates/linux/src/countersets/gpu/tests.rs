@@ -11,7 +11,7 @@ use perfset_core::{CounterId, Counterset};
 use perfset_engine::SourceError;
 
 use super::*;
-use crate::countersets::several::{Instances, Several};
+use crate::countersets::several::{Instances, MultiInstanceProvider};
 use crate::kept_file::LOOK_AGAIN_NS;
 use crate::testing::{Collected, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
@@ -20,23 +20,23 @@ const LONG: std::time::Duration = std::time::Duration::from_secs(3600);
 
 const MACHINE: &str = "gpu-desktop";
 
-fn engines(roots: &Roots) -> Several<GpuEngine> {
-    Several::new(GpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
+fn engines(roots: &Roots) -> MultiInstanceProvider<GpuEngine> {
+    MultiInstanceProvider::new(GpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
-fn linux_engines(roots: &Roots) -> Several<LinuxGpuEngine> {
-    Several::new(LinuxGpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
+fn linux_engines(roots: &Roots) -> MultiInstanceProvider<LinuxGpuEngine> {
+    MultiInstanceProvider::new(LinuxGpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
-fn process_memory(roots: &Roots) -> Several<ProcessMemory> {
-    Several::new(ProcessMemory::new(&Gpu::shared(roots, nvidia::not_loaded)))
+fn process_memory(roots: &Roots) -> MultiInstanceProvider<ProcessMemory> {
+    MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
-fn adapters<V: adapter_sets::View>(roots: &Roots) -> Several<AdapterSet<V>>
+fn adapters<V: adapter_sets::View>(roots: &Roots) -> MultiInstanceProvider<AdapterSet<V>>
 where
     AdapterSet<V>: Instances,
 {
-    Several::new(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
+    MultiInstanceProvider::new(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
 /// Values of the counters of a set, in its order; `None` where there is none.
@@ -283,7 +283,9 @@ fn a_client_belongs_to_one_process() {
     let tree = Tree::copy_of(MACHINE);
     let gfx = |pid: u32| format!("pid_{pid}_luid_0x00000000_0x00000300_phys_0_eng_0_engtype_gfx");
     let mut provider = engines(&tree.roots());
-    let all = |provider: &mut Several<GpuEngine>| collect(provider, &[engine::RUNNING_TIME], &["*_gfx"]);
+    let all = |provider: &mut MultiInstanceProvider<GpuEngine>| {
+        collect(provider, &[engine::RUNNING_TIME], &["*_gfx"])
+    };
     let before = all(&mut provider);
     assert_eq!(before.names(), [gfx(1201)]);
 
@@ -415,7 +417,7 @@ fn a_step_back_is_held() {
 fn engines_that_come_later() {
     let tree = Tree::copy_of(MACHINE);
     let mut provider = engines(&tree.roots());
-    let names = |provider: &mut Several<GpuEngine>| {
+    let names = |provider: &mut MultiInstanceProvider<GpuEngine>| {
         let collected = collect(provider, &[], &["pid_1201*"]);
         let engines = collected.rows.iter().map(|row| row.0.rsplit_once("phys_0_").unwrap().1.to_owned());
         engines.collect::<Vec<_>>()
@@ -523,7 +525,7 @@ fn cards_without_clients() {
 #[test]
 fn refusals() {
     let shared = Gpu::shared(&fixture(MACHINE), nvidia::not_loaded);
-    collect_all(&mut Several::new(GpuEngine::new(&shared)));
+    collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared)));
     for (refused, want) in [
         (1, "open files of 1 process cannot be read: needs CAP_SYS_PTRACE"),
         (7, "open files of 7 processes cannot be read: needs CAP_SYS_PTRACE"),
@@ -532,16 +534,17 @@ fn refusals() {
         assert_eq!(lock(&shared).clients.refusal(), Some(NoValue::Denied(want.into())));
     }
     let counters = [linux::PROCESSES, linux::GRAPHICS_CLOCK];
-    let collected = collect(&mut Several::new(AdapterSet::<LinuxGpu>::new(&shared)), &counters, &["*02.0"]);
+    let collected =
+        collect(&mut MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&shared)), &counters, &["*02.0"]);
     assert!(matches!(collected.get("0000:00:02.0", linux::PROCESSES), Got::None(NoValue::Denied(_))));
     assert_eq!(*collected.get("0000:00:02.0", linux::GRAPHICS_CLOCK), Got::Value(350));
     assert_eq!(
-        collect_all(&mut Several::new(GpuEngine::new(&shared))).names().len(),
+        collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared))).names().len(),
         10,
         "what is seen is shown"
     );
 
-    let mut provider = Several::new(ProcessMemory::new(&shared));
+    let mut provider = MultiInstanceProvider::new(ProcessMemory::new(&shared));
     {
         let mut gpu = lock(&shared);
         gpu.clients.list.clear();
@@ -639,7 +642,8 @@ fn with_nvidia(machine: &str) -> Tree {
 fn adapters_of_nvidia() {
     use linux::*;
     let tree = with_nvidia(MACHINE);
-    let mut provider = Several::new(AdapterSet::<LinuxGpu>::new(&Gpu::shared(&tree.roots(), made_up)));
+    let mut provider =
+        MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&Gpu::shared(&tree.roots(), made_up)));
     let collected = collect_all(&mut provider);
     let names = ["0000:00:02.0", "0000:03:00.0", "0000:04:00.0", "0000:81:00.0", "0000:82:00.0", "card3"];
     assert_eq!(collected.names(), names);
@@ -663,7 +667,7 @@ fn adapters_of_nvidia() {
 fn a_gpu_of_nvidia_is_lost() {
     let tree = with_nvidia("two-nodes");
     let shared = Gpu::shared(&tree.roots(), made_up_with_a_lost_one);
-    let collected = collect_all(&mut Several::new(AdapterSet::<LinuxGpu>::new(&shared)));
+    let collected = collect_all(&mut MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&shared)));
     assert_eq!(*collected.get("0000:81:00.0", linux::DEDICATED_MEMORY_USED), Got::Value(7_919));
     let missing = collected.missing("0000:82:00.0");
     assert!(missing.values().all(|reason| reason == "f of NVIDIA's library returned 15"), "{missing:?}");
@@ -675,7 +679,7 @@ fn one_adapter_of_two_sources() {
     let tree = Tree::copy_of(MACHINE);
     tree.write("proc/driver/nvidia/gpus/0000:03:00.0/information", "");
     let shared = Gpu::shared(&tree.roots(), nvidia::not_own_roots);
-    let collected = collect_all(&mut Several::new(AdapterSet::<AdapterMemory>::new(&shared)));
+    let collected = collect_all(&mut MultiInstanceProvider::new(AdapterSet::<AdapterMemory>::new(&shared)));
     assert_eq!(collected.names().len(), 4);
     let missing = collected.missing("luid_0x00000000_0x00000300_phys_0");
     let why = "NVIDIA's library reports this machine, not the one whose files are read";
@@ -685,7 +689,7 @@ fn one_adapter_of_two_sources() {
 #[test]
 fn processes_of_nvidia() {
     let tree = with_nvidia(MACHINE);
-    let mut provider = Several::new(ProcessMemory::new(&Gpu::shared(&tree.roots(), made_up)));
+    let mut provider = MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(&tree.roots(), made_up)));
     let collected = collect_all(&mut provider);
     let name = |pid: u32| format!("pid_{pid}_luid_0x00000000_0x00008100_phys_0");
     let names = collected.names();
@@ -700,12 +704,13 @@ fn processes_of_nvidia() {
 
     // Alone, without a library: that there are no rows has a reason.
     let tree = with_nvidia("two-nodes");
-    let mut provider = Several::new(ProcessMemory::new(&Gpu::shared(&tree.roots(), nvidia::not_loaded)));
+    let mut provider =
+        MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(&tree.roots(), nvidia::not_loaded)));
     let why = "unavailable: NVIDIA's driver was not loaded when this program started";
     assert_eq!(try_collect(&mut provider, &[], &["*"]).unwrap_err(), SourceError::Failed(why.into()));
     let shared = Gpu::shared(&tree.roots(), made_up);
-    assert_eq!(collect_all(&mut Several::new(ProcessMemory::new(&shared))).names().len(), 3);
-    assert_eq!(collect_all(&mut Several::new(GpuEngine::new(&shared))).names(), [""; 0]);
+    assert_eq!(collect_all(&mut MultiInstanceProvider::new(ProcessMemory::new(&shared))).names().len(), 3);
+    assert_eq!(collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared))).names(), [""; 0]);
 }
 
 /// A directory that cannot be listed is a reason in every collection, not only in the first.
@@ -713,7 +718,7 @@ fn processes_of_nvidia() {
 fn unlistable_proc_fails_each_collection() {
     let tree = Tree::copy_of(MACHINE);
     let shared = Gpu::shared(&tree.roots(), nvidia::not_loaded);
-    let mut provider = Several::new(GpuEngine::new(&shared));
+    let mut provider = MultiInstanceProvider::new(GpuEngine::new(&shared));
     fs::rename(tree.roots().proc, tree.roots().sys.join("proc")).unwrap();
     for _ in 0..2 {
         let error = try_collect(&mut provider, &[], &["*"]).unwrap_err();

@@ -8,15 +8,15 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::network_interface as id;
 
 use super::NetworkInterface;
-use crate::countersets::several::{Instances, Several};
+use crate::countersets::several::{Instances, MultiInstanceProvider};
 use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
 use id::*;
 
-fn provider(roots: &Roots) -> Several<NetworkInterface> {
-    Several::new(NetworkInterface::new(roots.clone()))
+fn provider(roots: &Roots) -> MultiInstanceProvider<NetworkInterface> {
+    MultiInstanceProvider::new(NetworkInterface::new(roots.clone()))
 }
 
 /// Counters that never have a value on Linux.

@@ -5,16 +5,16 @@ use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_engine::SourceError;
 
 use super::{LinuxNuma, NodeMemory, online};
-use crate::countersets::several::{Several, TOTAL_NAME};
+use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
 use crate::roots::Roots;
 use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
-fn memory(roots: &Roots) -> Several<NodeMemory> {
-    Several::new(NodeMemory::new(roots, online(roots)))
+fn memory(roots: &Roots) -> MultiInstanceProvider<NodeMemory> {
+    MultiInstanceProvider::new(NodeMemory::new(roots, online(roots)))
 }
 
-fn pages(roots: &Roots) -> Several<LinuxNuma> {
-    Several::new(LinuxNuma::new(roots, online(roots)))
+fn pages(roots: &Roots) -> MultiInstanceProvider<LinuxNuma> {
+    MultiInstanceProvider::new(LinuxNuma::new(roots, online(roots)))
 }
 
 const NODE_0: &str = "sys/devices/system/node/node0";

@@ -5,14 +5,14 @@ use perfset_core::catalogue::paging_file as id;
 use perfset_engine::SourceError;
 
 use super::PagingFile;
-use crate::countersets::several::Several;
+use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
 use id::*;
 
-fn provider(roots: &Roots) -> Several<PagingFile> {
-    Several::new(PagingFile::new(roots))
+fn provider(roots: &Roots) -> MultiInstanceProvider<PagingFile> {
+    MultiInstanceProvider::new(PagingFile::new(roots))
 }
 
 #[test]

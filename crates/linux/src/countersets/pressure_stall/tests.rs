@@ -8,7 +8,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::{PressureStall, or_off};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::countersets::several::{Instances, Several};
+use crate::countersets::several::{Instances, MultiInstanceProvider};
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -16,8 +16,8 @@ use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
-fn provider(roots: &Roots) -> Several<PressureStall> {
-    Several::new(PressureStall::new(roots))
+fn provider(roots: &Roots) -> MultiInstanceProvider<PressureStall> {
+    MultiInstanceProvider::new(PressureStall::new(roots))
 }
 
 const SOME: [CounterId; 4] = [

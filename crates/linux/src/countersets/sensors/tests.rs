@@ -4,14 +4,14 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::linux_sensors as id;
 
 use super::LinuxSensors;
-use crate::countersets::several::Several;
+use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
-fn provider(roots: &Roots) -> Several<LinuxSensors> {
-    Several::new(LinuxSensors::new(roots))
+fn provider(roots: &Roots) -> MultiInstanceProvider<LinuxSensors> {
+    MultiInstanceProvider::new(LinuxSensors::new(roots))
 }
 
 const CLASS: &str = "sys/class/hwmon";

@@ -4,7 +4,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::sockets as id;
 
 use super::Sockets;
-use crate::countersets::several::{Several, TOTAL_NAME};
+use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -16,9 +16,9 @@ use id::*;
 /// Not 4,096, because no code may assume that value.
 const PAGE_SIZE: u64 = 16_384;
 
-fn provider(roots: &Roots) -> Several<Sockets> {
+fn provider(roots: &Roots) -> MultiInstanceProvider<Sockets> {
     let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::AtOnce);
-    Several::new(Sockets::new(roots, sockstat, PAGE_SIZE))
+    MultiInstanceProvider::new(Sockets::new(roots, sockstat, PAGE_SIZE))
 }
 
 /// The values of a row, in order of ids.

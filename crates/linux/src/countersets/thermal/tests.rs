@@ -4,14 +4,14 @@ use perfset_core::NoValue;
 use perfset_core::catalogue::thermal_zone_information as id;
 
 use super::ThermalZones;
-use crate::countersets::several::Several;
+use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
-fn provider(roots: &Roots) -> Several<ThermalZones> {
-    Several::new(ThermalZones::new(roots))
+fn provider(roots: &Roots) -> MultiInstanceProvider<ThermalZones> {
+    MultiInstanceProvider::new(ThermalZones::new(roots))
 }
 
 const CLASS: &str = "sys/class/thermal";
