@@ -14,7 +14,7 @@ use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::pass::Collection;
 
 /// Instances of a counterset, with the sources of their values.
-pub(crate) trait Instances: Debug + Send {
+pub(crate) trait InstanceSource: Debug + Send {
     /// Counterset that the instances belong to.
     const COUNTERSET: &'static Counterset;
 
@@ -64,7 +64,7 @@ pub(crate) enum Total {
     /// Sum over the rows of one counter, or of two counters. A counter that is the sum of two others in each row is
     /// their sum in `_Total` too. A counter with the meaning of another one has its value.
     Rows([Option<CounterId>; 2]),
-    /// Mean, or a value of the kernel, computed by [`Instances::total`]. Two samples of it are compared only if they
+    /// Mean, or a value of the kernel, computed by [`InstanceSource::total`]. Two samples of it are compared only if they
     /// have the same instances.
     Own,
 }
@@ -129,7 +129,7 @@ pub(crate) struct MultiInstanceProvider<I> {
     places: Vec<usize>,
 }
 
-impl<I: Instances> MultiInstanceProvider<I> {
+impl<I: InstanceSource> MultiInstanceProvider<I> {
     pub(crate) fn new(instances: I) -> Self {
         let countersets = vec![Arc::new(I::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
@@ -196,7 +196,7 @@ impl<I: Instances> MultiInstanceProvider<I> {
     }
 }
 
-impl<I: Instances> Provider for MultiInstanceProvider<I> {
+impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }
@@ -293,7 +293,7 @@ mod tests {
         failure: Option<NoValue>,
     }
 
-    impl Instances for Scripted {
+    impl InstanceSource for Scripted {
         const COUNTERSET: &'static Counterset = &id::COUNTERSET;
         const HAS_TOTAL: bool = true;
 

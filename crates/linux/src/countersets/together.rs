@@ -5,7 +5,7 @@ use std::sync::Arc;
 use perfset_core::{Counterset, Guid};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
-use super::several::{Instances, MultiInstanceProvider};
+use super::several::{InstanceSource, MultiInstanceProvider};
 
 /// Provider of the countersets of several providers.
 pub(crate) struct Together {
@@ -21,7 +21,7 @@ impl Together {
     }
 
     /// Adds a provider of these instances.
-    pub(crate) fn with<I: Instances + 'static>(mut self, instances: I) -> Self {
+    pub(crate) fn with<I: InstanceSource + 'static>(mut self, instances: I) -> Self {
         let counterset: &Counterset = I::COUNTERSET;
         Arc::make_mut(&mut self.catalogue).countersets.push(Arc::new(counterset.clone()));
         self.providers.push((counterset.guid, Box::new(MultiInstanceProvider::new(instances))));

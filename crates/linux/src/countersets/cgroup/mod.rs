@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key, birth_of_total};
+use crate::countersets::several::{InstanceSource, Key, birth_of_total};
 use crate::countersets::value::{Value, instance_name};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -49,7 +49,7 @@ impl CGroup {
     }
 }
 
-impl Instances for CGroup {
+impl InstanceSource for CGroup {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

@@ -537,7 +537,7 @@ fn one_that_comes_as_another_goes() {
 /// Between the listing and the reading.
 #[test]
 fn a_group_that_vanishes_loses_only_itself() {
-    use crate::countersets::several::Instances;
+    use crate::countersets::several::InstanceSource;
     use crate::pass::Collection;
 
     let tree = Tree::copy_of("two-nodes");

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{Disks, Kind};
 use super::physical::Found;
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{InstanceSource, Key};
 use crate::countersets::value::Value;
 use crate::pass::Collection;
 use crate::sources::diskstats::Field;
@@ -23,7 +23,7 @@ impl BlockIo {
     }
 }
 
-impl Instances for BlockIo {
+impl InstanceSource for BlockIo {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

@@ -15,7 +15,7 @@ use super::disks::{Disk, Disks};
 use super::mounts::{Mounts, Volume};
 use super::remote::Remote;
 use super::requests::{Requests, mean, never, total_of};
-use crate::countersets::several::{Instances, Key, Total};
+use crate::countersets::several::{InstanceSource, Key, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -138,7 +138,7 @@ impl LogicalDisk {
     }
 }
 
-impl Instances for LogicalDisk {
+impl InstanceSource for LogicalDisk {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
     const WAITS: bool = true;

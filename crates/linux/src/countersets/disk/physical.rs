@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{Disk, Disks, Kind};
 use super::requests::{Requests, mean, never, total_of};
-use crate::countersets::several::{Instances, Key, Total};
+use crate::countersets::several::{InstanceSource, Key, Total};
 use crate::countersets::value::Value;
 use crate::pass::Collection;
 
@@ -22,7 +22,7 @@ impl PhysicalDisk {
     }
 }
 
-impl Instances for PhysicalDisk {
+impl InstanceSource for PhysicalDisk {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 

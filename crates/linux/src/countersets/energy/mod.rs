@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use perfset_core::catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key, Total};
+use crate::countersets::several::{InstanceSource, Key, Total};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -105,7 +105,7 @@ fn picowatt_hours(micro_joules: u64) -> u64 {
     u64::try_from(exact).unwrap_or(u64::MAX)
 }
 
-impl Instances for EnergyMeter {
+impl InstanceSource for EnergyMeter {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 

@@ -11,7 +11,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::adapters::Adapter;
 use super::card::Gauge;
 use super::{Gpu, Shared, lock};
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{InstanceSource, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Collection;
 
@@ -43,7 +43,7 @@ impl<V: View> AdapterSet<V> {
     }
 }
 
-impl<V: View> Instances for AdapterSet<V> {
+impl<V: View> InstanceSource for AdapterSet<V> {
     const COUNTERSET: &'static Counterset = V::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::clients::Clients;
 use super::{Luid, Shared, lock};
-use crate::countersets::several::{Instances, Key, birth_of_total};
+use crate::countersets::several::{InstanceSource, Key, birth_of_total};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Collection;
 
@@ -134,7 +134,7 @@ const COUNTS_TIME: &str = "its driver counts time, not cycles";
 const NOT_TOLD: &str = "its driver does not tell";
 const NS_IN_UNIT: u64 = 100;
 
-impl Instances for GpuEngine {
+impl InstanceSource for GpuEngine {
     const COUNTERSET: &'static Counterset = &gpu_engine::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
@@ -164,7 +164,7 @@ impl Instances for GpuEngine {
     }
 }
 
-impl Instances for LinuxGpuEngine {
+impl InstanceSource for LinuxGpuEngine {
     const COUNTERSET: &'static Counterset = &linux_gpu_engine::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::clients::Client;
 use super::nvml::Process;
 use super::{Gpu, Luid, Shared, lock};
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{InstanceSource, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Collection;
 use crate::sources::drm_fdinfo::Region;
@@ -68,7 +68,7 @@ impl ProcessMemory {
     }
 }
 
-impl Instances for ProcessMemory {
+impl InstanceSource for ProcessMemory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

@@ -11,7 +11,7 @@ use perfset_core::{CounterId, Counterset};
 use perfset_engine::SourceError;
 
 use super::*;
-use crate::countersets::several::{Instances, MultiInstanceProvider};
+use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
 use crate::kept_file::LOOK_AGAIN_NS;
 use crate::testing::{Collected, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
@@ -34,7 +34,7 @@ fn process_memory(roots: &Roots) -> MultiInstanceProvider<ProcessMemory> {
 
 fn adapters<V: adapter_sets::View>(roots: &Roots) -> MultiInstanceProvider<AdapterSet<V>>
 where
-    AdapterSet<V>: Instances,
+    AdapterSet<V>: InstanceSource,
 {
     MultiInstanceProvider::new(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{Instances, Key};
+use super::several::{InstanceSource, Key};
 use super::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile};
@@ -81,7 +81,7 @@ fn known(number: Option<u64>) -> Result<u64, NoValue> {
     number.ok_or_else(|| unavailable("this kernel does not report it"))
 }
 
-impl Instances for NetworkInterface {
+impl InstanceSource for NetworkInterface {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

@@ -8,7 +8,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::network_interface as id;
 
 use super::NetworkInterface;
-use crate::countersets::several::{Instances, MultiInstanceProvider};
+use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
 use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 
-use crate::countersets::several::{Instances, Key, Total};
+use crate::countersets::several::{InstanceSource, Key, Total};
 use crate::countersets::value::Value;
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, Parse, ParsedFile, SharedFile};
@@ -125,7 +125,7 @@ impl NodeMemory {
 
 const KIB_IN_MIB: u64 = 1_024;
 
-impl Instances for NodeMemory {
+impl InstanceSource for NodeMemory {
     const COUNTERSET: &'static Counterset = &numa_node_memory::COUNTERSET;
     const HAS_TOTAL: bool = true;
 
@@ -179,7 +179,7 @@ impl LinuxNuma {
     }
 }
 
-impl Instances for LinuxNuma {
+impl InstanceSource for LinuxNuma {
     const COUNTERSET: &'static Counterset = &linux_numa::COUNTERSET;
     const HAS_TOTAL: bool = true;
 

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::paging_file as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key, TOTAL_ID};
+use crate::countersets::several::{InstanceSource, Key, TOTAL_ID};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
@@ -32,7 +32,7 @@ impl PagingFile {
     }
 }
 
-impl Instances for PagingFile {
+impl InstanceSource for PagingFile {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 

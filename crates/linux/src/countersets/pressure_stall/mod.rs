@@ -6,7 +6,7 @@ use perfset_core::catalogue::pressure_stall as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{InstanceSource, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
@@ -59,7 +59,7 @@ impl PressureStall {
     }
 }
 
-impl Instances for PressureStall {
+impl InstanceSource for PressureStall {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

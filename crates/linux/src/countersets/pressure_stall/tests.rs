@@ -8,7 +8,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::{PressureStall, or_off};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::countersets::several::{Instances, MultiInstanceProvider};
+use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::pass::Collection;
 use crate::roots::Roots;

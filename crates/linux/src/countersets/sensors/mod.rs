@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{InstanceSource, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -113,7 +113,7 @@ fn kind_number(kind: Kind) -> u32 {
     }
 }
 
-impl Instances for LinuxSensors {
+impl InstanceSource for LinuxSensors {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 

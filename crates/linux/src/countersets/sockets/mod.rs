@@ -3,7 +3,7 @@
 use perfset_core::catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{Instances, Key, Total};
+use super::several::{InstanceSource, Key, Total};
 use super::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
@@ -95,7 +95,7 @@ impl Sockets {
     }
 }
 
-impl Instances for Sockets {
+impl InstanceSource for Sockets {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
 

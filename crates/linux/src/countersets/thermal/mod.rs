@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::thermal_zone_information as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{InstanceSource, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -78,7 +78,7 @@ impl ThermalZones {
     }
 }
 
-impl Instances for ThermalZones {
+impl InstanceSource for ThermalZones {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
