@@ -31,7 +31,7 @@ pub(crate) trait InstanceSource: Debug + Send {
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue>;
 
     /// Returns the keys of the instances found last, in the order of their rows, without `_Total`.
-    fn keys(&self) -> &[Key];
+    fn keys(&self) -> &[InstanceKey];
 
     /// Requests the values of these instances that must be waited for. Waiting ends at `until`.
     fn begin(&mut self, places: &[usize], counters: &[CounterId], until: Instant) {
@@ -71,7 +71,7 @@ pub(crate) enum Total {
 
 /// Identity of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct InstanceKey {
     pub(crate) name: String,
     pub(crate) id: InstanceId,
     pub(crate) birth: Birth,
@@ -223,7 +223,7 @@ impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
         // An error is returned by the collection, which reads the same again.
         if self.find(&mut pass).is_ok() {
             let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
-            let is_wanted = |(_, key): &(usize, &Key)| wants_all || want.wants(&key.name, key.id);
+            let is_wanted = |(_, key): &(usize, &InstanceKey)| wants_all || want.wants(&key.name, key.id);
             let keys = self.instances.keys().iter().enumerate();
             let mut places = std::mem::take(&mut self.places);
             places.clear();
@@ -288,7 +288,7 @@ mod tests {
     /// Any counterset would do.
     #[derive(Debug, Default)]
     struct Scripted {
-        keys: Vec<Key>,
+        keys: Vec<InstanceKey>,
         values: Vec<Result<Value, NoValue>>,
         failure: Option<NoValue>,
     }
@@ -302,7 +302,7 @@ mod tests {
             self.failure.clone().map_or(Ok(()), Err)
         }
 
-        fn keys(&self) -> &[Key] {
+        fn keys(&self) -> &[InstanceKey] {
             &self.keys
         }
 
@@ -314,7 +314,7 @@ mod tests {
     fn scripted(values: Vec<Result<Value, NoValue>>) -> MultiInstanceProvider<Scripted> {
         let ids = 0..u32::try_from(values.len()).unwrap();
         let keys = ids
-            .map(|id| Key { name: format!("n{id}"), id: InstanceId(id), birth: NonZeroU64::new(5) })
+            .map(|id| InstanceKey { name: format!("n{id}"), id: InstanceId(id), birth: NonZeroU64::new(5) })
             .collect();
         MultiInstanceProvider::new(Scripted { keys, values, failure: None })
     }
@@ -374,7 +374,7 @@ mod tests {
             (|all| all.values[0] = Ok(25.into()), 325),
             (
                 |all| {
-                    all.keys.push(Key { name: "new".into(), id: InstanceId(9), birth: None });
+                    all.keys.push(InstanceKey { name: "new".into(), id: InstanceId(9), birth: None });
                     all.values.push(Ok(7_000.into()));
                 },
                 325,

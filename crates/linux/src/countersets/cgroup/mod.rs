@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{InstanceSource, Key, birth_of_total};
+use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
 use crate::countersets::value::{Value, instance_name};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -27,7 +27,7 @@ pub(crate) struct CGroup {
     mounts: Mounts,
     groups: Vec<Group>,
     /// Keys of the groups, in the order of `groups`.
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     files: Files,
 }
 
@@ -61,7 +61,7 @@ impl InstanceSource for CGroup {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 
@@ -90,10 +90,10 @@ fn groups(mounts: &Mounts) -> Vec<Group> {
 }
 
 impl Group {
-    fn key(&self) -> Key {
+    fn key(&self) -> InstanceKey {
         let name = self.path.as_os_str().as_bytes();
         let name = if name.is_empty() { "/".to_owned() } else { instance_name(name) };
-        Key { name, id: self.id(), birth: self.birth() }
+        InstanceKey { name, id: self.id(), birth: self.birth() }
     }
 
     fn inodes(&self) -> impl Iterator<Item = (u32, u64)> {

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{Disks, Kind};
 use super::physical::Found;
-use crate::countersets::several::{InstanceSource, Key};
+use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::Value;
 use crate::pass::Collection;
 use crate::sources::diskstats::Field;
@@ -31,7 +31,7 @@ impl InstanceSource for BlockIo {
         self.found.find(&self.disks, pass, |kind, disk| kind != Kind::Partition && disk.is_used())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.found.keys
     }
 

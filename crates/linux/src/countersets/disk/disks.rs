@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfset_core::{Birth, InstanceId, NoValue};
 
 use super::requests::{Now, Requests};
-use crate::countersets::several::Key;
+use crate::countersets::several::InstanceKey;
 use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
@@ -43,7 +43,7 @@ pub(super) struct Disk {
     /// Reason for a line that cannot be read now.
     fault: Option<NoValue>,
     /// Key of the device's row, if it has a row.
-    pub(super) key: Key,
+    pub(super) key: InstanceKey,
     kind: Option<Kind>,
     /// Time at which the device appeared or restarted, as PerfTime100NSec; `None` if this program did not see that.
     /// Serves as its birth if the kernel does not number its devices.
@@ -134,7 +134,7 @@ impl Disk {
             name: device.name.clone(),
             requests: None,
             fault: None,
-            key: Key { name: instance_name(&device.name), id, birth: None },
+            key: InstanceKey { name: instance_name(&device.name), id, birth: None },
             kind: None,
             came,
         }

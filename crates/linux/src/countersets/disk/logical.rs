@@ -15,7 +15,7 @@ use super::disks::{Disk, Disks};
 use super::mounts::{Mounts, Volume};
 use super::remote::Remote;
 use super::requests::{Requests, mean, never, total_of};
-use crate::countersets::several::{InstanceSource, Key, Total};
+use crate::countersets::several::{InstanceKey, InstanceSource, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -35,7 +35,7 @@ pub(crate) struct LogicalDisk {
     until: Option<Instant>,
     /// Number of the mount list that `keys` and `volumes` were made from.
     changes: u64,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     volumes: Vec<Known>,
 }
 
@@ -149,12 +149,12 @@ impl InstanceSource for LogicalDisk {
         if *changes != mounts.changes {
             *changes = mounts.changes;
             let before = std::mem::take(volumes).into_iter().zip(std::mem::take(keys));
-            let before: Vec<(Known, Key)> = before.collect();
+            let before: Vec<(Known, InstanceKey)> = before.collect();
             for volume in &mounts.volumes {
                 // The device of a volume that is still mounted stays known.
                 let same = before.iter().find(|(known, _)| known.volume == *volume);
                 let birth = same.and_then(|(known, _)| known.birth);
-                let key = Key { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
+                let key = InstanceKey { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
                 // A file system that has not responded gets no second request because another one was mounted.
                 let remote = same.map(|(known, _)| known.remote.clone()).unwrap_or_default();
                 volumes.push(Known { birth, remote, ..Known::new(volume) });
@@ -164,7 +164,7 @@ impl InstanceSource for LogicalDisk {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 
@@ -247,9 +247,9 @@ impl Known {
 }
 
 impl Volume {
-    fn key(&self) -> Key {
+    fn key(&self) -> InstanceKey {
         let id = InstanceId(self.major.wrapping_shl(20) | self.minor);
-        Key { name: instance_name(&self.mount_point), id, birth: None }
+        InstanceKey { name: instance_name(&self.mount_point), id, birth: None }
     }
 
     /// Requests the space in another thread: the file system may be on a device that does not respond.

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{Disk, Disks, Kind};
 use super::requests::{Requests, mean, never, total_of};
-use crate::countersets::several::{InstanceSource, Key, Total};
+use crate::countersets::several::{InstanceKey, InstanceSource, Total};
 use crate::countersets::value::Value;
 use crate::pass::Collection;
 
@@ -30,7 +30,7 @@ impl InstanceSource for PhysicalDisk {
         self.found.find(&self.disks, pass, |kind, _| kind == Kind::Disk)
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.found.keys
     }
 
@@ -52,7 +52,7 @@ impl InstanceSource for PhysicalDisk {
 /// Devices that have a row.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<InstanceKey>,
     requests: Vec<Result<Requests, NoValue>>,
 }
 

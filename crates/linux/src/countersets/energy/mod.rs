@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use perfset_core::catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{InstanceSource, Key, Total};
+use crate::countersets::several::{InstanceKey, InstanceSource, Total};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -26,7 +26,7 @@ pub(crate) struct EnergyMeter {
     zones: Vec<Zone>,
     listed: Vec<Zone>,
     /// Keys of the zones, by index.
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     meters: Vec<Meter>,
 }
 
@@ -90,7 +90,7 @@ impl EnergyMeter {
             self.meters.push(Meter { energy, is_in_total });
             let part = zone.part.map_or(0, |part| part.saturating_add(1));
             let id = InstanceId(zone.top << 16 | part);
-            self.keys.push(Key { name: format!("RAPL_{of_package}{what}"), id, birth: None });
+            self.keys.push(InstanceKey { name: format!("RAPL_{of_package}{what}"), id, birth: None });
         }
     }
 
@@ -121,7 +121,7 @@ impl InstanceSource for EnergyMeter {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

@@ -11,7 +11,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::adapters::Adapter;
 use super::card::Gauge;
 use super::{Gpu, Shared, lock};
-use crate::countersets::several::{InstanceSource, Key};
+use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Collection;
 
@@ -31,7 +31,7 @@ pub(super) trait View: Debug + Send {
 #[derive(Debug)]
 pub(super) struct AdapterSet<V> {
     gpu: Shared,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     /// Generation of the adapters that `keys` was made from.
     generation: Option<u64>,
     view: PhantomData<V>,
@@ -55,14 +55,14 @@ impl<V: View> InstanceSource for AdapterSet<V> {
             self.generation = Some(adapters.generation);
             let key = |adapter: &Adapter| {
                 let id = InstanceId(adapter.luid.low());
-                Key { name: V::name(adapter), id, birth: None }
+                InstanceKey { name: V::name(adapter), id, birth: None }
             };
             self.keys = adapters.list.iter().map(key).collect();
         }
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::clients::Clients;
 use super::{Luid, Shared, lock};
-use crate::countersets::several::{InstanceSource, Key, birth_of_total};
+use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Collection;
 
@@ -24,7 +24,7 @@ pub(super) struct LinuxGpuEngine(Engines);
 #[derive(Debug)]
 struct Engines {
     gpu: Shared,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     /// Engine name and indexes of the clients for each of `keys`.
     rows: Vec<(String, Vec<usize>)>,
     /// Generation of the clients that the rows were made from.
@@ -92,7 +92,7 @@ fn both<T>(
 }
 
 /// Returns the rows by process, then by adapter, then by number of the engine.
-fn rows(clients: &Clients) -> Vec<(Key, (String, Vec<usize>))> {
+fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
     let mut groups: BTreeMap<(u32, Luid), Vec<usize>> = BTreeMap::new();
     for (at, client) in clients.list.iter().enumerate() {
         groups.entry((client.pid(), client.luid)).or_default().push(at);
@@ -111,7 +111,7 @@ fn rows(clients: &Clients) -> Vec<(Key, (String, Vec<usize>))> {
         rows.extend(engines.into_iter().map(|(number, engine)| {
             let shown = engine.replace(['\\', '\0'], "_");
             let name = format!("pid_{pid}_{luid}_phys_0_eng_{number}_engtype_{shown}");
-            (Key { name, id: InstanceId(pid), birth }, (engine.to_owned(), members.clone()))
+            (InstanceKey { name, id: InstanceId(pid), birth }, (engine.to_owned(), members.clone()))
         }));
     }
     rows
@@ -142,7 +142,7 @@ impl InstanceSource for GpuEngine {
         self.0.find(pass)
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.0.keys
     }
 
@@ -172,7 +172,7 @@ impl InstanceSource for LinuxGpuEngine {
         self.0.find(pass)
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.0.keys
     }
 

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::clients::Client;
 use super::nvml::Process;
 use super::{Gpu, Luid, Shared, lock};
-use crate::countersets::several::{InstanceSource, Key};
+use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Collection;
 use crate::sources::drm_fdinfo::Region;
@@ -17,7 +17,7 @@ use crate::sources::drm_fdinfo::Region;
 #[derive(Debug)]
 pub(super) struct ProcessMemory {
     gpu: Shared,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     /// Source of each row, in the order of `keys`.
     rows: Vec<Row>,
     /// Generation of the clients that the rows were made from.
@@ -62,8 +62,11 @@ impl ProcessMemory {
                 members.push(at);
             }
         }
-        let key =
-            |pid, luid| Key { name: format!("pid_{pid}_{luid}_phys_0"), id: InstanceId(pid), birth: None };
+        let key = |pid, luid| InstanceKey {
+            name: format!("pid_{pid}_{luid}_phys_0"),
+            id: InstanceId(pid),
+            birth: None,
+        };
         (self.keys, self.rows) = rows.into_iter().map(|((pid, luid), row)| (key(pid, luid), row)).unzip();
     }
 }
@@ -100,7 +103,7 @@ impl InstanceSource for ProcessMemory {
         }
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

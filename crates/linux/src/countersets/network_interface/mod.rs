@@ -3,7 +3,7 @@
 use perfset_core::catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{InstanceSource, Key};
+use super::several::{InstanceKey, InstanceSource};
 use super::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile};
@@ -27,7 +27,7 @@ pub(crate) struct NetworkInterface {
     links: Vec<Link>,
     /// Indexes in `links` of the interfaces that are rows.
     rows: Vec<usize>,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     queues: Queues,
 }
 
@@ -93,13 +93,13 @@ impl InstanceSource for NetworkInterface {
             keys.clear();
             for (at, link) in links.iter().enumerate().filter(|(_, link)| !link.is_loopback) {
                 rows.push(at);
-                keys.push(Key { name: link.instance_name(), id: InstanceId(link.id()), birth: None });
+                keys.push(InstanceKey { name: link.instance_name(), id: InstanceId(link.id()), birth: None });
             }
         }
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

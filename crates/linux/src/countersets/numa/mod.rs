@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 
-use crate::countersets::several::{InstanceSource, Key, Total};
+use crate::countersets::several::{InstanceKey, InstanceSource, Total};
 use crate::countersets::value::Value;
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, Parse, ParsedFile, SharedFile};
@@ -44,7 +44,7 @@ struct Nodes<T> {
     /// Name of the file in the directory of a node.
     file: &'static str,
     parse: Parse<T>,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     /// Parsed files, in the order of `keys`.
     tables: Vec<ParsedFile<T>>,
 }
@@ -76,7 +76,7 @@ impl<T: Default> Nodes<T> {
             let file =
                 SharedFile::keeping(path, SeqFileKind::AtOnce, self.keys.len() < Self::NODES_THAT_KEEP);
             self.tables.push(ParsedFile::of(file, Self::ABSENT, self.parse));
-            self.keys.push(Key { name: id.to_string(), id: InstanceId(*id), birth: None });
+            self.keys.push(InstanceKey { name: id.to_string(), id: InstanceId(*id), birth: None });
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl InstanceSource for NodeMemory {
         self.nodes.find(pass)
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.nodes.keys
     }
 
@@ -187,7 +187,7 @@ impl InstanceSource for LinuxNuma {
         self.nodes.find(pass)
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.nodes.keys
     }
 

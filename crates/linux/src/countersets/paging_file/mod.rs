@@ -3,7 +3,7 @@
 use perfset_core::catalogue::paging_file as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{InstanceSource, Key, TOTAL_ID};
+use crate::countersets::several::{InstanceKey, InstanceSource, TOTAL_ID};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
@@ -18,7 +18,7 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct PagingFile {
     swaps: ParsedFile<Swaps>,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     /// Paths of the swap areas, in the order of `keys`.
     paths: Vec<Vec<u8>>,
 }
@@ -50,7 +50,7 @@ impl InstanceSource for PagingFile {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 
@@ -75,7 +75,7 @@ impl InstanceSource for PagingFile {
 
 /// Returns the key of the last of these areas. Its id is the FNV-1a hash of its path, and of the number of areas
 /// before it with the same path: deleted files may have the same path.
-fn key(paths: &[Vec<u8>]) -> Option<Key> {
+fn key(paths: &[Vec<u8>]) -> Option<InstanceKey> {
     const BASIS: u32 = 0x811C_9DC5;
     const PRIME: u32 = 0x0100_0193;
     let (path, before) = paths.split_last()?;
@@ -84,5 +84,5 @@ fn key(paths: &[Vec<u8>]) -> Option<Key> {
     let hash =
         path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
     let id = InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)));
-    Some(Key { name: instance_name(path), id, birth: None })
+    Some(InstanceKey { name: instance_name(path), id, birth: None })
 }

@@ -6,7 +6,7 @@ use perfset_core::catalogue::pressure_stall as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::countersets::several::{InstanceSource, Key};
+use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
@@ -25,7 +25,7 @@ pub(crate) struct PressureStall {
     found: Vec<usize>,
     /// Time of the last check for files, on the monotonic clock.
     looked_at_ns: Option<u64>,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
 }
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl InstanceSource for PressureStall {
         let id = |at: usize| InstanceId(u32::try_from(at).unwrap_or(u32::MAX));
         if !keys.iter().map(|key| key.id).eq(found.iter().map(|at| id(*at))) {
             let found = found.iter().filter_map(|at| Some((*at, resources.get(*at)?)));
-            let key = |(at, resource): (usize, &Resource)| Key {
+            let key = |(at, resource): (usize, &Resource)| InstanceKey {
                 name: resource.name.to_owned(),
                 id: id(at),
                 birth: None,
@@ -86,7 +86,7 @@ impl InstanceSource for PressureStall {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{InstanceSource, Key};
+use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -28,7 +28,7 @@ pub(crate) struct LinuxSensors {
     listed: Vec<u32>,
     chips: Vec<Chip>,
     /// Keys of all sensors of the chips, in order.
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     channels: Vec<Channel>,
 }
 
@@ -82,7 +82,7 @@ impl LinuxSensors {
                 let name = format!("{chip_name}/{}", label.as_ref().unwrap_or(&sensor));
                 // 16 bits for the chip, 4 for the kind of sensor, 12 for the number.
                 let id = InstanceId(chip.id.wrapping_shl(16) | kind_number(*kind) << 12 | *number);
-                self.keys.push(Key { name, id, birth: None });
+                self.keys.push(InstanceKey { name, id, birth: None });
                 let item = if *is_average { "average" } else { "input" };
                 let keep = self.channels.len() < Self::SENSORS_THAT_KEEP;
                 let file =
@@ -137,7 +137,7 @@ impl InstanceSource for LinuxSensors {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{InstanceSource, Key, Total};
+use super::several::{InstanceKey, InstanceSource, Total};
 use super::value::{Value, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
@@ -23,7 +23,7 @@ pub(crate) struct Sockets {
     files: [ParsedFile<SockStat>; 2],
     /// Indexes of the protocols that are rows.
     rows: Vec<usize>,
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
 }
 
 /// Number of protocols in the first file.
@@ -111,7 +111,7 @@ impl InstanceSource for Sockets {
                 let name = PROTOCOLS.get(protocol).copied().unwrap_or_default().to_owned();
                 let number = InstanceId(u32::try_from(protocol).unwrap_or(u32::MAX));
                 self.rows.push(protocol);
-                self.keys.push(Key { name, id: number, birth: None });
+                self.keys.push(InstanceKey { name, id: number, birth: None });
             }
             next = next.saturating_add(1);
         }
@@ -121,7 +121,7 @@ impl InstanceSource for Sockets {
         if self.rows.is_empty() { of_v4.get(pass).map(drop) } else { Ok(()) }
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::thermal_zone_information as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{InstanceSource, Key};
+use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -27,7 +27,7 @@ pub(crate) struct ThermalZones {
     ids: Vec<u32>,
     listed: Vec<u32>,
     /// Keys of the zones, by index.
-    keys: Vec<Key>,
+    keys: Vec<InstanceKey>,
     zones: Vec<Zone>,
 }
 
@@ -92,7 +92,7 @@ impl InstanceSource for ThermalZones {
             for id in ids.iter() {
                 let zone = class.join(format!("thermal_zone{id}"));
                 zones.push(Zone::new(zone, zones.len() < Self::ZONES_THAT_KEEP));
-                keys.push(Key { name: String::new(), id: InstanceId(*id), birth: None });
+                keys.push(InstanceKey { name: String::new(), id: InstanceId(*id), birth: None });
             }
         }
         // A zone may have been replaced by another one with the same number.
@@ -114,7 +114,7 @@ impl InstanceSource for ThermalZones {
         Ok(())
     }
 
-    fn keys(&self) -> &[Key] {
+    fn keys(&self) -> &[InstanceKey] {
         &self.keys
     }
 
