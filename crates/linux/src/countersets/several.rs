@@ -9,7 +9,7 @@ use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue, Text
 use perfset_engine::total::{Member, Sum};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError, Totals};
 
-use super::value::{Value, fill, reading};
+use super::value::{MarkedRaw, fill, reading};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::pass::Collection;
 
@@ -44,7 +44,7 @@ pub(crate) trait InstanceSource: Debug + Send {
     }
 
     /// Returns the raw value of a counter of the instance at index `at`. Reads only the files that the counter needs.
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue>;
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue>;
 
     /// Returns the rule by which a counter of `_Total` is computed.
     fn total_of(&self, counter: CounterId) -> Total {
@@ -52,7 +52,7 @@ pub(crate) trait InstanceSource: Debug + Send {
     }
 
     /// Returns the raw value of a counter of `_Total` that is [`Total::Own`].
-    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let _ = (counter, pass);
         Err(NoValue::NotGiven)
     }
@@ -289,7 +289,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Scripted {
         keys: Vec<InstanceKey>,
-        values: Vec<Result<Value, NoValue>>,
+        values: Vec<Result<MarkedRaw, NoValue>>,
         failure: Option<NoValue>,
     }
 
@@ -306,12 +306,12 @@ mod tests {
             &self.keys
         }
 
-        fn value(&mut self, at: usize, _: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
+        fn value(&mut self, at: usize, _: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
             self.values[at].clone()
         }
     }
 
-    fn scripted(values: Vec<Result<Value, NoValue>>) -> MultiInstanceProvider<Scripted> {
+    fn scripted(values: Vec<Result<MarkedRaw, NoValue>>) -> MultiInstanceProvider<Scripted> {
         let ids = 0..u32::try_from(values.len()).unwrap();
         let keys = ids
             .map(|id| InstanceKey { name: format!("n{id}"), id: InstanceId(id), birth: NonZeroU64::new(5) })
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn totals() {
-        let marked = Value { raw: 3, mark: Some(Mark::Held) };
+        let marked = MarkedRaw { raw: 3, mark: Some(Mark::Held) };
         let none = NoValue::Denied("why".into());
         for (values, want) in [
             (vec![Ok(2.into()), Ok(3.into())], Got::Value(5)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError};
 
-use super::value::{Value, fill};
+use super::value::{MarkedRaw, fill};
 use crate::clock::elapsed_ns;
 use crate::pass::Collection;
 
@@ -22,8 +22,8 @@ pub(crate) trait ValueSource: Debug + Send {
     }
 
     /// Returns the same value with its mark, for a counterset that has marked values.
-    fn marked_value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
-        self.value(counter, pass).map(Value::from)
+    fn marked_value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
+        self.value(counter, pass).map(MarkedRaw::from)
     }
 
     /// Fills the columns of these counters, for a counterset that has many similar ones.

@@ -6,13 +6,13 @@ use perfset_engine::total::Reading;
 
 /// A raw value, with its mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Value {
+pub(crate) struct MarkedRaw {
     pub(crate) raw: u64,
     /// Mark of a special value; `None` if it is ordinary.
     pub(crate) mark: Option<Mark>,
 }
 
-impl From<u64> for Value {
+impl From<u64> for MarkedRaw {
     fn from(raw: u64) -> Self {
         Self { raw, mark: None }
     }
@@ -23,26 +23,26 @@ impl From<u64> for Value {
 pub(crate) const HOLD_SECONDS: u64 = 60;
 
 /// Returns the current value, or the highest so far if it has fallen by less than `limit`.
-pub(crate) fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
+pub(crate) fn hold(highest: &mut u64, now: u64, limit: u64) -> MarkedRaw {
     let step_back = highest.saturating_sub(now);
     let held = step_back > 0 && step_back < limit;
     if !held {
         *highest = now;
     }
-    Value { raw: *highest, mark: held.then_some(Mark::Held) }
+    MarkedRaw { raw: *highest, mark: held.then_some(Mark::Held) }
 }
 
 /// Fills a cell with a value or a reason.
-pub(crate) fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<Value, NoValue>) {
+pub(crate) fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<MarkedRaw, NoValue>) {
     match value {
-        Ok(Value { raw, mark: None }) => cells.set(column, raw),
-        Ok(Value { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),
+        Ok(MarkedRaw { raw, mark: None }) => cells.set(column, raw),
+        Ok(MarkedRaw { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),
         Err(reason) => cells.none(column, reason),
     }
 }
 
 /// Converts a value to its contribution to a total.
-pub(crate) fn reading(value: &Result<Value, NoValue>) -> Reading<'_> {
+pub(crate) fn reading(value: &Result<MarkedRaw, NoValue>) -> Reading<'_> {
     match value {
         Ok(value) => Reading::Value(value.raw, value.mark),
         Err(reason) => Reading::None(reason),

@@ -8,7 +8,7 @@ use perfset_core::catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
-use crate::countersets::value::{Value, instance_name};
+use crate::countersets::value::{MarkedRaw, instance_name};
 use crate::pass::Collection;
 use crate::roots::Roots;
 
@@ -65,10 +65,10 @@ impl InstanceSource for CGroup {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let group = self.groups.get(at).ok_or(NoValue::NotGiven)?;
         self.files.turn_to(at, pass);
-        self.files.value(group, &self.mounts, counter, pass).map(Value::from)
+        self.files.value(group, &self.mounts, counter, pass).map(MarkedRaw::from)
     }
 }
 

@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 use super::disks::{Disks, Kind};
 use super::physical::Found;
 use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::Value;
+use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
 use crate::sources::diskstats::Field;
 
@@ -35,7 +35,7 @@ impl InstanceSource for BlockIo {
         &self.found.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let requests = self.found.requests(at)?;
         match counter {
             id::PERCENT_BUSY_TIME => requests.in_100ns(Field::BusyMs),

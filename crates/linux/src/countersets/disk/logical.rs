@@ -17,7 +17,7 @@ use super::remote::Remote;
 use super::requests::{Requests, mean, never, total_of};
 use crate::countersets::several::{InstanceKey, InstanceSource, Total};
 use crate::countersets::value::instance_name;
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -99,7 +99,7 @@ impl LogicalDisk {
         at: usize,
         pass: &mut Collection,
         part: impl FnOnce(Space) -> u64,
-    ) -> Result<Value, NoValue> {
+    ) -> Result<MarkedRaw, NoValue> {
         let ask = self.space.ok_or(unavailable("the mount points are those of another tree"))?;
         let (deadline, begun) = (self.deadline, self.until);
         let Known { volume, remote, requested, space, .. } =
@@ -114,7 +114,7 @@ impl LogicalDisk {
                 remote.get(since, since.checked_add(deadline).unwrap_or(since), deadline)
             }
         });
-        got.map(|(space, mark)| Value { raw: part(*space), mark: *mark })
+        got.map(|(space, mark)| MarkedRaw { raw: part(*space), mark: *mark })
     }
 
     fn requests(&mut self, at: usize, pass: &mut Collection) -> Result<&Requests, NoValue> {
@@ -189,7 +189,7 @@ impl InstanceSource for LogicalDisk {
         late.collect()
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         match counter {
             id::PERCENT_FREE_SPACE => self.space(at, pass, |space| space.free),
             id::PERCENT_FREE_SPACE_BASE => self.space(at, pass, |space| space.all),
@@ -215,7 +215,7 @@ impl InstanceSource for LogicalDisk {
         }
     }
 
-    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let count = self.keys.len();
         mean((0..count).map(|at| self.value(at, counter, pass)))
     }

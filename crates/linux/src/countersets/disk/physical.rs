@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 use super::disks::{Disk, Disks, Kind};
 use super::requests::{Requests, mean, never, total_of};
 use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::Value;
+use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
 
 /// Instances of PhysicalDisk, from `/proc/diskstats`; `/sys/block` determines which devices are disks.
@@ -34,7 +34,7 @@ impl InstanceSource for PhysicalDisk {
         &self.found.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         never(counter).map_or(Ok(()), Err)?;
         self.found.requests(at)?.value(counter)
     }
@@ -43,7 +43,7 @@ impl InstanceSource for PhysicalDisk {
         total_of(counter)
     }
 
-    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let count = self.found.keys.len();
         mean((0..count).map(|at| self.value(at, counter, pass)))
     }

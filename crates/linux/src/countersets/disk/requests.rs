@@ -4,7 +4,7 @@ use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
 use crate::countersets::several::Total;
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::diskstats::{Field, Numbers};
 
 /// Request counts of a device up to the last reading of its line.
@@ -12,7 +12,7 @@ use crate::sources::diskstats::{Field, Numbers};
 pub(super) struct Requests {
     now: Now,
     /// Time that the machine had been up at the reading, less the time that the device was busy.
-    idle_100ns: Value,
+    idle_100ns: MarkedRaw,
     numbers: Numbers,
     sums: [Sum; Field::ALL.len()],
 }
@@ -59,12 +59,12 @@ impl Requests {
         self.idle_100ns = self.resting();
         if self.idle_100ns.raw < before {
             // The clock of the kernel's ticks was ahead.
-            self.idle_100ns = Value { raw: before, mark: Some(Mark::Held) };
+            self.idle_100ns = MarkedRaw { raw: before, mark: Some(Mark::Held) };
         }
         true
     }
 
-    fn resting(&self) -> Value {
+    fn resting(&self) -> MarkedRaw {
         let busy = self.sum(Field::BusyMs).map_or(0, |sum| sum.sum.saturating_mul(MS_100NS));
         self.now.up_100ns.saturating_sub(busy).into()
     }
@@ -74,36 +74,36 @@ impl Requests {
     }
 
     /// Returns one count, continued where the kernel's own count wraps to zero.
-    pub(super) fn get(&self, field: Field) -> Result<Value, NoValue> {
+    pub(super) fn get(&self, field: Field) -> Result<MarkedRaw, NoValue> {
         let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
         match (field, self.sum(field)) {
             (Field::InFlight, _) | (_, None) => Ok(raw.into()),
-            (_, Some(sum)) => Ok(Value { raw: sum.sum, mark: sum.is_held.then_some(Mark::Held) }),
+            (_, Some(sum)) => Ok(MarkedRaw { raw: sum.sum, mark: sum.is_held.then_some(Mark::Held) }),
         }
     }
 
     /// Returns a count multiplied by `factor`.
-    fn times(&self, field: Field, factor: u64) -> Result<Value, NoValue> {
-        let Value { raw, mark } = self.get(field)?;
-        Ok(Value { raw: raw.wrapping_mul(factor), mark })
+    fn times(&self, field: Field, factor: u64) -> Result<MarkedRaw, NoValue> {
+        let MarkedRaw { raw, mark } = self.get(field)?;
+        Ok(MarkedRaw { raw: raw.wrapping_mul(factor), mark })
     }
 
     /// Returns a time in units of 100 ns.
-    pub(super) fn in_100ns(&self, field: Field) -> Result<Value, NoValue> {
+    pub(super) fn in_100ns(&self, field: Field) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_100NS)
     }
 
     /// Returns a time in units of PerfFreq.
-    pub(super) fn in_perf_time(&self, field: Field) -> Result<Value, NoValue> {
+    pub(super) fn in_perf_time(&self, field: Field) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_NS)
     }
 
-    fn bytes(&self, field: Field) -> Result<Value, NoValue> {
+    fn bytes(&self, field: Field) -> Result<MarkedRaw, NoValue> {
         self.times(field, BYTES)
     }
 
     /// Returns the raw value of a counter of PhysicalDisk.
-    pub(super) fn value(&self, counter: CounterId) -> Result<Value, NoValue> {
+    pub(super) fn value(&self, counter: CounterId) -> Result<MarkedRaw, NoValue> {
         let (read_ms, write_ms) = (Field::ReadMs, Field::WriteMs);
         match counter {
             id::CURRENT_DISK_QUEUE_LENGTH => self.get(Field::InFlight),
@@ -182,10 +182,10 @@ pub(super) fn total_of(counter: CounterId) -> Total {
 
 /// Returns the mean of the devices that have such a value. If the value of one device could not be read, there is no
 /// mean: it would be the mean of other devices than before.
-pub(super) fn mean(each: impl Iterator<Item = Result<Value, NoValue>>) -> Result<Value, NoValue> {
+pub(super) fn mean(each: impl Iterator<Item = Result<MarkedRaw, NoValue>>) -> Result<MarkedRaw, NoValue> {
     let (mut sum, mut count, mut mark, mut none) = (0_u128, 0_u128, None, None);
     for value in each {
-        let Value { raw, mark: its } = match value {
+        let MarkedRaw { raw, mark: its } = match value {
             Err(NoValue::Unavailable(why)) => {
                 none.get_or_insert(why);
                 continue;
@@ -197,14 +197,14 @@ pub(super) fn mean(each: impl Iterator<Item = Result<Value, NoValue>>) -> Result
     }
     let mean = sum.checked_div(count).and_then(|mean| u64::try_from(mean).ok());
     match (mean, none) {
-        (Some(raw), _) => Ok(Value { raw, mark }),
+        (Some(raw), _) => Ok(MarkedRaw { raw, mark }),
         (None, why) => Err(why.map_or(NoValue::NotGiven, NoValue::Unavailable)),
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as its neighbours")]
-fn both(a: Value, b: Value) -> Result<Value, NoValue> {
-    Ok(Value { raw: a.raw.wrapping_add(b.raw), mark: a.mark.or(b.mark) })
+fn both(a: MarkedRaw, b: MarkedRaw) -> Result<MarkedRaw, NoValue> {
+    Ok(MarkedRaw { raw: a.raw.wrapping_add(b.raw), mark: a.mark.or(b.mark) })
 }
 
 /// A count that only grows, of a kernel that prints some counts in 32 bits.

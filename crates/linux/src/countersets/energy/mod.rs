@@ -6,7 +6,7 @@ use perfset_core::catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::{Value, instance_name, unavailable};
+use crate::countersets::value::{MarkedRaw, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Attribute, Collection};
@@ -125,7 +125,7 @@ impl InstanceSource for EnergyMeter {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         match counter {
             id::ENERGY => Ok(picowatt_hours(self.micro_joules(at, pass)?).into()),
             _ => Err(never(counter)),
@@ -137,7 +137,7 @@ impl InstanceSource for EnergyMeter {
     }
 
     /// Returns the sum of the zones that no other zone includes.
-    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         if counter != id::ENERGY {
             return Err(never(counter));
         }

@@ -12,7 +12,7 @@ use super::adapters::Adapter;
 use super::card::Gauge;
 use super::{Gpu, Shared, lock};
 use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 
 /// Counterset with one instance for each adapter: its names and readings.
@@ -66,10 +66,10 @@ impl<V: View> InstanceSource for AdapterSet<V> {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let mut gpu = lock(&self.gpu);
         if V::gauges(counter).is_empty() {
-            return gpu.processes(at, pass).map(Value::from);
+            return gpu.processes(at, pass).map(MarkedRaw::from);
         }
         let mut sum = 0_u64;
         for gauge in V::gauges(counter) {

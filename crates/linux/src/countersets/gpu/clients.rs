@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::Luid;
 use super::adapters::Adapters;
-use crate::countersets::value::Value;
+use crate::countersets::value::MarkedRaw;
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::Collection;
@@ -269,13 +269,13 @@ impl Client {
     /// Returns the time that an engine worked for this client, in ns; `None` if the driver does not report the time.
     /// The kernel's value may fall and rise again later: meanwhile the highest value so far is returned, marked
     /// `Held`.
-    pub(super) fn busy_ns(&self, engine: &str) -> Result<Option<Value>, NoValue> {
+    pub(super) fn busy_ns(&self, engine: &str) -> Result<Option<MarkedRaw>, NoValue> {
         let number = self.engine(engine).and_then(|engine| engine.busy_ns.as_ref());
         self.held(number, self.most(engine).map(|most| most.busy_ns))
     }
 
     /// Returns the cycles that an engine worked for this client; `None` and `Held` as in [`busy_ns`](Self::busy_ns).
-    pub(super) fn cycles(&self, engine: &str) -> Result<Option<Value>, NoValue> {
+    pub(super) fn cycles(&self, engine: &str) -> Result<Option<MarkedRaw>, NoValue> {
         let number = self.engine(engine).and_then(|engine| engine.cycles.as_ref());
         self.held(number, self.most(engine).map(|most| most.cycles))
     }
@@ -284,10 +284,10 @@ impl Client {
         &self,
         number: Option<&Result<u64, TextError>>,
         most: Option<u64>,
-    ) -> Result<Option<Value>, NoValue> {
+    ) -> Result<Option<MarkedRaw>, NoValue> {
         let Some(now) = self.number(number)? else { return Ok(None) };
         let most = most.unwrap_or(0).max(now);
-        Ok(Some(Value { raw: most, mark: (now < most).then_some(Mark::Held) }))
+        Ok(Some(MarkedRaw { raw: most, mark: (now < most).then_some(Mark::Held) }))
     }
 
     /// Returns the cycles that have passed for an engine.

@@ -9,7 +9,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::clients::Clients;
 use super::{Luid, Shared, lock};
 use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 
 /// Instances of GPU Engine, from the clients of graphics drivers.
@@ -68,15 +68,15 @@ impl Engines {
 /// Usage of one engine by one process, as reported by drivers.
 #[derive(Debug)]
 struct Told {
-    busy_ns: Result<Option<Value>, NoValue>,
-    cycles: Result<Option<Value>, NoValue>,
+    busy_ns: Result<Option<MarkedRaw>, NoValue>,
+    cycles: Result<Option<MarkedRaw>, NoValue>,
     /// Cycles of the engine's clock. All clients share the clock and are read at different times; this is the latest.
     total_cycles: Result<Option<u64>, NoValue>,
     capacity: Result<u64, NoValue>,
 }
 
-fn add(a: Value, b: Value) -> Value {
-    Value { raw: a.raw.saturating_add(b.raw), mark: a.mark.or(b.mark) }
+fn add(a: MarkedRaw, b: MarkedRaw) -> MarkedRaw {
+    MarkedRaw { raw: a.raw.saturating_add(b.raw), mark: a.mark.or(b.mark) }
 }
 
 /// Combines two values, if both are reported; returns the reason of an invalid one.
@@ -146,9 +146,9 @@ impl InstanceSource for GpuEngine {
         &self.0.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let told = self.0.read(at)?;
-        let Some(Value { raw: ns, mark }) = told.busy_ns? else {
+        let Some(MarkedRaw { raw: ns, mark }) = told.busy_ns? else {
             let counts_cycles = matches!(told.cycles, Ok(Some(_)));
             return Err(unavailable(if counts_cycles { COUNTS_CYCLES } else { NOT_TOLD }));
         };
@@ -160,7 +160,7 @@ impl InstanceSource for GpuEngine {
             }
             _ => return Err(NoValue::NotGiven),
         };
-        Ok(Value { raw, mark })
+        Ok(MarkedRaw { raw, mark })
     }
 }
 
@@ -176,7 +176,7 @@ impl InstanceSource for LinuxGpuEngine {
         &self.0.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let told = self.0.read(at)?;
         let total_cycles = told.total_cycles?;
         match counter {
@@ -185,7 +185,7 @@ impl InstanceSource for LinuxGpuEngine {
             }
             linux_gpu_engine::PERCENT_UTILIZATION => {
                 let ns = told.busy_ns?.ok_or(unavailable(NOT_TOLD))?;
-                Ok(Value { raw: ns.raw / NS_IN_UNIT, ..ns })
+                Ok(MarkedRaw { raw: ns.raw / NS_IN_UNIT, ..ns })
             }
             linux_gpu_engine::PERCENT_UTILIZATION_BASE => {
                 let passed = total_cycles.unwrap_or(pass.elapsed_ns / NS_IN_UNIT);

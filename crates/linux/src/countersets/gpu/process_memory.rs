@@ -9,7 +9,7 @@ use super::clients::Client;
 use super::nvml::Process;
 use super::{Gpu, Luid, Shared, lock};
 use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 use crate::sources::drm_fdinfo::Region;
 
@@ -107,13 +107,13 @@ impl InstanceSource for ProcessMemory {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         match self.rows.get(at) {
             Some(Row::Process(at)) => {
                 let used = self.processes.get(*at).and_then(|(_, process)| process.used);
                 match counter {
                     id::DEDICATED_USAGE | id::LOCAL_USAGE => used
-                        .map(Value::from)
+                        .map(MarkedRaw::from)
                         .ok_or(unavailable("NVML does not say how much this process has")),
                     _ => Err(unavailable("NVML tells of a process only the GPU's own memory")),
                 }

@@ -4,7 +4,7 @@ use perfset_core::catalogue::linux_system as id;
 use perfset_core::{CounterId, Counterset, Mark, NoValue};
 
 use crate::countersets::single::ValueSource;
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Attribute, Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -48,10 +48,10 @@ impl LinuxSystem {
 
     /// Returns a count of open files, at most 10 s old: adding it up over the CPUs costs the kernel as much as all
     /// else together.
-    fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let (files, reused) = self.files.in_turn(pass)?;
         let raw = of(files).ok_or(unavailable("there is no limit"))?;
-        Ok(Value { raw, mark: reused.then_some(Mark::Reused) })
+        Ok(MarkedRaw { raw, mark: reused.then_some(Mark::Reused) })
     }
 }
 
@@ -74,11 +74,11 @@ impl ValueSource for LinuxSystem {
         })
     }
 
-    fn marked_value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn marked_value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         match counter {
             id::OPEN_FILES => self.files(|files| Some(files.open()), pass),
             id::OPEN_FILES_LIMIT => self.files(FileNr::limit, pass),
-            _ => self.value(counter, pass).map(Value::from),
+            _ => self.value(counter, pass).map(MarkedRaw::from),
         }
     }
 }

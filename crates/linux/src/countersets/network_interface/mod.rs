@@ -4,7 +4,7 @@ use perfset_core::catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::several::{InstanceKey, InstanceSource};
-use super::value::{Value, unavailable};
+use super::value::{MarkedRaw, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
@@ -103,7 +103,7 @@ impl InstanceSource for NetworkInterface {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let at = self.rows.get(at).copied().unwrap_or(usize::MAX);
         let value = match counter {
             id::BYTES_TOTAL_PER_SEC => self.sum(at, |c| c.rx_bytes, |c| c.tx_bytes, pass)?,

@@ -6,7 +6,7 @@ use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 
 use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::Value;
+use crate::countersets::value::MarkedRaw;
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, Parse, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -137,7 +137,7 @@ impl InstanceSource for NodeMemory {
         &self.nodes.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         Ok((self.kib(at, counter, pass)? / KIB_IN_MIB).into())
     }
 
@@ -146,7 +146,7 @@ impl InstanceSource for NodeMemory {
     }
 
     /// Returns the sum of the nodes, rounded down only at the end.
-    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let (mut sum, mut missing, mut known, mut reason) = (0_u64, 0_u32, self.keys().is_empty(), None);
         for at in 0..self.keys().len() {
             match self.kib(at, counter, pass) {
@@ -161,7 +161,7 @@ impl InstanceSource for NodeMemory {
         let mark = NonZeroU32::new(missing).map(Mark::Partial);
         match reason {
             Some(reason) if !known => Err(reason),
-            _ => Ok(Value { raw: sum / KIB_IN_MIB, mark }),
+            _ => Ok(MarkedRaw { raw: sum / KIB_IN_MIB, mark }),
         }
     }
 }
@@ -191,7 +191,7 @@ impl InstanceSource for LinuxNuma {
         &self.nodes.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         use linux_numa as id;
         let line: fn(&NumaStat) -> &Number = match counter {
             id::NUMA_HIT => |node| &node.numa_hit,

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{InstanceKey, InstanceSource, TOTAL_ID};
 use crate::countersets::value::instance_name;
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
@@ -54,7 +54,7 @@ impl InstanceSource for PagingFile {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         if let id::PERCENT_USAGE_PEAK | id::PERCENT_USAGE_PEAK_BASE = counter {
             return Err(unavailable("the kernel keeps no such maximum"));
         }

@@ -7,7 +7,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
@@ -90,7 +90,7 @@ impl InstanceSource for PressureStall {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let resource = self.found.get(at).and_then(|at| self.resources.get_mut(*at));
         let resource = resource.ok_or(NoValue::NotGiven)?;
         let (line, field): (Line, fn(&Stall) -> Option<u64>) = match counter {
@@ -102,16 +102,16 @@ impl InstanceSource for PressureStall {
             id::PERCENT_FULL_STALLED_TIME_10_SECONDS => (FULL, |stall| stall.avg10),
             id::PERCENT_FULL_STALLED_TIME_60_SECONDS => (FULL, |stall| stall.avg60),
             id::PERCENT_FULL_STALLED_TIME_300_SECONDS => (FULL, |stall| stall.avg300),
-            id::STALLED_TIME_BASE => return Ok(Value::from(HUNDREDTHS_OF_PERCENT)),
+            id::STALLED_TIME_BASE => return Ok(MarkedRaw::from(HUNDREDTHS_OF_PERCENT)),
             id::STALLED_TIME_TIMESTAMP => (SOME, |_| None),
             _ => return Err(NoValue::NotGiven),
         };
         let Resource { file, reading, .. } = resource;
         let reading = reading.get(pass, |pass| read(file, pass, "there is no such file"))?;
         if counter == id::STALLED_TIME_TIMESTAMP {
-            return Ok(Value::from(reading.time_100ns));
+            return Ok(MarkedRaw::from(reading.time_100ns));
         }
-        stall(line(&reading.pressure), || file.path().to_owned(), field).map(Value::from)
+        stall(line(&reading.pressure), || file.path().to_owned(), field).map(MarkedRaw::from)
     }
 }
 

@@ -4,7 +4,7 @@ use perfset_core::catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
 use super::table::{Parts, Process, Seldom};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 use crate::sources::text::TextError;
 
@@ -267,17 +267,17 @@ impl Field {
     }
 
     /// Returns the field's value for a process.
-    pub(super) fn value(self, of: &Process, units: Units) -> Result<Value, NoValue> {
+    pub(super) fn value(self, of: &Process, units: Units) -> Result<MarkedRaw, NoValue> {
         let raw = match self {
             // The CPU clock has ns and needs no file; `stat` has ticks.
             Self::ProcessorTime if units.clocks => {
-                return Ok(Value { raw: of.clock_ns / 100, mark: of.held.then_some(Mark::Held) });
+                return Ok(MarkedRaw { raw: of.clock_ns / 100, mark: of.held.then_some(Mark::Held) });
             }
             Self::ProcessorTime => {
                 let user = held(of.stat.get()?.utime, of.most_utime, units);
                 let privileged = held(of.stat.get()?.stime, of.most_stime, units);
                 let raw = user.raw.saturating_add(privileged.raw);
-                return Ok(Value { raw, mark: user.mark.or(privileged.mark) });
+                return Ok(MarkedRaw { raw, mark: user.mark.or(privileged.mark) });
             }
             // The kernel's count of either share can fall a little: the most so far is reported, marked
             // `Held`.
@@ -354,9 +354,9 @@ impl Field {
 const BYTES_IN_KIB: u64 = 1_024;
 
 /// Returns ticks in units of 100 ns: the most so far, marked `Held`, if the kernel's count has fallen.
-pub(super) fn held(ticks: u64, most: u64, units: Units) -> Value {
+pub(super) fn held(ticks: u64, most: u64, units: Units) -> MarkedRaw {
     let mark = (ticks < most).then_some(Mark::Held);
-    Value { raw: units.ticks_to_100ns(ticks.max(most)), mark }
+    MarkedRaw { raw: units.ticks_to_100ns(ticks.max(most)), mark }
 }
 
 /// Returns the `stat` of a process that still has memory.

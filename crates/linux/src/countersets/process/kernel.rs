@@ -7,7 +7,7 @@ use perfset_core::{Mark, NoValue};
 
 use super::fields::{Field, Units};
 use crate::clock::time_100ns_at;
-use crate::countersets::value::{HOLD_SECONDS, Value, hold};
+use crate::countersets::value::{HOLD_SECONDS, MarkedRaw, hold};
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::may_trace::may_trace;
 use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile, SharedParsedFile};
@@ -42,7 +42,7 @@ pub(super) struct Times {
     /// Time in the kernel, interrupts and stolen time included.
     privileged: u64,
     /// Idle time. If the kernel stepped back, the highest so far.
-    pub(super) rest: Value,
+    pub(super) rest: MarkedRaw,
     /// Time since which the same processors have been online: the start of the machine, or the first collection
     /// that saw a change.
     pub(super) since_100ns: NonZeroU64,
@@ -155,7 +155,7 @@ impl Kernel {
             Ok(Times {
                 user: units.ticks_to_100ns(user),
                 privileged: units.ticks_to_100ns(privileged),
-                rest: Value { raw: units.ticks_to_100ns(rest.raw), ..rest },
+                rest: MarkedRaw { raw: units.ticks_to_100ns(rest.raw), ..rest },
                 since_100ns,
             })
         };
@@ -178,9 +178,9 @@ impl Kernel {
         field: Field,
         units: Units,
         pass: &mut Collection,
-    ) -> Result<(Value, NonZeroU64), NoValue> {
+    ) -> Result<(MarkedRaw, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
-        let of = |raw, mark: Option<Mark>| Ok((Value { raw, mark }, times.since_100ns));
+        let of = |raw, mark: Option<Mark>| Ok((MarkedRaw { raw, mark }, times.since_100ns));
         // Idle time counts as privileged, as in Windows' `Idle` process, so that the parts of `_Total` add
         // up.
         let resting = times.rest.raw.saturating_add(times.privileged);
@@ -212,10 +212,10 @@ impl Kernel {
         field: Field,
         units: Units,
         pass: &mut Collection,
-    ) -> Result<(Value, NonZeroU64), NoValue> {
+    ) -> Result<(MarkedRaw, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
         // Idle time is time of the kernel, not of a program.
-        let value = if field == Field::UserTime { Value::from(0) } else { times.rest };
+        let value = if field == Field::UserTime { MarkedRaw::from(0) } else { times.rest };
         Ok((value, times.since_100ns))
     }
 }

@@ -10,7 +10,7 @@ use perfset_engine::total::{Member, Reading, Sum};
 use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError, Totals};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
-use super::value::{Value, fill, reading, unavailable};
+use super::value::{MarkedRaw, fill, reading, unavailable};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -382,7 +382,7 @@ impl Processes {
 }
 
 /// Fills a cell with a value counted since the given time.
-fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(Value, NonZeroU64), NoValue>) {
+fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(MarkedRaw, NonZeroU64), NoValue>) {
     match value {
         Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
         Err(reason) => cells.none(column, reason),

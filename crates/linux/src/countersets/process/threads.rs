@@ -6,7 +6,7 @@ use perfset_engine::total::Member;
 
 use super::fields::{Units, held, priority_base};
 use super::table::{Process, Thread, birth};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 
 impl Thread {
@@ -49,7 +49,7 @@ pub(super) fn value(
     of: &Process,
     thread: &Thread,
     units: Units,
-) -> Result<Value, NoValue> {
+) -> Result<MarkedRaw, NoValue> {
     let raw = match counter {
         id::PERCENT_PROCESSOR_TIME => match thread.in_ticks {
             Some(false) | None => thread.schedstat.as_ref().map_err(NoValue::clone)?.run_ns / 100,
@@ -57,7 +57,7 @@ pub(super) fn value(
                 let user = held(thread.stat()?.utime, thread.most_utime, units);
                 let privileged = held(thread.stat()?.stime, thread.most_stime, units);
                 let raw = user.raw.saturating_add(privileged.raw);
-                return Ok(Value { raw, mark: user.mark.or(privileged.mark) });
+                return Ok(MarkedRaw { raw, mark: user.mark.or(privileged.mark) });
             }
         },
         id::PERCENT_USER_TIME => return Ok(held(thread.stat()?.utime, thread.most_utime, units)),

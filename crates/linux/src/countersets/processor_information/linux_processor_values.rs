@@ -5,7 +5,7 @@ use perfset_core::{CounterId, NoValue};
 
 use super::machine::{Machine, NOT_APART, PartOfTime};
 use super::values::{Covered, saturated, sum};
-use crate::countersets::value::{Value, unavailable};
+use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 use crate::sources::softirqs::Kind;
 
@@ -17,7 +17,7 @@ impl Machine {
         counter: CounterId,
         row: &Covered,
         pass: &mut Collection,
-    ) -> Result<Value, NoValue> {
+    ) -> Result<MarkedRaw, NoValue> {
         if let Some(part) = part_of_time(counter) {
             return self.time(part, row, pass);
         }
@@ -49,15 +49,15 @@ pub(super) fn needs_times(counter: CounterId) -> bool {
 fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
         id::PERCENT_I_O_WAIT_TIME => |times| times.iowait.ok_or(NOT_APART),
-        id::PERCENT_STEAL_TIME => |times| times.ticks.steal.map(Value::from).ok_or(NOT_APART),
-        id::PERCENT_GUEST_TIME => |times| times.ticks.guest.map(Value::from).ok_or(NOT_APART),
-        id::PERCENT_GUEST_NICE_TIME => |times| times.ticks.guest_nice.map(Value::from).ok_or(NOT_APART),
+        id::PERCENT_STEAL_TIME => |times| times.ticks.steal.map(MarkedRaw::from).ok_or(NOT_APART),
+        id::PERCENT_GUEST_TIME => |times| times.ticks.guest.map(MarkedRaw::from).ok_or(NOT_APART),
+        id::PERCENT_GUEST_NICE_TIME => |times| times.ticks.guest_nice.map(MarkedRaw::from).ok_or(NOT_APART),
         id::PERCENT_USER_TIME => |times| Ok(times.ticks.user.into()),
         id::PERCENT_NICE_TIME => |times| Ok(times.ticks.nice.into()),
         id::PERCENT_SYSTEM_TIME => |times| Ok(times.ticks.system.into()),
         id::PERCENT_IDLE_TIME => |times| Ok(times.idle),
-        id::PERCENT_IRQ_TIME => |times| times.irq.map(Value::from),
-        id::PERCENT_SOFTIRQ_TIME => |times| times.softirq.map(Value::from),
+        id::PERCENT_IRQ_TIME => |times| times.irq.map(MarkedRaw::from),
+        id::PERCENT_SOFTIRQ_TIME => |times| times.softirq.map(MarkedRaw::from),
         _ => return None,
     })
 }

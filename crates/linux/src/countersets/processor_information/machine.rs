@@ -7,7 +7,7 @@ use perfset_core::NoValue;
 use perfset_engine::SourceError;
 
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
-use crate::countersets::value::{HOLD_SECONDS, Value, hold};
+use crate::countersets::value::{HOLD_SECONDS, MarkedRaw, hold};
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -67,11 +67,11 @@ pub(super) struct Cpu {
 pub(super) struct Times {
     pub(super) ticks: CpuTicks,
     /// Ticks of [`CpuTicks::resting`], marked `Held` if the kernel stepped back.
-    pub(super) resting: Value,
+    pub(super) resting: MarkedRaw,
     /// Ticks of `idle`, held in the same way.
-    pub(super) idle: Value,
+    pub(super) idle: MarkedRaw,
     /// Ticks of `iowait`, held in the same way.
-    pub(super) iowait: Option<Value>,
+    pub(super) iowait: Option<MarkedRaw>,
     /// Ticks of [`CpuTicks::irq`], or the reason for having none.
     pub(super) irq: Result<u64, &'static str>,
     /// Ticks of [`CpuTicks::softirq`], or the reason for having none.
@@ -79,7 +79,7 @@ pub(super) struct Times {
 }
 
 /// Function that extracts one share of [`Times`], or the reason for the kernel not having that share.
-pub(super) type PartOfTime = fn(&Times) -> Result<Value, &'static str>;
+pub(super) type PartOfTime = fn(&Times) -> Result<MarkedRaw, &'static str>;
 
 /// Reason for a time that `/proc/stat` of an old kernel has no column for.
 pub(super) const NOT_APART: &str = "this kernel does not count it apart";

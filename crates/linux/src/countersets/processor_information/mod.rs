@@ -8,7 +8,7 @@ use perfset_core::{Birth, CounterId, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
-use super::value::{Value, fill};
+use super::value::{MarkedRaw, fill};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
@@ -143,7 +143,7 @@ impl Set {
         counter: CounterId,
         row: &Covered,
         pass: &mut Collection,
-    ) -> Result<Value, NoValue> {
+    ) -> Result<MarkedRaw, NoValue> {
         match self {
             Self::Information => machine.value(counter, row, pass),
             Self::Processor => machine.value(view.base_of(counter), row, pass),

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, NoValue};
 
 use super::machine::Machine;
 use super::values::{Covered, mean, saturated, sum};
-use crate::countersets::value::Value;
+use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
 use crate::sources::schedstat::RunQueue;
 
@@ -19,7 +19,7 @@ impl Machine {
         counter: CounterId,
         row: &Covered,
         pass: &mut Collection,
-    ) -> Result<Value, NoValue> {
+    ) -> Result<MarkedRaw, NoValue> {
         let (is_time, of): (bool, fn(&RunQueue) -> u64) = match counter {
             id::PERCENT_RUN_TIME => (true, |queue| queue.run_ns),
             id::PERCENT_RUN_QUEUE_WAIT_TIME => (true, |queue| queue.wait_ns),

@@ -6,7 +6,7 @@ use perfset_core::catalogue::processor_information as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
 use super::machine::{Cpu, Machine, NO_FREQUENCY, PartOfTime};
-use crate::countersets::value::Value;
+use crate::countersets::value::MarkedRaw;
 use crate::pass::{Collection, ParsedFile};
 use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
@@ -39,7 +39,7 @@ impl Machine {
         counter: CounterId,
         row: &Covered,
         pass: &mut Collection,
-    ) -> Result<Value, NoValue> {
+    ) -> Result<MarkedRaw, NoValue> {
         if let Some(part) = part_of_time(counter) {
             return self.time(part, row, pass);
         }
@@ -122,7 +122,7 @@ impl Machine {
             }
             _ => return Err(NoValue::NotGiven),
         };
-        Ok(Value { raw: saturated(raw), mark })
+        Ok(MarkedRaw { raw: saturated(raw), mark })
     }
 
     /// Returns the mean over the CPUs of a share of their times, in 100 ns.
@@ -131,7 +131,7 @@ impl Machine {
         part: PartOfTime,
         row: &Covered,
         pass: &mut Collection,
-    ) -> Result<Value, NoValue> {
+    ) -> Result<MarkedRaw, NoValue> {
         let Self { cpus, stat, clock_ticks, .. } = self;
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
         let count = cpus.len();
@@ -143,7 +143,7 @@ impl Machine {
         })?;
         // Divided once, at the end, so that no precision is lost.
         let in_100ns = ticks.saturating_mul(SECOND_100NS).checked_div(u128::from(*clock_ticks));
-        Ok(Value { raw: saturated(mean(in_100ns.unwrap_or(0), count)), mark })
+        Ok(MarkedRaw { raw: saturated(mean(in_100ns.unwrap_or(0), count)), mark })
     }
 }
 
@@ -158,11 +158,11 @@ fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
         id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => |times| Ok(times.resting),
         id::PERCENT_USER_TIME => |times| Ok(times.ticks.user.saturating_add(times.ticks.nice).into()),
         id::PERCENT_PRIVILEGED_TIME => |times| Ok(times.ticks.privileged().into()),
-        id::PERCENT_DPC_TIME => |times| times.softirq.map(Value::from),
-        id::PERCENT_INTERRUPT_TIME => |times| times.irq.map(Value::from),
+        id::PERCENT_DPC_TIME => |times| times.softirq.map(MarkedRaw::from),
+        id::PERCENT_INTERRUPT_TIME => |times| times.irq.map(MarkedRaw::from),
         id::PERCENT_PRIORITY_TIME => |times| {
-            let Value { raw, mark } = times.resting;
-            Ok(Value { raw: raw.saturating_add(times.ticks.nice), mark })
+            let MarkedRaw { raw, mark } = times.resting;
+            Ok(MarkedRaw { raw: raw.saturating_add(times.ticks.nice), mark })
         },
         _ => return None,
     })

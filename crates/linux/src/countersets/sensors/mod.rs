@@ -6,7 +6,7 @@ use perfset_core::catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{Value, instance_name, unavailable};
+use crate::countersets::value::{MarkedRaw, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
@@ -141,7 +141,7 @@ impl InstanceSource for LinuxSensors {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let wanted = match counter {
             id::TEMPERATURE => Kind::Temperature,
             id::FAN_SPEED => Kind::Fan,

@@ -4,7 +4,7 @@ use perfset_core::catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::several::{InstanceKey, InstanceSource, Total};
-use super::value::{Value, unavailable};
+use super::value::{MarkedRaw, unavailable};
 use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
@@ -125,9 +125,9 @@ impl InstanceSource for Sockets {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let protocol = self.rows.get(at).copied().ok_or(NoValue::NotGiven)?;
-        self.of(protocol, counter, pass).map(Value::from)
+        self.of(protocol, counter, pass).map(MarkedRaw::from)
     }
 
     fn total_of(&self, counter: CounterId) -> Total {
@@ -135,8 +135,8 @@ impl InstanceSource for Sockets {
     }
 
     /// Returns the kernel's number of sockets in use, of all kinds together.
-    fn total(&mut self, _: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn total(&mut self, _: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let [of_v4, _] = &mut self.files;
-        of_v4.number(|sockstat| &sockstat.used, pass).map(Value::from)
+        of_v4.number(|sockstat| &sockstat.used, pass).map(MarkedRaw::from)
     }
 }

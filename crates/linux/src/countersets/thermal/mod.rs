@@ -6,7 +6,7 @@ use perfset_core::catalogue::thermal_zone_information as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{Value, instance_name, unavailable};
+use crate::countersets::value::{MarkedRaw, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
@@ -118,7 +118,7 @@ impl InstanceSource for ThermalZones {
         &self.keys
     }
 
-    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<Value, NoValue> {
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let zone = self.zones.get_mut(at).ok_or(NoValue::NotGiven)?;
         let value = match counter {
             id::TEMPERATURE => above_zero(zone.milli_celsius(pass)?.div_euclid(1_000).saturating_add(273))?,
