@@ -8,12 +8,12 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 use super::several::{InstanceSource, MultiInstanceProvider};
 
 /// Provider of the countersets of several providers.
-pub(crate) struct Together {
+pub(crate) struct ProviderGroup {
     catalogue: Arc<Catalogue>,
     providers: Vec<(Guid, Box<dyn Provider>)>,
 }
 
-impl Together {
+impl ProviderGroup {
     /// Creates a group without providers.
     pub(crate) fn new() -> Self {
         let catalogue = Catalogue { origin: "Linux".into(), countersets: Vec::new() };
@@ -36,7 +36,7 @@ impl Together {
     }
 }
 
-impl Provider for Together {
+impl Provider for ProviderGroup {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }

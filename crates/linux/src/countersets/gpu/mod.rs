@@ -11,7 +11,7 @@ use perfset_core::NoValue;
 use perfset_engine::{Deadline, Provider};
 
 use super::slow::WhenAsked;
-use super::together::Together;
+use super::together::ProviderGroup;
 use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::pci_address::PciAddress;
@@ -50,8 +50,8 @@ pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> 
     Box::new(WhenAsked::waiting(together(&Gpu::shared(roots, open)), deadline))
 }
 
-fn together(gpu: &Shared) -> Together {
-    Together::new()
+fn together(gpu: &Shared) -> ProviderGroup {
+    ProviderGroup::new()
         .with(GpuEngine::new(gpu))
         .with(ProcessMemory::new(gpu))
         .with(AdapterSet::<AdapterMemory>::new(gpu))
