@@ -56,7 +56,7 @@ pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
 use several::MultiInstanceProvider;
 use single::SingleInstanceProvider;
-use slow::WhenAsked;
+use slow::LazyProvider;
 use sockets::Sockets;
 use system::System;
 use thermal::ThermalZones;
@@ -132,13 +132,13 @@ pub fn providers_within(
         Box::new(SingleInstanceProvider::new(LinuxIp::new(netstat))),
         Box::new(MultiInstanceProvider::new(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
-        Box::new(WhenAsked::of_folder(
+        Box::new(LazyProvider::of_folder(
             roots.sys.join("class/thermal"),
             MultiInstanceProvider::new(ThermalZones::new(&roots)),
             deadline,
         )),
         Box::new(MultiInstanceProvider::new(EnergyMeter::new(&roots))),
-        Box::new(WhenAsked::of_folder(
+        Box::new(LazyProvider::of_folder(
             roots.sys.join("class/hwmon"),
             MultiInstanceProvider::new(LinuxSensors::new(&roots)),
             deadline,

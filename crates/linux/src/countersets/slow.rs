@@ -14,7 +14,7 @@ use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
 /// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other countersets needs no
 /// thread.
-pub(crate) struct WhenAsked {
+pub(crate) struct LazyProvider {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,
     deadline: Deadline,
@@ -25,7 +25,7 @@ pub(crate) struct WhenAsked {
     empty_at_ns: Option<u64>,
 }
 
-impl WhenAsked {
+impl LazyProvider {
     /// Creates a lazy provider of the entries of a directory. While the directory is empty, as on many machines, no
     /// request goes to the other thread, which would cost ten times as much as the check.
     pub(crate) fn of_folder(folder: PathBuf, provider: impl Provider + 'static, deadline: &Deadline) -> Self {
@@ -70,7 +70,7 @@ impl WhenAsked {
     }
 }
 
-impl Provider for WhenAsked {
+impl Provider for LazyProvider {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.catalogue.clone()
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_thread_starts_when_somebody_asks() {
         let roots = fixture("two-nodes");
-        let mut provider = WhenAsked::waiting(
+        let mut provider = LazyProvider::waiting(
             MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
             &Deadline::new(LONG),
         );
@@ -144,7 +144,7 @@ mod tests {
         let roots = fixture("two-nodes");
         let all = |folder: &str| {
             let numa = MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots)));
-            let mut provider = WhenAsked::of_folder(roots.sys.join(folder), numa, &Deadline::new(LONG));
+            let mut provider = LazyProvider::of_folder(roots.sys.join(folder), numa, &Deadline::new(LONG));
             let mut rows = Rows::default();
             rows.start();
             provider.instances(&id::GUID, &mut rows).unwrap();
@@ -161,7 +161,7 @@ mod tests {
         let tree = Tree::copy_of("two-nodes");
         let folder = tree.path("sys/new");
         std::fs::create_dir(&folder).unwrap();
-        let mut provider = WhenAsked::of_folder(
+        let mut provider = LazyProvider::of_folder(
             folder.clone(),
             MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
             &Deadline::new(LONG),

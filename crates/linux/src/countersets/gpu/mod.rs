@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::NoValue;
 use perfset_engine::{Deadline, Provider};
 
-use super::slow::WhenAsked;
+use super::slow::LazyProvider;
 use super::together::ProviderGroup;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -47,7 +47,7 @@ pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> 
         (true, false) => nvidia::not_own_roots,
         (true, true) => nvml::open,
     };
-    Box::new(WhenAsked::waiting(together(&Gpu::shared(roots, open)), deadline))
+    Box::new(LazyProvider::waiting(together(&Gpu::shared(roots, open)), deadline))
 }
 
 fn together(gpu: &Shared) -> ProviderGroup {
