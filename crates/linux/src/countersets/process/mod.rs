@@ -34,8 +34,8 @@ mod threads;
 use fields::{Field, Units};
 use kernel::Kernel;
 use reader::is_procfs;
+use source::ProcessCollector;
 pub use source::ProcessSource;
-use source::Ways;
 use table::{Parts, Process, Table, Thread};
 pub use tasks::prepared::prepare_walks;
 
@@ -46,7 +46,7 @@ pub use tasks::prepared::prepare_walks;
 #[derive(Debug)]
 pub(crate) struct Processes {
     catalogue: Arc<Catalogue>,
-    source: Ways,
+    source: ProcessCollector,
     table: Table,
     units: Units,
     start_100ns: fn() -> u64,
@@ -101,7 +101,7 @@ impl Processes {
                 origin: "Linux".into(),
                 countersets: sets.into_iter().map(|set| Arc::new(set.clone())).collect(),
             }),
-            source: Ways::new(roots, clocks, wish),
+            source: ProcessCollector::new(roots, clocks, wish),
             table: Table::default(),
             units,
             start_100ns,

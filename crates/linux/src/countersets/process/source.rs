@@ -78,7 +78,7 @@ impl Layer {
 
 /// All collection methods. Each collection uses the cheapest available one.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct ProcessCollector {
     roots: Roots,
     wish: ProcessSource,
     files: Files,
@@ -105,7 +105,7 @@ enum Walk {
     Closed(Cow<'static, str>),
 }
 
-impl Ways {
+impl ProcessCollector {
     /// CPU time to load a task iterator, in ns. If reading files costs no more in total, files are cheaper.
     const LOAD_NS: u64 = 50_000_000;
     /// Minimum CPU time of the first reading of a process, in ns.

@@ -153,7 +153,7 @@ fn the_classic_iterator_says_what_plain_reading_says() {
 fn a_walk_that_failed_is_tried_again() {
     let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
     tasks.settle(); // as one that can load none with more room
-    let mut ways = source::Ways::walking(&Roots::default(), tasks);
+    let mut ways = source::ProcessCollector::walking(&Roots::default(), tasks);
     let mut table = Table::default();
     let mut collect = |number| {
         let mut pass = Collection::new(number, elapsed_ns());
