@@ -4,7 +4,7 @@ use perfset_core::NoValue;
 
 use super::own_io;
 use super::reader::{Reader, gone};
-use super::source::Layer;
+use super::source::ProcessMethod;
 use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
@@ -29,7 +29,7 @@ pub(super) struct Files {
     reader: Reader,
     /// `true` if the CPU clocks of these processes are readable.
     clocks: bool,
-    layer: Layer,
+    layer: ProcessMethod,
     pids: Vec<u32>,
     tids: Vec<u32>,
     /// Processes that ended, whose children may have another parent now.
@@ -37,12 +37,12 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(roots: &Roots, clocks: bool, layer: Layer) -> Self {
+    pub(super) fn new(roots: &Roots, clocks: bool, layer: ProcessMethod) -> Self {
         let (pids, tids, ended) = Default::default();
         Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, ended }
     }
 
-    pub(super) fn layer(&self) -> Layer {
+    pub(super) fn layer(&self) -> ProcessMethod {
         self.layer
     }
 
@@ -165,8 +165,9 @@ impl Files {
                 Err(_) => return false,
             }
         }
-        let gated =
-            self.layer == Layer::Gate && !moved && !process.stat.is_due(Turn::TENTH, process.pid, now);
+        let gated = self.layer == ProcessMethod::Gate
+            && !moved
+            && !process.stat.is_due(Turn::TENTH, process.pid, now);
         gated || self.read_stat(process, now, pass)
     }
 
@@ -239,7 +240,7 @@ impl Files {
         let own = (pid, None);
         // For files that only the process itself changes.
         let of_itself = Fresh {
-            changed: (*clocks && *layer == Layer::Gate).then_some(process.ran),
+            changed: (*clocks && *layer == ProcessMethod::Gate).then_some(process.ran),
             turn: None,
             pid,
             now,

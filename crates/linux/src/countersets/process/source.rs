@@ -47,7 +47,7 @@ impl ProcessSource {
 
 /// Collection methods, the cheapest first. Their numbers are those of the counter Source Layer of Perfset Engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layer {
+pub(super) enum ProcessMethod {
     /// BPF task iterator in the kernel.
     Tasks,
     /// CPU-clock gate: reads the files of processes that ran since, according to their CPU clocks.
@@ -56,7 +56,7 @@ pub(super) enum Layer {
     Plain,
 }
 
-impl Layer {
+impl ProcessMethod {
     /// Returns the number of the method in the counter Source Layer.
     pub(super) fn number(self) -> u32 {
         match self {
@@ -86,7 +86,7 @@ pub(super) struct ProcessCollector {
     /// CPU time spent on reading files so far, in ns.
     spent_ns: u64,
     /// Method that the last collection used.
-    taken: Layer,
+    taken: ProcessMethod,
 }
 
 /// State of the BPF task iterator.
@@ -117,7 +117,8 @@ impl ProcessCollector {
     /// readable.
     pub(super) fn new(roots: &Roots, clocks: bool, wish: ProcessSource) -> Self {
         // Without readable CPU clocks nothing shows which processes ran, so all files are read.
-        let layer = if clocks && wish != ProcessSource::Proc { Layer::Gate } else { Layer::Plain };
+        let layer =
+            if clocks && wish != ProcessSource::Proc { ProcessMethod::Gate } else { ProcessMethod::Plain };
         let walk = match (wish, clocks) {
             (ProcessSource::Gate | ProcessSource::Proc, _) => Walk::Closed("files were requested".into()),
             (_, false) => Walk::Closed(
@@ -136,7 +137,7 @@ impl ProcessCollector {
     }
 
     /// Returns the method that the last collection used.
-    pub(super) fn layer(&self) -> Layer {
+    pub(super) fn layer(&self) -> ProcessMethod {
         self.taken
     }
 
@@ -163,7 +164,7 @@ impl ProcessCollector {
             // After a failure the files are read in this same collection, so no collection is lost.
             let left = match tasks.refresh(parts, wanted, table, pass, files) {
                 Ok(()) => {
-                    self.taken = Layer::Tasks;
+                    self.taken = ProcessMethod::Tasks;
                     return Ok(());
                 }
                 Err(left) => left,
@@ -225,7 +226,7 @@ impl ProcessCollector {
             self.open();
         }
         match &self.walk {
-            Walk::Open(tasks) if self.taken == Layer::Tasks => format!("{what} ({})", tasks.about()),
+            Walk::Open(tasks) if self.taken == ProcessMethod::Tasks => format!("{what} ({})", tasks.about()),
             Walk::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),
             Walk::Resting { why, .. } => format!("{what}; {why}; BPF is tried again later"),
             Walk::Closed(why) => format!("{what}; {why}"),

@@ -3,7 +3,7 @@
 use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::Files;
-use super::super::source::Layer;
+use super::super::source::ProcessMethod;
 use super::super::table::{Moment, Parts, Process, Table, Thread};
 use super::take::{self, Taker};
 use super::{Left, Tasks, rules, said};
@@ -49,8 +49,11 @@ impl Tasks {
         let mut table = Table::default();
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
-        let mut own =
-            Own { files: Files::new(&self.roots, true, Layer::Plain), now: table.moment(&pass), pass };
+        let mut own = Own {
+            files: Files::new(&self.roots, true, ProcessMethod::Plain),
+            now: table.moment(&pass),
+            pass,
+        };
         let differs = |what| {
             let why = format!("BPF unavailable: its data of this process differ from /proc: {what}");
             Err(Left::ForGood(why))
