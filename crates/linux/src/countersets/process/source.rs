@@ -82,7 +82,7 @@ pub(super) struct ProcessCollector {
     roots: Roots,
     wish: ProcessSource,
     files: Files,
-    walk: Walk,
+    walk: TaskIterState,
     /// CPU time spent on reading files so far, in ns.
     spent_ns: u64,
     /// Method that the last collection used.
@@ -91,7 +91,7 @@ pub(super) struct ProcessCollector {
 
 /// State of the BPF task iterator.
 #[derive(Debug)]
-enum Walk {
+enum TaskIterState {
     /// Not loaded, and not attempted.
     Untried,
     Open(Box<Tasks>),
@@ -120,11 +120,13 @@ impl ProcessCollector {
         let layer =
             if clocks && wish != ProcessSource::Proc { ProcessMethod::Gate } else { ProcessMethod::Plain };
         let walk = match (wish, clocks) {
-            (ProcessSource::Gate | ProcessSource::Proc, _) => Walk::Closed("files were requested".into()),
-            (_, false) => Walk::Closed(
+            (ProcessSource::Gate | ProcessSource::Proc, _) => {
+                TaskIterState::Closed("files were requested".into())
+            }
+            (_, false) => TaskIterState::Closed(
                 "these processes belong to another PID namespace, so their clocks cannot be read".into(),
             ),
-            _ => Walk::Untried,
+            _ => TaskIterState::Untried,
         };
         let files = Files::new(roots, clocks, layer);
         Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, taken: layer }
@@ -133,7 +135,7 @@ impl ProcessCollector {
     /// Creates the methods with these task iterators.
     #[cfg(test)]
     pub(super) fn walking(roots: &Roots, tasks: Tasks) -> Self {
-        Self { walk: Walk::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
+        Self { walk: TaskIterState::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
     }
 
     /// Returns the method that the last collection used.
@@ -153,14 +155,14 @@ impl ProcessCollector {
         table: &mut Table,
         pass: &mut Collection,
     ) -> Result<(), NoValue> {
-        if matches!(self.walk, Walk::Untried) && self.pays() {
+        if matches!(self.walk, TaskIterState::Untried) && self.pays() {
             self.open();
         }
         // Several countersets of one collection share the listing: only the first of them counts as a
         // collection.
         self.rest(table.is_listed(pass));
         let Self { walk, files, .. } = self;
-        if let Walk::Open(tasks) = walk {
+        if let TaskIterState::Open(tasks) = walk {
             // After a failure the files are read in this same collection, so no collection is lost.
             let left = match tasks.refresh(parts, wanted, table, pass, files) {
                 Ok(()) => {
@@ -169,17 +171,17 @@ impl ProcessCollector {
                 }
                 Err(left) => left,
             };
-            *walk = match (left, std::mem::replace(walk, Walk::Untried)) {
-                (Left::ForNow(why), Walk::Open(tasks)) => {
-                    Walk::Resting { tasks, collections: Self::REST, why }
+            *walk = match (left, std::mem::replace(walk, TaskIterState::Untried)) {
+                (Left::ForNow(why), TaskIterState::Open(tasks)) => {
+                    TaskIterState::Resting { tasks, collections: Self::REST, why }
                 }
-                (left, _) => Walk::Closed(left.why().into()),
+                (left, _) => TaskIterState::Closed(left.why().into()),
             };
         }
         self.taken = self.files.layer();
         // Once the iterator was tried, the cost of files decides nothing any more, and two system calls are
         // saved.
-        let is_counted = matches!(self.walk, Walk::Untried);
+        let is_counted = matches!(self.walk, TaskIterState::Untried);
         let before = if is_counted { cpu_ns() } else { 0 };
         let done = self.files.refresh(parts, wanted, table, pass);
         if is_counted {
@@ -190,11 +192,13 @@ impl ProcessCollector {
 
     /// Counts down to the next attempt of an unavailable task iterator.
     fn rest(&mut self, is_listed: bool) {
-        let Walk::Resting { collections, .. } = &mut self.walk else { return };
+        let TaskIterState::Resting { collections, .. } = &mut self.walk else { return };
         *collections = collections.saturating_sub(u32::from(!is_listed));
         if *collections == 0 {
-            if let Walk::Resting { tasks, .. } = std::mem::replace(&mut self.walk, Walk::Untried) {
-                self.walk = Walk::Open(tasks);
+            if let TaskIterState::Resting { tasks, .. } =
+                std::mem::replace(&mut self.walk, TaskIterState::Untried)
+            {
+                self.walk = TaskIterState::Open(tasks);
             }
         }
     }
@@ -213,8 +217,8 @@ impl ProcessCollector {
 
     fn open(&mut self) {
         self.walk = match prepared::take(&self.roots).map_or_else(|| Tasks::open(&self.roots), Ok) {
-            Ok(tasks) => Walk::Open(Box::new(tasks)),
-            Err(why) => Walk::Closed(why.into()),
+            Ok(tasks) => TaskIterState::Open(Box::new(tasks)),
+            Err(why) => TaskIterState::Closed(why.into()),
         };
     }
 
@@ -222,15 +226,17 @@ impl ProcessCollector {
     /// reason.
     pub(super) fn about(&mut self) -> String {
         let what = self.taken.what();
-        if matches!(self.walk, Walk::Untried) {
+        if matches!(self.walk, TaskIterState::Untried) {
             self.open();
         }
         match &self.walk {
-            Walk::Open(tasks) if self.taken == ProcessMethod::Tasks => format!("{what} ({})", tasks.about()),
-            Walk::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),
-            Walk::Resting { why, .. } => format!("{what}; {why}; BPF is tried again later"),
-            Walk::Closed(why) => format!("{what}; {why}"),
-            Walk::Untried => what.to_owned(),
+            TaskIterState::Open(tasks) if self.taken == ProcessMethod::Tasks => {
+                format!("{what} ({})", tasks.about())
+            }
+            TaskIterState::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),
+            TaskIterState::Resting { why, .. } => format!("{what}; {why}; BPF is tried again later"),
+            TaskIterState::Closed(why) => format!("{what}; {why}"),
+            TaskIterState::Untried => what.to_owned(),
         }
     }
 }
