@@ -25,7 +25,7 @@ use crate::sources::text::TextError;
 /// periodic refresh at every tenth collection; its parent is read again if the parent has ended. `statm` is read
 /// again only if by `stat` its memory may have changed, and at every hundredth collection.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct ProcFiles {
     reader: Reader,
     /// `true` if the CPU clocks of these processes are readable.
     clocks: bool,
@@ -36,7 +36,7 @@ pub(super) struct Files {
     ended: Vec<u32>,
 }
 
-impl Files {
+impl ProcFiles {
     pub(super) fn new(roots: &Roots, clocks: bool, layer: ProcessMethod) -> Self {
         let (pids, tids, ended) = Default::default();
         Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, ended }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use perfset_core::NoValue;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::files::Files;
+use super::files::ProcFiles;
 use super::table::{Parts, Process, Table};
 use super::tasks::{Left, Tasks, prepared, rules};
 use crate::pass::Collection;
@@ -81,7 +81,7 @@ impl ProcessMethod {
 pub(super) struct ProcessCollector {
     roots: Roots,
     wish: ProcessSource,
-    files: Files,
+    files: ProcFiles,
     walk: TaskIterState,
     /// CPU time spent on reading files so far, in ns.
     spent_ns: u64,
@@ -128,7 +128,7 @@ impl ProcessCollector {
             ),
             _ => TaskIterState::Untried,
         };
-        let files = Files::new(roots, clocks, layer);
+        let files = ProcFiles::new(roots, clocks, layer);
         Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, taken: layer }
     }
 

@@ -2,7 +2,7 @@
 
 use perfset_bpf::{Records, TaskIterError};
 
-use super::super::files::Files;
+use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
 use super::super::table::{Moment, Parts, Process, Table, Thread};
 use super::take::{self, Taker};
@@ -15,7 +15,7 @@ type Named = (&'static str, Option<u64>);
 
 /// Reads the files of this process, for comparison.
 struct Own {
-    files: Files,
+    files: ProcFiles,
     pass: Collection,
     now: Moment,
 }
@@ -50,7 +50,7 @@ impl Tasks {
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
         let mut own = Own {
-            files: Files::new(&self.roots, true, ProcessMethod::Plain),
+            files: ProcFiles::new(&self.roots, true, ProcessMethod::Plain),
             now: table.moment(&pass),
             pass,
         };

@@ -10,7 +10,7 @@ use perfset_bpf::{
     TaskIterRequest,
 };
 
-use super::files::Files;
+use super::files::ProcFiles;
 use super::own_io;
 use super::table::{Moment, Parts, Process, Table};
 use crate::cpu_clock::cpu_clock_ns;
@@ -204,7 +204,7 @@ impl Tasks {
         wanted: &dyn Fn(&Process) -> bool,
         table: &mut Table,
         pass: &mut Collection,
-        files: &mut Files,
+        files: &mut ProcFiles,
     ) -> Result<(), Left> {
         let mut of_walk = parts.and(self.provides);
         if self.counts_roughly() && parts.has(Parts::STATM) {
@@ -251,7 +251,7 @@ impl Tasks {
         is_listed: bool,
         table: &mut Table,
         pass: &mut Collection,
-        files: &mut Files,
+        files: &mut ProcFiles,
     ) -> Result<bool, Left> {
         let at = self.walk_of(parts)?;
         // Each attempt has twice the room that the last run needed. Tasks that grow faster are read from
@@ -446,7 +446,7 @@ fn take_all(
     table: &mut Table,
     (met, new, unmet): (&mut Vec<bool>, &mut Vec<Process>, &mut Vec<u32>),
     pass: &mut Collection,
-    files: &mut Files,
+    files: &mut ProcFiles,
 ) -> bool {
     let now = table.moment(pass);
     met.clear();

@@ -3,7 +3,7 @@
 use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
-use super::super::files::Files;
+use super::super::files::ProcFiles;
 use super::super::table::{Moment, Parts, Process, Table, Thread, Turn, Waits};
 use super::rules::{Tells, tells};
 use crate::countersets::value::unavailable;
@@ -253,7 +253,7 @@ impl Taker {
         process: &mut Process,
         now: Moment,
         pass: &mut Collection,
-        files: &mut Files,
+        files: &mut ProcFiles,
     ) -> Taken {
         let flags = number(record, self.flags);
         let comm = self.comm(record);
