@@ -3,7 +3,7 @@
 use perfset_core::NoValue;
 
 use super::own_io;
-use super::reader::{Reader, gone};
+use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
 use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
@@ -26,7 +26,7 @@ use crate::sources::text::TextError;
 /// again only if by `stat` its memory may have changed, and at every hundredth collection.
 #[derive(Debug)]
 pub(super) struct ProcFiles {
-    reader: Reader,
+    reader: ProcDirReader,
     /// `true` if the CPU clocks of these processes are readable.
     clocks: bool,
     layer: ProcessMethod,
@@ -39,7 +39,7 @@ pub(super) struct ProcFiles {
 impl ProcFiles {
     pub(super) fn new(roots: &Roots, clocks: bool, layer: ProcessMethod) -> Self {
         let (pids, tids, ended) = Default::default();
-        Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, ended }
+        Self { reader: ProcDirReader::new(&roots.proc), clocks, layer, pids, tids, ended }
     }
 
     pub(super) fn layer(&self) -> ProcessMethod {
@@ -335,7 +335,7 @@ impl Fresh {
 
 /// Replaces the data of a process's threads. A thread that ends meanwhile is omitted.
 fn read_threads(
-    reader: &mut Reader,
+    reader: &mut ProcDirReader,
     (pid, tids): (u32, &[u32]),
     threads: &mut Vec<Thread>,
     now: Moment,

@@ -16,7 +16,7 @@ use crate::sources::text::TextError;
 
 /// Opens, reads and closes files below a `/proc`.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ProcDirReader {
     root: PathBuf,
     /// Directory `root`, opened when processes were listed last.
     folder: Option<OwnedFd>,
@@ -30,7 +30,7 @@ pub(super) struct Reader {
     counts_files: bool,
 }
 
-impl Reader {
+impl ProcDirReader {
     /// Maximum size of a file, in bytes. The longest in use has 2 KiB.
     const LIMIT: usize = 64 << 10;
     /// Size of the buffer for the names of a directory, in bytes.
@@ -219,9 +219,9 @@ fn list(
     pass: &mut Collection,
     mut each: impl FnMut(&[u8]),
 ) -> Result<(), Errno> {
-    names.reserve_exact(Reader::NAMES); // it stays empty: nothing happens from the second time on
+    names.reserve_exact(ProcDirReader::NAMES); // it stays empty: nothing happens from the second time on
     let mut entries = RawDir::new(folder, names.spare_capacity_mut());
-    for _ in 0..Reader::MOST {
+    for _ in 0..ProcDirReader::MOST {
         let Some(entry) = entries.next() else { return Ok(()) };
         match entry {
             Ok(entry) => {
