@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::files::ProcFiles;
 use super::table::{Parts, Process, Table};
-use super::tasks::{Left, Tasks, prepared, rules};
+use super::tasks::{Left, TaskIterCollector, prepared, rules};
 use crate::pass::Collection;
 use crate::roots::Roots;
 
@@ -94,10 +94,10 @@ pub(super) struct ProcessCollector {
 enum TaskIterState {
     /// Not loaded, and not attempted.
     Untried,
-    Open(Box<Tasks>),
+    Open(Box<TaskIterCollector>),
     /// Unavailable, and to be tried again after this number of collections.
     Resting {
-        tasks: Box<Tasks>,
+        tasks: Box<TaskIterCollector>,
         collections: u32,
         why: String,
     },
@@ -134,7 +134,7 @@ impl ProcessCollector {
 
     /// Creates the methods with these task iterators.
     #[cfg(test)]
-    pub(super) fn walking(roots: &Roots, tasks: Tasks) -> Self {
+    pub(super) fn walking(roots: &Roots, tasks: TaskIterCollector) -> Self {
         Self { walk: TaskIterState::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
     }
 
@@ -216,7 +216,8 @@ impl ProcessCollector {
     }
 
     fn open(&mut self) {
-        self.walk = match prepared::take(&self.roots).map_or_else(|| Tasks::open(&self.roots), Ok) {
+        self.walk = match prepared::take(&self.roots).map_or_else(|| TaskIterCollector::open(&self.roots), Ok)
+        {
             Ok(tasks) => TaskIterState::Open(Box::new(tasks)),
             Err(why) => TaskIterState::Closed(why.into()),
         };

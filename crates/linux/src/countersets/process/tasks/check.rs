@@ -6,7 +6,7 @@ use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
 use super::super::table::{Moment, Parts, Process, Table, Thread};
 use super::take::{self, Taker};
-use super::{Left, Tasks, rules, said};
+use super::{Left, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
 use crate::pass::Collection;
 
@@ -29,7 +29,7 @@ impl Own {
     }
 }
 
-impl Tasks {
+impl TaskIterCollector {
     /// Maximum number of processes that an iterator may miss. More are neither missed by chance nor hidden on
     /// purpose.
     const MOST_UNMET: usize = 16;

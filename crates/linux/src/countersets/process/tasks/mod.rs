@@ -46,7 +46,7 @@ impl Left {
 
 /// BPF task iterators, loaded for the requested files.
 #[derive(Debug)]
-pub(super) struct Tasks {
+pub(super) struct TaskIterCollector {
     roots: Roots,
     kernel: Kernel,
     offsets: Option<PercpuOffsets>,
@@ -70,7 +70,7 @@ pub(super) struct Tasks {
     new: Vec<Process>,
 }
 
-impl Tasks {
+impl TaskIterCollector {
     /// Maximum number of process iterators: one for each kind of request, and one for all others.
     const MOST: usize = 4;
     /// Maximum number of CPUs for the exact sum of resident memory; with more CPUs, reading files is cheaper.

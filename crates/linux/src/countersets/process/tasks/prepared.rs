@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Tasks;
+use super::TaskIterCollector;
 use crate::countersets::process::source::ProcessSource;
 use crate::roots::Roots;
 
-static PREPARED: Mutex<Option<(Roots, Tasks)>> = Mutex::new(None);
+static PREPARED: Mutex<Option<(Roots, TaskIterCollector)>> = Mutex::new(None);
 
-fn lock() -> MutexGuard<'static, Option<(Roots, Tasks)>> {
+fn lock() -> MutexGuard<'static, Option<(Roots, TaskIterCollector)>> {
     // The value is never in an intermediate state while locked.
     PREPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -22,7 +22,7 @@ pub fn prepare_walks(roots: &Roots, source: ProcessSource) -> Result<(), String>
     if matches!(source, ProcessSource::Gate | ProcessSource::Proc) {
         return Err("files were requested".to_owned());
     }
-    let tasks = Tasks::prepare(roots)?;
+    let tasks = TaskIterCollector::prepare(roots)?;
     *lock() = Some((roots.clone(), tasks));
     Ok(())
 }
@@ -31,7 +31,7 @@ pub(in super::super) fn is_there(roots: &Roots) -> bool {
     lock().as_ref().is_some_and(|(of, _)| of == roots)
 }
 
-pub(in super::super) fn take(roots: &Roots) -> Option<Tasks> {
+pub(in super::super) fn take(roots: &Roots) -> Option<TaskIterCollector> {
     let mut prepared = lock();
     let (_, tasks) = prepared.take_if(|(of, _)| of == roots)?;
     Some(tasks)

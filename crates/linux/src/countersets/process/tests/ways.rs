@@ -7,7 +7,7 @@ use perfset_core::InstanceIdFilter;
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern};
 
 use super::*;
-use crate::countersets::process::tasks::Tasks;
+use crate::countersets::process::tasks::TaskIterCollector;
 use process_v2 as v2;
 
 fn by(roots: &Roots, wish: ProcessSource) -> Processes {
@@ -68,13 +68,13 @@ fn few_processes_are_not_worth_a_walk_at_first() {
     let why = about.strip_prefix(start).unwrap();
     assert_eq!(layer, 2);
     let can = why == "switches to BPF when that becomes cheaper";
-    assert_eq!(can, Tasks::open(&Roots::default()).is_ok(), "{why}");
+    assert_eq!(can, TaskIterCollector::open(&Roots::default()).is_ok(), "{why}");
 }
 
 #[test]
 fn a_walk_where_it_was_asked_for_and_can_be_had() {
     let (layer, about) = taken(&mut by(&Roots::default(), ProcessSource::Bpf));
-    match Tasks::open(&Roots::default()) {
+    match TaskIterCollector::open(&Roots::default()) {
         Ok(_) => {
             assert_eq!(layer, 1);
             assert!(about.starts_with("BPF task iterator ("), "{about}");
@@ -121,7 +121,7 @@ fn renamed(one: &str, other: &str) -> Option<(Tree, Roots)> {
 #[test]
 fn a_kernel_that_describes_itself_otherwise() {
     let Some((_tree, roots)) = renamed("min_flt", "maj_flt") else { return };
-    if Tasks::open(&Roots::default()).is_err() {
+    if TaskIterCollector::open(&Roots::default()).is_err() {
         return; // nor could one that tells the truth be walked over
     }
     let mut processes = by(&roots, ProcessSource::Bpf);
@@ -151,7 +151,7 @@ fn the_classic_iterator_says_what_plain_reading_says() {
 /// Something may pass: what is short now, or the many processes.
 #[test]
 fn a_walk_that_failed_is_tried_again() {
-    let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
+    let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     tasks.settle(); // as one that can load none with more room
     let mut ways = source::ProcessCollector::walking(&Roots::default(), tasks);
     let mut table = Table::default();
@@ -183,13 +183,13 @@ const NO_TYPES: [u8; 25] = {
 
 #[test]
 fn room_grows_with_the_processes() {
-    let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
+    let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     let (mut table, mut pass) = (Table::default(), Collection::new(1, elapsed_ns()));
     let mut files = files::ProcFiles::new(&Roots::default(), true, source::ProcessMethod::Gate);
     tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
     assert!(table.in_order().any(|process| process.pid == std::process::id()));
     // What can load no more says so, and is left.
-    let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
+    let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     tasks.settle();
     let error = tasks
         .refresh(Parts::NONE, &|_| true, &mut table, &mut Collection::new(2, 0), &mut files)
