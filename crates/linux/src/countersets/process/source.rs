@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::files::ProcFiles;
 use super::table::{Parts, Process, Table};
-use super::tasks::{Left, TaskIterCollector, prepared, rules};
+use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
 use crate::pass::Collection;
 use crate::roots::Roots;
 
@@ -172,7 +172,7 @@ impl ProcessCollector {
                 Err(left) => left,
             };
             *walk = match (left, std::mem::replace(walk, TaskIterState::Untried)) {
-                (Left::ForNow(why), TaskIterState::Open(tasks)) => {
+                (Fallback::ForNow(why), TaskIterState::Open(tasks)) => {
                     TaskIterState::Resting { tasks, collections: Self::REST, why }
                 }
                 (left, _) => TaskIterState::Closed(left.why().into()),

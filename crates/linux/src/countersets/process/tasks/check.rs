@@ -6,7 +6,7 @@ use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
 use super::super::table::{Moment, Parts, Process, Table, Thread};
 use super::take::{self, Taker};
-use super::{Left, TaskIterCollector, rules, said};
+use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
 use crate::pass::Collection;
 
@@ -40,12 +40,12 @@ impl TaskIterCollector {
     ///
     /// # Errors
     /// If an iterator returns other data, or too few processes.
-    pub(super) fn check(&mut self, from: usize) -> Result<(), Left> {
+    pub(super) fn check(&mut self, from: usize) -> Result<(), Fallback> {
         /// Maximum number of attempts: this process may execute something in between, or its record may be
         /// inconsistent.
         const TIMES: u32 = 3;
         // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
-        rules::may_show_all(&self.roots).map_err(|why| Left::ForGood(why.to_owned()))?;
+        rules::may_show_all(&self.roots).map_err(|why| Fallback::ForGood(why.to_owned()))?;
         let mut table = Table::default();
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
@@ -56,7 +56,7 @@ impl TaskIterCollector {
         };
         let differs = |what| {
             let why = format!("BPF unavailable: its data of this process differ from /proc: {what}");
-            Err(Left::ForGood(why))
+            Err(Fallback::ForGood(why))
         };
         for at in from..=self.walks.len() {
             let mut found = None;
@@ -78,13 +78,13 @@ impl TaskIterCollector {
     }
 
     /// Returns the first difference between a process iterator and `/proc`, if any.
-    fn differs(&mut self, at: usize, own: &mut Own) -> Result<Option<&'static str>, Left> {
+    fn differs(&mut self, at: usize, own: &mut Own) -> Result<Option<&'static str>, Fallback> {
         let Some((parts, walk)) = self.walks.get_mut(at) else { return Ok(None) };
         let parts = *parts;
         // Files, iterator, files: what the iterator returns must lie between both readings.
         let (listed, before) = (own.files.pids(&mut own.pass), own.read(parts));
         let Some(records) = run(walk)? else { return Ok(None) };
-        let lacks = || Left::ForGood("BPF unavailable: columns are missing".to_owned());
+        let lacks = || Fallback::ForGood("BPF unavailable: columns are missing".to_owned());
         let taker = Taker::new(&records, parts, self.units).ok_or_else(lacks)?;
         let mut met: Vec<u32> = records.iter().map(|record| taker.pid(&record)).collect();
         let mut walked = Process::new(before.pid);
@@ -100,7 +100,7 @@ impl TaskIterCollector {
         self.unmet = listed.into_iter().filter(is_unmet).collect();
         if self.unmet.len() > Self::MOST_UNMET {
             let (count, first) = (self.unmet.len(), self.unmet.first().copied().unwrap_or_default());
-            return Err(Left::ForGood(format!(
+            return Err(Fallback::ForGood(format!(
                 "BPF unavailable: {count} processes that /proc lists are missing, {first} among them"
             )));
         }
@@ -108,7 +108,7 @@ impl TaskIterCollector {
             return Ok(None);
         }
         if let Some(why) = [&before, &after].iter().find_map(|process| process.stat.get().err()) {
-            return Err(Left::ForNow(format!("BPF unavailable: /proc/self/stat: {why}")));
+            return Err(Fallback::ForNow(format!("BPF unavailable: /proc/self/stat: {why}")));
         }
         if [before.name(), after.name()].iter().all(|name| *name != walked.name()) {
             return Ok(Some("name"));
@@ -122,7 +122,7 @@ impl TaskIterCollector {
     }
 
     /// Returns the first difference between the thread iterator and `/proc`, if any.
-    fn threads_differ(&mut self, own: &mut Own) -> Result<Option<&'static str>, Left> {
+    fn threads_differ(&mut self, own: &mut Own) -> Result<Option<&'static str>, Fallback> {
         let Some(walk) = &mut self.threads else { return Ok(None) };
         let before = own.read(Parts::TASK);
         let Some(records) = run(walk)? else { return Ok(None) };
@@ -145,7 +145,7 @@ impl TaskIterCollector {
 }
 
 /// Runs an iterator and returns its records; `None` if it has too little space, which it gets when it is used.
-fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Left> {
+fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Fallback> {
     match walk.run() {
         Ok(records) => Ok(Some(records)),
         Err(TaskIterError::Full { .. }) => Ok(None),

@@ -29,14 +29,14 @@ use take::{Taker, Units};
 
 /// Reason for using files instead of task iterators.
 #[derive(Debug)]
-pub(super) enum Left {
+pub(super) enum Fallback {
     /// Temporary reason, such as a lack of memory.
     ForNow(String),
     /// Permanent reason: another attempt would fail too.
     ForGood(String),
 }
 
-impl Left {
+impl Fallback {
     pub(super) fn why(self) -> String {
         match self {
             Self::ForNow(why) | Self::ForGood(why) => why,
@@ -87,7 +87,7 @@ impl TaskIterCollector {
     /// # Errors
     /// The reason why task iterators are unavailable.
     pub(super) fn open(roots: &Roots) -> Result<Self, String> {
-        Self::with_room(roots, None).map_err(Left::why)
+        Self::with_room(roots, None).map_err(Fallback::why)
     }
 
     /// Does the same as [`open`](Self::open) with space for many more tasks than there are, and loads all iterators
@@ -101,13 +101,13 @@ impl TaskIterCollector {
             tasks.check(1)?;
             Ok(tasks)
         };
-        load_all().map_err(Left::why)
+        load_all().map_err(Fallback::why)
     }
 
     /// Does the same as [`open`](Self::open) with space for `room` tasks at first.
     #[cfg(test)]
     pub(super) fn open_for(roots: &Roots, room: u32) -> Result<Self, String> {
-        Self::with_room(roots, Some(room)).map_err(Left::why)
+        Self::with_room(roots, Some(room)).map_err(Fallback::why)
     }
 
     /// Simulates the loss of the permission to load more iterators.
@@ -116,15 +116,15 @@ impl TaskIterCollector {
         self.is_settled = true;
     }
 
-    fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, Left> {
-        rules::may_show_all(roots).map_err(|why| Left::ForGood(why.to_owned()))?;
+    fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, Fallback> {
+        rules::may_show_all(roots).map_err(|why| Fallback::ForGood(why.to_owned()))?;
         let path = roots.sys.join("kernel/btf/vmlinux");
         let kernel = Kernel::read(&path).map_err(|error| {
             let why = match &error {
                 KernelError::File(error) => format!("{error} (CONFIG_DEBUG_INFO_BTF)"),
                 error => error.to_string(),
             };
-            Left::ForGood(format!("BPF unavailable: {}: {why}", path.display()))
+            Fallback::ForGood(format!("BPF unavailable: {}: {why}", path.display()))
         })?;
         // Loading makes this process not dumpable, and then its own `io` belongs to root: it is opened
         // before.
@@ -177,7 +177,7 @@ impl TaskIterCollector {
                 }
             }
         }
-        Err(first.unwrap_or_else(|| Left::ForGood(String::new())))
+        Err(first.unwrap_or_else(|| Fallback::ForGood(String::new())))
     }
 
     /// Returns the kind of iterator, for users.
@@ -205,7 +205,7 @@ impl TaskIterCollector {
         table: &mut Table,
         pass: &mut Collection,
         files: &mut ProcFiles,
-    ) -> Result<(), Left> {
+    ) -> Result<(), Fallback> {
         let mut of_walk = parts.and(self.provides);
         if self.counts_roughly() && parts.has(Parts::STATM) {
             of_walk = of_walk | Parts::STAT; // which tells whether memory may have changed
@@ -216,7 +216,7 @@ impl TaskIterCollector {
         if !is_listed || !of_walk.is_none() && !table.processes.iter().all(has) {
             // Before each run: a process that `/proc` hides from now on must not be shown once more.
             if rules::hides(&self.first) {
-                return Err(Left::ForGood(rules::HIDES.to_owned()));
+                return Err(Fallback::ForGood(rules::HIDES.to_owned()));
             }
             self.unchecked = self.unchecked.saturating_add(1);
             if self.unchecked >= Self::CHECK {
@@ -252,7 +252,7 @@ impl TaskIterCollector {
         table: &mut Table,
         pass: &mut Collection,
         files: &mut ProcFiles,
-    ) -> Result<bool, Left> {
+    ) -> Result<bool, Fallback> {
         let at = self.walk_of(parts)?;
         // Each attempt has twice the room that the last run needed. Tasks that grow faster are read from
         // files.
@@ -279,13 +279,13 @@ impl TaskIterCollector {
             table.hidden.clear(); // this listing hides none
             return Ok(take_all(&records, &taker, table, (met, new, unmet), pass, files));
         }
-        Err(Left::ForNow(GROW.to_owned()))
+        Err(Fallback::ForNow(GROW.to_owned()))
     }
 
     /// Replaces an iterator by one with more space.
-    fn replace(&mut self, at: usize, parts: Parts, room: u32) -> Result<(), Left> {
+    fn replace(&mut self, at: usize, parts: Parts, room: u32) -> Result<(), Fallback> {
         let walk = match self.may_load() {
-            false => Err(Left::ForNow(NO_MORE.to_owned())),
+            false => Err(Fallback::ForNow(NO_MORE.to_owned())),
             true => self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), Some(room)),
         };
         let walk = walk.map_err(|left| too_many("processes", left))?;
@@ -296,7 +296,7 @@ impl TaskIterCollector {
     }
 
     /// Returns the index of the iterator for these files with the fewest others; loads one if there is none.
-    fn walk_of(&mut self, parts: Parts) -> Result<usize, Left> {
+    fn walk_of(&mut self, parts: Parts) -> Result<usize, Fallback> {
         let exact = self.walks.iter().position(|(of, _)| *of == parts);
         if let Some(exact) = exact {
             return Ok(exact);
@@ -317,7 +317,7 @@ impl TaskIterCollector {
             }
         }
         let lacks =
-            || Left::ForGood("BPF unavailable: no iterator provides all that is requested".to_owned());
+            || Fallback::ForGood("BPF unavailable: no iterator provides all that is requested".to_owned());
         self.wider(parts).ok_or_else(lacks)
     }
 
@@ -332,19 +332,19 @@ impl TaskIterCollector {
         wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
     }
 
-    fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), Left> {
+    fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), Fallback> {
         let walk = self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), room)?;
         self.walks.push((parts, walk));
         Ok(())
     }
 
-    fn load_threads(&mut self, room: Option<u32>) -> Result<(), Left> {
+    fn load_threads(&mut self, room: Option<u32>) -> Result<(), Fallback> {
         self.threads = Some(self.loaded(RecordKind::Thread, columns_of_threads(), room)?);
         Ok(())
     }
 
     /// Loads an iterator, with space for somewhat more tasks than there are.
-    fn loaded(&self, each: RecordKind, columns: ColumnSet, room: Option<u32>) -> Result<TaskIter, Left> {
+    fn loaded(&self, each: RecordKind, columns: ColumnSet, room: Option<u32>) -> Result<TaskIter, Fallback> {
         let count = match (each, self.way) {
             (RecordKind::Process, IterKind::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
@@ -358,7 +358,7 @@ impl TaskIterCollector {
     }
 
     /// Runs the thread iterator.
-    fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), Left> {
+    fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), Fallback> {
         if table.processes.iter().all(|process| process.is_new(Parts::TASK, now)) {
             return Ok(());
         }
@@ -373,7 +373,7 @@ impl TaskIterCollector {
                 Err(TaskIterError::Full { met, .. }) => {
                     let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
                     let more = match self.may_load() {
-                        false => Err(Left::ForNow(NO_MORE.to_owned())),
+                        false => Err(Fallback::ForNow(NO_MORE.to_owned())),
                         true => self.load_threads(Some(room)),
                     };
                     more.map_err(|left| too_many("threads", left))?;
@@ -384,23 +384,23 @@ impl TaskIterCollector {
             take::threads(&records, self.units, table, now);
             return Ok(());
         }
-        Err(Left::ForNow(GROW.to_owned()))
+        Err(Fallback::ForNow(GROW.to_owned()))
     }
 }
 
 const GROW: &str = "BPF unavailable: the number of tasks grows faster than the space for them";
 const NO_MORE: &str = "the capabilities to load a larger one were dropped";
 
-fn too_many(of: &str, left: Left) -> Left {
+fn too_many(of: &str, left: Fallback) -> Fallback {
     let with = |why| format!("more {of} than the BPF task iterator has space for; {why}");
     match left {
-        Left::ForNow(why) => Left::ForNow(with(why)),
-        Left::ForGood(why) => Left::ForGood(with(why)),
+        Fallback::ForNow(why) => Fallback::ForNow(with(why)),
+        Fallback::ForGood(why) => Fallback::ForGood(with(why)),
     }
 }
 
 /// Converts an error to a reason, with a remedy if there is one.
-fn said(error: &TaskIterError) -> Left {
+fn said(error: &TaskIterError) -> Fallback {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
     const ENOSYS: i32 = 38;
@@ -413,18 +413,18 @@ fn said(error: &TaskIterError) -> Left {
         (true, false) => {
             let program = std::env::current_exe();
             let program = program.map_or("PROGRAM".to_owned(), |path| path.display().to_string());
-            Left::ForGood(format!(
+            Fallback::ForGood(format!(
                 "BPF unavailable: needs CAP_BPF and CAP_PERFMON; grant them with \
                  `setcap cap_bpf,cap_perfmon+ep {program}`"
             ))
         }
-        (true, true) => Left::ForGood(format!(
+        (true, true) => Fallback::ForGood(format!(
             "{what}: the capabilities are granted, so seccomp or a security module forbids bpf(2)"
         )),
         _ if matches!(error, TaskIterError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
-            Left::ForNow(what)
+            Fallback::ForNow(what)
         }
-        _ => Left::ForGood(what),
+        _ => Fallback::ForGood(what),
     }
 }
 
