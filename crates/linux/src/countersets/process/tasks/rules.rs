@@ -57,7 +57,7 @@ pub(super) fn hides(first: &Path) -> bool {
 /// Method of determining if `/proc` would let this thread read the I/O of a process. Only the owner may read that
 /// file, and only with permission to trace the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tells {
+pub(super) enum IoVisibility {
     /// Periodic check: this thread may read nearly everything.
     Nothing,
     /// Permission to trace: a thread without capabilities may trace a process only as its user, who also owns its
@@ -68,12 +68,12 @@ pub(super) enum Tells {
 }
 
 /// Returns the method for this thread.
-pub(super) fn tells() -> Tells {
+pub(super) fn tells() -> IoVisibility {
     let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
     match (has(CapabilitySet::SYS_PTRACE), opens) {
-        (true, true) => Tells::Nothing,
-        (true, false) => Tells::File,
-        (false, _) => Tells::Tracing,
+        (true, true) => IoVisibility::Nothing,
+        (true, false) => IoVisibility::File,
+        (false, _) => IoVisibility::Tracing,
     }
 }
 

@@ -5,7 +5,7 @@ use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
 use super::super::table::{Moment, Parts, Process, Table, Thread, Turn, Waits};
-use super::rules::{Tells, tells};
+use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
 use crate::may_trace::may_trace;
@@ -67,7 +67,7 @@ pub(super) struct Taker {
     status: Option<StatusPlaces>,
     schedstat: Option<(ColumnOffset, ColumnOffset)>,
     /// Method of determining if the I/O of a process may be displayed.
-    tells: Tells,
+    tells: IoVisibility,
 }
 
 /// Result of decoding a record.
@@ -214,7 +214,7 @@ impl Taker {
             } else {
                 None
             },
-            tells: if parts.has(Parts::IO) { tells() } else { Tells::Tracing },
+            tells: if parts.has(Parts::IO) { tells() } else { IoVisibility::Tracing },
         })
     }
 
@@ -295,11 +295,11 @@ impl Taker {
     fn may_show_io(&self, process: &Process, now: Moment) -> Option<bool> {
         let io = &process.io;
         match self.tells {
-            Tells::File => Some(false),
-            Tells::Nothing if io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) => {
+            IoVisibility::File => Some(false),
+            IoVisibility::Nothing if io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) => {
                 io.get().is_ok().then_some(true)
             }
-            Tells::Tracing if process.pid == std::process::id() => Some(false),
+            IoVisibility::Tracing if process.pid == std::process::id() => Some(false),
             _ => Some(may_trace(process.pid)),
         }
     }
