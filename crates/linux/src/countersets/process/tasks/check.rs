@@ -5,7 +5,7 @@ use perfset_bpf::{Records, TaskIterError};
 use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
 use super::super::table::{Moment, Parts, Process, Table, Thread};
-use super::take::{self, Taker};
+use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
 use crate::pass::Collection;
@@ -85,7 +85,7 @@ impl TaskIterCollector {
         let (listed, before) = (own.files.pids(&mut own.pass), own.read(parts));
         let Some(records) = run(walk)? else { return Ok(None) };
         let lacks = || Fallback::ForGood("BPF unavailable: columns are missing".to_owned());
-        let taker = Taker::new(&records, parts, self.units).ok_or_else(lacks)?;
+        let taker = RecordDecoder::new(&records, parts, self.units).ok_or_else(lacks)?;
         let mut met: Vec<u32> = records.iter().map(|record| taker.pid(&record)).collect();
         let mut walked = Process::new(before.pid);
         let ours = records.iter().find(|record| taker.pid(record) == before.pid);

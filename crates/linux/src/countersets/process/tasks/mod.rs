@@ -25,7 +25,7 @@ pub(super) mod rules;
 mod take;
 
 use columns::{columns_of, columns_of_threads};
-use take::{Taker, Units};
+use take::{RecordDecoder, Units};
 
 /// Reason for using files instead of task iterators.
 #[derive(Debug)]
@@ -269,7 +269,7 @@ impl TaskIterCollector {
                 }
                 Err(error) => return Err(said(&error)),
             };
-            let Some(taker) = Taker::new(&records, *parts, *units) else { break };
+            let Some(taker) = RecordDecoder::new(&records, *parts, *units) else { break };
             // The rows of this collection are fixed already: records only add data to known processes.
             if is_listed {
                 take_more(&records, &taker, table, table.moment(pass));
@@ -442,7 +442,7 @@ fn possible_cpus(roots: &Roots) -> Option<u32> {
 /// Copies all records, and updates the list of processes. Returns `true` if all records are consistent.
 fn take_all(
     records: &Records<'_>,
-    taker: &Taker,
+    taker: &RecordDecoder,
     table: &mut Table,
     (met, new, unmet): (&mut Vec<bool>, &mut Vec<Process>, &mut Vec<u32>),
     pass: &mut Collection,
@@ -515,7 +515,7 @@ fn take_all(
 }
 
 /// Copies the data of processes that are known already.
-fn take_more(records: &Records<'_>, taker: &Taker, table: &mut Table, now: Moment) {
+fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut Table, now: Moment) {
     let mut last = None;
     for record in records.iter() {
         let Some((at, process)) = table.find(taker.pid(&record), last) else { continue };

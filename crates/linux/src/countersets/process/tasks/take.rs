@@ -49,7 +49,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Decoder of the records of processes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taker {
+pub(super) struct RecordDecoder {
     parts: Parts,
     units: Units,
     torn: ConsistencyCheck,
@@ -162,7 +162,7 @@ impl StatPlaces {
     }
 }
 
-impl Taker {
+impl RecordDecoder {
     /// Creates a decoder; returns `None` if the records lack a column of those files.
     pub(super) fn new(records: &Records<'_>, parts: Parts, units: Units) -> Option<Self> {
         let place = |column| records.place(column);
