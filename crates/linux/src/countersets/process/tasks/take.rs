@@ -72,7 +72,7 @@ pub(super) struct RecordDecoder {
 
 /// Result of decoding a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct DecodeOutcome {
     /// `true` if the record belongs to another process than before, with the same pid.
     pub(super) other: bool,
     /// `true` if all requested files are up to date.
@@ -254,7 +254,7 @@ impl RecordDecoder {
         now: Moment,
         pass: &mut Collection,
         files: &mut ProcFiles,
-    ) -> Taken {
+    ) -> DecodeOutcome {
         let flags = number(record, self.flags);
         let comm = self.comm(record);
         let lasting = Stat { flags, ..Stat::default() };
@@ -286,7 +286,7 @@ impl RecordDecoder {
         // The clock of a running process may have shown more than the kernel has recorded.
         process.held = runtime < process.clock_ns;
         process.clock_ns = process.clock_ns.max(runtime);
-        Taken { other, whole: self.take_parts(record, process, now) }
+        DecodeOutcome { other, whole: self.take_parts(record, process, now) }
     }
 
     /// Returns `true` if the kernel would let this thread read the I/O of the process. Checked at each collection; by
