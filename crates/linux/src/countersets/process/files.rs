@@ -5,7 +5,7 @@ use perfset_core::NoValue;
 use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
-use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
+use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, ProcessTable, Seldom, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -55,7 +55,7 @@ impl ProcFiles {
         &mut self,
         parts: Parts,
         wanted: &dyn Fn(&Process) -> bool,
-        table: &mut Table,
+        table: &mut ProcessTable,
         pass: &mut Collection,
     ) -> Result<(), NoValue> {
         if !table.is_listed(pass) {
@@ -80,7 +80,7 @@ impl ProcFiles {
     }
 
     /// Lists the processes, and finds those that have run.
-    fn list(&mut self, table: &mut Table, pass: &mut Collection) -> Result<(), NoValue> {
+    fn list(&mut self, table: &mut ProcessTable, pass: &mut Collection) -> Result<(), NoValue> {
         let mut pids = std::mem::take(&mut self.pids);
         let listed = self.reader.pids(&mut pids, pass);
         // Pids and table are both ascending, so one pass over both finds what began and what ended.

@@ -36,7 +36,7 @@ use kernel::Kernel;
 use reader::is_procfs;
 use source::ProcessCollector;
 pub use source::ProcessSource;
-use table::{Parts, Process, Table, Thread};
+use table::{Parts, Process, ProcessTable, Thread};
 pub use tasks::prepared::prepare_walks;
 
 /// Provider of Process V2, Process, Linux Process and Thread.
@@ -47,7 +47,7 @@ pub use tasks::prepared::prepare_walks;
 pub(crate) struct Processes {
     catalogue: Arc<Catalogue>,
     source: ProcessCollector,
-    table: Table,
+    table: ProcessTable,
     units: Units,
     start_100ns: fn() -> u64,
     kernel: Kernel,
@@ -102,7 +102,7 @@ impl Processes {
                 countersets: sets.into_iter().map(|set| Arc::new(set.clone())).collect(),
             }),
             source: ProcessCollector::new(roots, clocks, wish),
-            table: Table::default(),
+            table: ProcessTable::default(),
             units,
             start_100ns,
             kernel: Kernel::new(roots, stat, vmstat, start_100ns, clocks),

@@ -6,7 +6,7 @@ use perfset_core::NoValue;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::files::ProcFiles;
-use super::table::{Parts, Process, Table};
+use super::table::{Parts, Process, ProcessTable};
 use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -152,7 +152,7 @@ impl ProcessCollector {
         &mut self,
         parts: Parts,
         wanted: &dyn Fn(&Process) -> bool,
-        table: &mut Table,
+        table: &mut ProcessTable,
         pass: &mut Collection,
     ) -> Result<(), NoValue> {
         if matches!(self.walk, TaskIterState::Untried) && self.pays() {

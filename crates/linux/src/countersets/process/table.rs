@@ -16,7 +16,7 @@ use crate::sources::text::TextError;
 
 /// All known processes, with the data read for each.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct ProcessTable {
     /// Processes, ascending by pid.
     pub(super) processes: Vec<Process>,
     /// Indexes of the processes in the order of start and pid, which is the order of the rows.
@@ -430,7 +430,7 @@ impl Process {
     }
 }
 
-impl Table {
+impl ProcessTable {
     /// Returns `true` if the processes were listed in this collection.
     pub(super) fn is_listed(&self, pass: &Collection) -> bool {
         self.listed_in == pass.number

@@ -4,7 +4,7 @@ use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
-use super::super::table::{Moment, Parts, Process, Table, Thread};
+use super::super::table::{Moment, Parts, Process, ProcessTable, Thread};
 use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
@@ -46,7 +46,7 @@ impl TaskIterCollector {
         const TIMES: u32 = 3;
         // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
         rules::may_show_all(&self.roots).map_err(|why| Fallback::ForGood(why.to_owned()))?;
-        let mut table = Table::default();
+        let mut table = ProcessTable::default();
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
         let mut own = Own {
@@ -126,7 +126,7 @@ impl TaskIterCollector {
         let Some(walk) = &mut self.threads else { return Ok(None) };
         let before = own.read(Parts::TASK);
         let Some(records) = run(walk)? else { return Ok(None) };
-        let mut table = Table::default();
+        let mut table = ProcessTable::default();
         table.processes.push(own.read(Parts::NONE));
         take::threads(&records, self.units, &mut table, own.now);
         let after = own.read(Parts::TASK);

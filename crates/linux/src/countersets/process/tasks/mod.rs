@@ -12,7 +12,7 @@ use perfset_bpf::{
 
 use super::files::ProcFiles;
 use super::own_io;
-use super::table::{Moment, Parts, Process, Table};
+use super::table::{Moment, Parts, Process, ProcessTable};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -202,7 +202,7 @@ impl TaskIterCollector {
         &mut self,
         parts: Parts,
         wanted: &dyn Fn(&Process) -> bool,
-        table: &mut Table,
+        table: &mut ProcessTable,
         pass: &mut Collection,
         files: &mut ProcFiles,
     ) -> Result<(), Fallback> {
@@ -249,7 +249,7 @@ impl TaskIterCollector {
         &mut self,
         parts: Parts,
         is_listed: bool,
-        table: &mut Table,
+        table: &mut ProcessTable,
         pass: &mut Collection,
         files: &mut ProcFiles,
     ) -> Result<bool, Fallback> {
@@ -358,7 +358,7 @@ impl TaskIterCollector {
     }
 
     /// Runs the thread iterator.
-    fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), Fallback> {
+    fn walk_threads(&mut self, table: &mut ProcessTable, now: Moment) -> Result<(), Fallback> {
         if table.processes.iter().all(|process| process.is_new(Parts::TASK, now)) {
             return Ok(());
         }
@@ -443,7 +443,7 @@ fn possible_cpus(roots: &Roots) -> Option<u32> {
 fn take_all(
     records: &Records<'_>,
     taker: &RecordDecoder,
-    table: &mut Table,
+    table: &mut ProcessTable,
     (met, new, unmet): (&mut Vec<bool>, &mut Vec<Process>, &mut Vec<u32>),
     pass: &mut Collection,
     files: &mut ProcFiles,
@@ -515,7 +515,7 @@ fn take_all(
 }
 
 /// Copies the data of processes that are known already.
-fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut Table, now: Moment) {
+fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut ProcessTable, now: Moment) {
     let mut last = None;
     for record in records.iter() {
         let Some((at, process)) = table.find(taker.pid(&record), last) else { continue };

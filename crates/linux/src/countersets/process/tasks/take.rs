@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
-use super::super::table::{Moment, Parts, Process, Table, Thread, Turn, Waits};
+use super::super::table::{Moment, Parts, Process, ProcessTable, Thread, Turn, Waits};
 use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
@@ -387,7 +387,7 @@ impl RecordDecoder {
 }
 
 /// Copies the records of threads, each to its process.
-pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut Table, now: Moment) {
+pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut ProcessTable, now: Moment) {
     let place = |column| records.place(column);
     let (Some(tid), Some(tgid), Some(start), Some(runtime), Some(places)) = (
         place(Column::Pid),

@@ -103,7 +103,7 @@ fn failed_read_is_repeated() {
 
 /// Of three listings, a second each.
 fn moments() -> [table::Moment; 3] {
-    let mut table = Table::default();
+    let mut table = ProcessTable::default();
     [1, 2, 3].map(|number| {
         let pass = Collection::new(number, number * 1_000_000_000);
         table.start(&pass);
@@ -140,7 +140,7 @@ fn memory_that_stays_by_stat_is_not_read_again() {
 
 #[test]
 fn turns_come_every_so_many_listings_or_seconds() {
-    let mut table = Table::default();
+    let mut table = ProcessTable::default();
     let mut moment = |second: u64| {
         let pass = Collection::new(second, second * 1_000_000_000);
         table.start(&pass);

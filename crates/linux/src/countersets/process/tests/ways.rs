@@ -154,7 +154,7 @@ fn a_walk_that_failed_is_tried_again() {
     let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     tasks.settle(); // as one that can load none with more room
     let mut ways = source::ProcessCollector::walking(&Roots::default(), tasks);
-    let mut table = Table::default();
+    let mut table = ProcessTable::default();
     let mut collect = |number| {
         let mut pass = Collection::new(number, elapsed_ns());
         for _ in 0..2 {
@@ -184,7 +184,7 @@ const NO_TYPES: [u8; 25] = {
 #[test]
 fn room_grows_with_the_processes() {
     let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
-    let (mut table, mut pass) = (Table::default(), Collection::new(1, elapsed_ns()));
+    let (mut table, mut pass) = (ProcessTable::default(), Collection::new(1, elapsed_ns()));
     let mut files = files::ProcFiles::new(&Roots::default(), true, source::ProcessMethod::Gate);
     tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
     assert!(table.in_order().any(|process| process.pid == std::process::id()));
