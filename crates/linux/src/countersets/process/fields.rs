@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
-use super::table::{Parts, Process, Seldom};
+use super::table::{Parts, ProcessEntry, Seldom};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 use crate::sources::text::TextError;
@@ -267,7 +267,7 @@ impl Field {
     }
 
     /// Returns the field's value for a process.
-    pub(super) fn value(self, of: &Process, units: Units) -> Result<MarkedRaw, NoValue> {
+    pub(super) fn value(self, of: &ProcessEntry, units: Units) -> Result<MarkedRaw, NoValue> {
         let raw = match self {
             // The CPU clock has ns and needs no file; `stat` has ticks.
             Self::ProcessorTime if units.clocks => {
@@ -360,7 +360,7 @@ pub(super) fn held(ticks: u64, most: u64, units: Units) -> MarkedRaw {
 }
 
 /// Returns the `stat` of a process that still has memory.
-fn living(of: &Process) -> Result<&Stat, NoValue> {
+fn living(of: &ProcessEntry) -> Result<&Stat, NoValue> {
     let stat = of.stat.get()?;
     match stat.num_threads {
         _ if !stat.is_zombie() => Ok(stat),
@@ -369,21 +369,21 @@ fn living(of: &Process) -> Result<&Stat, NoValue> {
     }
 }
 
-fn seldom(of: &Process) -> Result<&Seldom, NoValue> {
+fn seldom(of: &ProcessEntry) -> Result<&Seldom, NoValue> {
     of.seldom.as_deref().ok_or(NoValue::NotGiven)
 }
 
-fn io(of: &Process, line: IoLine) -> Result<u64, NoValue> {
+fn io(of: &ProcessEntry, line: IoLine) -> Result<u64, NoValue> {
     let number = of.io.get()?.get(line.0).map_err(|text| fault(of, "io", text))?;
     number.ok_or_else(no_line)
 }
 
-fn status(of: &Process, line: StatusLine) -> Result<Option<u64>, NoValue> {
+fn status(of: &ProcessEntry, line: StatusLine) -> Result<Option<u64>, NoValue> {
     seldom(of)?.status.get()?.get(line.0).map_err(|text| fault(of, "status", text))
 }
 
 /// Returns a size from `status`, in bytes.
-fn memory(of: &Process, line: StatusLine) -> Result<u64, NoValue> {
+fn memory(of: &ProcessEntry, line: StatusLine) -> Result<u64, NoValue> {
     living(of)?;
     Ok(status(of, line)?.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB))
 }
@@ -397,7 +397,7 @@ fn of_kernel() -> NoValue {
 }
 
 /// Returns the reason for an invalid line of a file.
-fn fault(of: &Process, file: &str, text: &TextError) -> NoValue {
+fn fault(of: &ProcessEntry, file: &str, text: &TextError) -> NoValue {
     let TextError { line, expected, found } = text;
     NoValue::Failed(format!("/proc/{}/{file}:{line}: expected {expected}, found {found}", of.pid).into())
 }

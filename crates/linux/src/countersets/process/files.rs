@@ -5,7 +5,7 @@ use perfset_core::NoValue;
 use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
-use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, ProcessTable, Seldom, Thread, Turn};
+use super::table::{Hidden, Moment, Numbers, Part, Parts, ProcessEntry, ProcessTable, Seldom, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -54,7 +54,7 @@ impl ProcFiles {
     pub(super) fn refresh(
         &mut self,
         parts: Parts,
-        wanted: &dyn Fn(&Process) -> bool,
+        wanted: &dyn Fn(&ProcessEntry) -> bool,
         table: &mut ProcessTable,
         pass: &mut Collection,
     ) -> Result<(), NoValue> {
@@ -93,19 +93,19 @@ impl ProcFiles {
             let mut hidden = std::mem::take(&mut table.hidden);
             table.processes.retain_mut(|process| {
                 while let Some(pid) = listed_pids.next_if(|pid| *pid < process.pid) {
-                    new.push(Process::new(pid));
+                    new.push(ProcessEntry::new(pid));
                 }
                 let stays = listed_pids.next_if_eq(&process.pid).is_some() && self.look(process, now, pass);
                 if !stays {
                     self.ended.push(process.pid);
-                    let Process { pid, clock_ns, .. } = *process;
+                    let ProcessEntry { pid, clock_ns, .. } = *process;
                     let ppid = process.stat.value.ppid;
                     // Whether it has ended or is only hidden is decided below, by its CPU clock.
                     hidden.push(Hidden { pid, birth: process.birth(), ppid, clock_ns });
                 }
                 stays
             });
-            new.extend(listed_pids.map(Process::new));
+            new.extend(listed_pids.map(ProcessEntry::new));
             new.retain_mut(|process| {
                 let stays = self.look(process, now, pass);
                 if !stays {
@@ -115,8 +115,9 @@ impl ProcFiles {
             });
             hidden.retain(|known| {
                 // A pid that is listed again is no longer hidden, whichever process has it now.
-                let is_in =
-                    |list: &[Process]| list.binary_search_by_key(&known.pid, |process| process.pid).is_ok();
+                let is_in = |list: &[ProcessEntry]| {
+                    list.binary_search_by_key(&known.pid, |process| process.pid).is_ok()
+                };
                 !is_in(&table.processes) && !is_in(&new) && self.exists(known)
             });
             table.hidden = hidden;
@@ -147,7 +148,7 @@ impl ProcFiles {
     }
 
     /// Returns `true` if the process still exists. Reads its `stat` if it has run.
-    fn look(&mut self, process: &mut Process, now: Moment, pass: &mut Collection) -> bool {
+    fn look(&mut self, process: &mut ProcessEntry, now: Moment, pass: &mut Collection) -> bool {
         let mut moved = true;
         if self.clocks {
             match cpu_clock_ns(process.pid) {
@@ -172,7 +173,12 @@ impl ProcFiles {
     }
 
     /// Reads the name and `stat` of a process. Returns `true` if it still exists.
-    pub(super) fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Collection) -> bool {
+    pub(super) fn read_stat(
+        &mut self,
+        process: &mut ProcessEntry,
+        now: Moment,
+        pass: &mut Collection,
+    ) -> bool {
         let pid = process.pid;
         let read = self.reader.read((pid, None), "stat", pass, |text| {
             let stat = Stat::parse(text)?;
@@ -208,7 +214,7 @@ impl ProcFiles {
     pub(super) fn read_parts(
         &mut self,
         parts: Parts,
-        process: &mut Process,
+        process: &mut ProcessEntry,
         now: Moment,
         pass: &mut Collection,
     ) {
@@ -221,7 +227,7 @@ impl ProcFiles {
     ///
     /// The CPU clock tells without a file: only the same process has it at the same nanosecond. If it moved, the start
     /// time in `stat` decides. A process that has just ended keeps its values.
-    fn is_replaced(&mut self, process: &Process, pass: &mut Collection) -> bool {
+    fn is_replaced(&mut self, process: &ProcessEntry, pass: &mut Collection) -> bool {
         if self.clocks && cpu_clock_ns(process.pid).map_or(true, |ns| ns == process.clock_ns) {
             return false;
         }
@@ -233,7 +239,13 @@ impl ProcFiles {
     }
 
     /// Reads those of the given files that may have changed. Returns `true` if any was read.
-    fn read_due(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Collection) -> bool {
+    fn read_due(
+        &mut self,
+        parts: Parts,
+        process: &mut ProcessEntry,
+        now: Moment,
+        pass: &mut Collection,
+    ) -> bool {
         let mut is_read = false;
         let Self { reader, layer, clocks, tids, .. } = self;
         let pid = process.pid;

@@ -36,7 +36,7 @@ use kernel::Kernel;
 use reader::is_procfs;
 use source::ProcessCollector;
 pub use source::ProcessSource;
-use table::{Parts, Process, ProcessTable, Thread};
+use table::{Parts, ProcessEntry, ProcessTable, Thread};
 pub use tasks::prepared::prepare_walks;
 
 /// Provider of Process V2, Process, Linux Process and Thread.
@@ -203,7 +203,7 @@ impl Processes {
         let rests = idle_name(set).is_some_and(|name| want.wants(name, IDLE_ID));
         // The sums are read before the processes, because the time of the sample is its beginning.
         self.read_kernel(has_total, rests, pass);
-        let wanted = |process: &Process| want.wants(name_of(process), InstanceId(process.pid));
+        let wanted = |process: &ProcessEntry| want.wants(name_of(process), InstanceId(process.pid));
         let Self { source, table, fields, parts_of_total, added, totals, units, kernel, .. } = self;
         source.refresh(parts, &|process| adds_up || wanted(process), table, pass).map_err(source_error)?;
         rows.set_layer(source.layer().number());
@@ -391,7 +391,7 @@ fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(MarkedR
 
 const THREADS_TOTAL: &str = "_Total/_Total";
 
-fn thread_name(process: &Process, tid: u32, name: &mut String) {
+fn thread_name(process: &ProcessEntry, tid: u32, name: &mut String) {
     use std::fmt::Write;
     name.clear();
     let _ = write!(name, "{}/{tid}", process.comm()); // into memory: it cannot fail
@@ -402,14 +402,14 @@ fn no_sum() -> NoValue {
 }
 
 /// Returns the function that gives a process its name in the counterset.
-fn name_of(set: Guid) -> fn(&Process) -> &str {
+fn name_of(set: Guid) -> fn(&ProcessEntry) -> &str {
     match set {
         // A process with the name of the sum must not be mistaken for the sum.
         process::GUID => |process| match process.comm() {
             comm if comm.eq_ignore_ascii_case(TOTAL_NAME) => process.name(),
             comm => comm,
         },
-        _ => Process::name,
+        _ => ProcessEntry::name,
     }
 }
 

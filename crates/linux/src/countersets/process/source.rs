@@ -6,7 +6,7 @@ use perfset_core::NoValue;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::files::ProcFiles;
-use super::table::{Parts, Process, ProcessTable};
+use super::table::{Parts, ProcessEntry, ProcessTable};
 use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -151,7 +151,7 @@ impl ProcessCollector {
     pub(super) fn refresh(
         &mut self,
         parts: Parts,
-        wanted: &dyn Fn(&Process) -> bool,
+        wanted: &dyn Fn(&ProcessEntry) -> bool,
         table: &mut ProcessTable,
         pass: &mut Collection,
     ) -> Result<(), NoValue> {

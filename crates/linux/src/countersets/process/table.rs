@@ -18,7 +18,7 @@ use crate::sources::text::TextError;
 #[derive(Debug, Default)]
 pub(super) struct ProcessTable {
     /// Processes, ascending by pid.
-    pub(super) processes: Vec<Process>,
+    pub(super) processes: Vec<ProcessEntry>,
     /// Indexes of the processes in the order of start and pid, which is the order of the rows.
     order: Vec<usize>,
     /// Processes that were listed before and still exist, but are not listed now.
@@ -47,7 +47,7 @@ pub(super) struct Hidden {
 
 /// A process, with the data read from its files.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ProcessEntry {
     pub(super) pid: u32,
     /// Name and pid of the process, as in `bash:42`.
     name: Box<str>,
@@ -302,7 +302,7 @@ pub(super) fn birth(start: u64) -> Birth {
     NonZeroU64::new(start.saturating_add(1))
 }
 
-impl Process {
+impl ProcessEntry {
     pub(super) fn new(pid: u32) -> Self {
         Self {
             pid,
@@ -454,7 +454,7 @@ impl ProcessTable {
     }
 
     /// Finds the process with that pid, and its index. The element after index `last` is checked first.
-    pub(super) fn find(&mut self, pid: u32, last: Option<usize>) -> Option<(usize, &mut Process)> {
+    pub(super) fn find(&mut self, pid: u32, last: Option<usize>) -> Option<(usize, &mut ProcessEntry)> {
         let next = last.map_or(0, |last| last.saturating_add(1));
         let at = match self.processes.get(next) {
             Some(process) if process.pid == pid => next,
@@ -464,12 +464,12 @@ impl ProcessTable {
     }
 
     /// Returns all processes in the order of their rows.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = &Process> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &ProcessEntry> {
         self.order.iter().filter_map(|at| self.processes.get(*at))
     }
 
     /// Adds new processes and restores the order of all.
-    pub(super) fn arrange(&mut self, new: &mut Vec<Process>) {
+    pub(super) fn arrange(&mut self, new: &mut Vec<ProcessEntry>) {
         match self.processes.is_empty() {
             true => std::mem::swap(&mut self.processes, new),
             false => self.processes.append(new),

@@ -5,7 +5,7 @@ use perfset_core::{Birth, CounterId, NoValue};
 use perfset_engine::total::Member;
 
 use super::fields::{Units, held, priority_base};
-use super::table::{Process, Thread, birth};
+use super::table::{ProcessEntry, Thread, birth};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 
@@ -17,7 +17,7 @@ impl Thread {
 
     /// Returns the birth of the thread's row. If its own start cannot be read this is the start of the process, as at
     /// least another process has other threads.
-    pub(super) fn birth_in(&self, process: &Process) -> Birth {
+    pub(super) fn birth_in(&self, process: &ProcessEntry) -> Birth {
         self.birth().or(process.birth())
     }
 
@@ -46,7 +46,7 @@ pub(super) fn adds_up(counter: CounterId) -> bool {
 /// Returns the value of a counter for a thread of a process.
 pub(super) fn value(
     counter: CounterId,
-    of: &Process,
+    of: &ProcessEntry,
     thread: &Thread,
     units: Units,
 ) -> Result<MarkedRaw, NoValue> {

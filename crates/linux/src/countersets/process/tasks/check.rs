@@ -4,7 +4,7 @@ use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
-use super::super::table::{Moment, Parts, Process, ProcessTable, Thread};
+use super::super::table::{Moment, Parts, ProcessEntry, ProcessTable, Thread};
 use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
@@ -21,8 +21,8 @@ struct Own {
 }
 
 impl Own {
-    fn read(&mut self, parts: Parts) -> Process {
-        let mut process = Process::new(std::process::id());
+    fn read(&mut self, parts: Parts) -> ProcessEntry {
+        let mut process = ProcessEntry::new(std::process::id());
         self.files.read_stat(&mut process, self.now, &mut self.pass);
         self.files.read_parts(parts, &mut process, self.now, &mut self.pass);
         process
@@ -87,7 +87,7 @@ impl TaskIterCollector {
         let lacks = || Fallback::ForGood("BPF unavailable: columns are missing".to_owned());
         let taker = RecordDecoder::new(&records, parts, self.units).ok_or_else(lacks)?;
         let mut met: Vec<u32> = records.iter().map(|record| taker.pid(&record)).collect();
-        let mut walked = Process::new(before.pid);
+        let mut walked = ProcessEntry::new(before.pid);
         let ours = records.iter().find(|record| taker.pid(record) == before.pid);
         let is_torn = ours.as_ref().is_some_and(|record| taker.is_torn(record));
         if let Some(record) = ours.filter(|_| !is_torn) {
@@ -153,7 +153,7 @@ fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Fallback
     }
 }
 
-fn threads_of(process: &Process) -> &[Thread] {
+fn threads_of(process: &ProcessEntry) -> &[Thread] {
     process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok()).map_or(&[], Vec::as_slice)
 }
 
@@ -171,7 +171,7 @@ fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'st
 
 /// Returns the numbers that iterators and files both provide, except times: their division into program and kernel
 /// may differ.
-fn numbers(process: &Process, parts: Parts) -> Vec<Named> {
+fn numbers(process: &ProcessEntry, parts: Parts) -> Vec<Named> {
     let mut all = Vec::new();
     if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(Parts::STAT)) {
         all.extend([

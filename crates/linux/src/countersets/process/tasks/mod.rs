@@ -12,7 +12,7 @@ use perfset_bpf::{
 
 use super::files::ProcFiles;
 use super::own_io;
-use super::table::{Moment, Parts, Process, ProcessTable};
+use super::table::{Moment, Parts, ProcessEntry, ProcessTable};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -67,7 +67,7 @@ pub(super) struct TaskIterCollector {
     unmet: Vec<u32>,
     /// For each process of the table, `true` if the iterator returned it.
     met: Vec<bool>,
-    new: Vec<Process>,
+    new: Vec<ProcessEntry>,
 }
 
 impl TaskIterCollector {
@@ -201,7 +201,7 @@ impl TaskIterCollector {
     pub(super) fn refresh(
         &mut self,
         parts: Parts,
-        wanted: &dyn Fn(&Process) -> bool,
+        wanted: &dyn Fn(&ProcessEntry) -> bool,
         table: &mut ProcessTable,
         pass: &mut Collection,
         files: &mut ProcFiles,
@@ -212,7 +212,7 @@ impl TaskIterCollector {
         }
         let is_listed = table.is_listed(pass);
         let now = if is_listed { table.moment(pass) } else { table.next_moment(pass) };
-        let has = |process: &Process| process.is_new(of_walk, now);
+        let has = |process: &ProcessEntry| process.is_new(of_walk, now);
         if !is_listed || !of_walk.is_none() && !table.processes.iter().all(has) {
             // Before each run: a process that `/proc` hides from now on must not be shown once more.
             if rules::hides(&self.first) {
@@ -444,7 +444,7 @@ fn take_all(
     records: &Records<'_>,
     taker: &RecordDecoder,
     table: &mut ProcessTable,
-    (met, new, unmet): (&mut Vec<bool>, &mut Vec<Process>, &mut Vec<u32>),
+    (met, new, unmet): (&mut Vec<bool>, &mut Vec<ProcessEntry>, &mut Vec<u32>),
     pass: &mut Collection,
     files: &mut ProcFiles,
 ) -> bool {
@@ -471,7 +471,7 @@ fn take_all(
             // A process that executes a program has two first threads for a moment.
             let is_again = new.last().is_some_and(|process| process.pid == pid);
             let known = if is_again { new.pop() } else { None };
-            let mut process = known.unwrap_or_else(|| Process::new(pid));
+            let mut process = known.unwrap_or_else(|| ProcessEntry::new(pid));
             whole &= taker.take(&record, &mut process, now, pass, files).whole;
             new.push(process);
         }
@@ -491,7 +491,7 @@ fn take_all(
                 process
             }
             None if new.iter().any(|process| process.pid == *pid) => return false,
-            None => added.insert(Process::new(*pid)),
+            None => added.insert(ProcessEntry::new(*pid)),
         };
         if process.clock_ns != clock_ns {
             (process.clock_ns, process.ran) = (clock_ns, now);

@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
-use super::super::table::{Moment, Parts, Process, ProcessTable, Thread, Turn, Waits};
+use super::super::table::{Moment, Parts, ProcessEntry, ProcessTable, Thread, Turn, Waits};
 use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
@@ -242,7 +242,7 @@ impl RecordDecoder {
     }
 
     /// Returns `true` if the record belongs to this process, and not to another one with its pid.
-    pub(super) fn is_same(&self, record: &Record<'_>, process: &Process) -> bool {
+    pub(super) fn is_same(&self, record: &Record<'_>, process: &ProcessEntry) -> bool {
         process.started(self.start_ticks(record))
     }
 
@@ -250,7 +250,7 @@ impl RecordDecoder {
     pub(super) fn take(
         &self,
         record: &Record<'_>,
-        process: &mut Process,
+        process: &mut ProcessEntry,
         now: Moment,
         pass: &mut Collection,
         files: &mut ProcFiles,
@@ -292,7 +292,7 @@ impl RecordDecoder {
     /// Returns `true` if the kernel would let this thread read the I/O of the process. Checked at each collection; by
     /// a thread that may read nearly everything, first and then with the periodic refresh. `None` if no refresh is
     /// due and the earlier result was a refusal.
-    fn may_show_io(&self, process: &Process, now: Moment) -> Option<bool> {
+    fn may_show_io(&self, process: &ProcessEntry, now: Moment) -> Option<bool> {
         let io = &process.io;
         match self.tells {
             IoVisibility::File => Some(false),
@@ -306,7 +306,7 @@ impl RecordDecoder {
 
     /// Copies the data of the record, unless it is inconsistent: then the process is unchanged. Returns `true` if all
     /// files are up to date.
-    pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) -> bool {
+    pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut ProcessEntry, now: Moment) -> bool {
         // A record with values of two moments is not used. With `ran` set, the process is read from its
         // files.
         if self.torn.is(record) {

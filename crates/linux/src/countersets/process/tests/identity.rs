@@ -41,7 +41,7 @@ fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
         let mut files = files::ProcFiles::new(&tree.roots(), true, source::ProcessMethod::Plain);
         let (mut pass, now) = (Collection::new(1, 1), moments()[0]);
         tree.write("proc/401/stat", &stat);
-        let mut process = table::Process::new(401);
+        let mut process = table::ProcessEntry::new(401);
         process.clock_ns = 5_000;
         assert!(files.pids(&mut pass).contains(&401) && files.read_stat(&mut process, now, &mut pass));
         tree.write("proc/401/stat", &stat.replace(" 9103 ", start));
@@ -123,7 +123,7 @@ fn memory_that_stays_by_stat_is_not_read_again() {
         (Stat { vsize: 8, ..stat }, false),
         (Stat { rss: 10, ..stat }, false),
     ] {
-        let mut process = Process::new(42);
+        let mut process = ProcessEntry::new(42);
         process.set_stat(Ok(stat), first);
         assert!(!process.memory_stays(), "never read");
         process.statm.set(Ok(Statm { resident: 11, shared: 2 }), first);
