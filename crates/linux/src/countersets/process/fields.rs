@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
-use super::table::{Parts, ProcessEntry, Seldom};
+use super::table::{Parts, ProcessEntry, RareFields};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 use crate::sources::text::TextError;
@@ -369,7 +369,7 @@ fn living(of: &ProcessEntry) -> Result<&Stat, NoValue> {
     }
 }
 
-fn seldom(of: &ProcessEntry) -> Result<&Seldom, NoValue> {
+fn seldom(of: &ProcessEntry) -> Result<&RareFields, NoValue> {
     of.seldom.as_deref().ok_or(NoValue::NotGiven)
 }
 

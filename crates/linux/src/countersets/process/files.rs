@@ -5,7 +5,9 @@ use perfset_core::NoValue;
 use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
-use super::table::{Hidden, Moment, Numbers, Part, Parts, ProcessEntry, ProcessTable, Seldom, Thread, Turn};
+use super::table::{
+    Hidden, Moment, Numbers, Part, Parts, ProcessEntry, ProcessTable, RareFields, Thread, Turn,
+};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -277,7 +279,7 @@ impl ProcFiles {
         if !parts.has(Parts::SELDOM) {
             return is_read;
         }
-        let seldom: &mut Seldom = process.seldom.get_or_insert_default();
+        let seldom: &mut RareFields = process.seldom.get_or_insert_default();
         if parts.has(Parts::STATUS) {
             is_read |= of_others.bring(&mut seldom.status, || reader.read(own, "status", pass, status));
         }

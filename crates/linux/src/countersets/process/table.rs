@@ -66,12 +66,12 @@ pub(super) struct ProcessEntry {
     pub(super) stat: Part<Stat>,
     pub(super) statm: Part<Statm>,
     pub(super) io: Part<Numbers<7>>,
-    pub(super) seldom: Option<Box<Seldom>>,
+    pub(super) seldom: Option<Box<RareFields>>,
 }
 
 /// Data of a process that is rarely requested.
 #[derive(Debug, Default)]
-pub(super) struct Seldom {
+pub(super) struct RareFields {
     pub(super) status: Part<Numbers<7>>,
     pub(super) schedstat: Part<Waits>,
     pub(super) smaps_rollup: Part<Numbers<1>>,
@@ -345,7 +345,7 @@ impl ProcessEntry {
     /// Returns `true` if all of these files were read in this collection.
     pub(super) fn is_new(&self, parts: Parts, now: Moment) -> bool {
         let seldom = self.seldom.as_deref();
-        let new = |part, is_new: &dyn Fn(&Seldom) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
+        let new = |part, is_new: &dyn Fn(&RareFields) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
         // If `stat` of this collection shows unchanged memory, the earlier `statm` is as good as a new one.
         let statm_is_new = || self.statm.is_new(now) || self.stat.is_new(now) && self.memory_stays();
         (!parts.has(Parts::STAT) || self.stat.is_new(now))
