@@ -73,7 +73,7 @@ pub(super) struct ProcessEntry {
 #[derive(Debug, Default)]
 pub(super) struct RareFields {
     pub(super) status: Part<Numbers<7>>,
-    pub(super) schedstat: Part<Waits>,
+    pub(super) schedstat: Part<SchedWaits>,
     pub(super) smaps_rollup: Part<Numbers<1>>,
     pub(super) fd: Part<u64>,
     pub(super) oom_score: Part<u64>,
@@ -82,12 +82,12 @@ pub(super) struct RareFields {
 
 /// Values of `schedstat` of a process's first thread, except the run time, which the CPU clock has for all threads.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct SchedWaits {
     pub(super) wait_ns: u64,
     pub(super) timeslices: u64,
 }
 
-impl From<SchedStat> for Waits {
+impl From<SchedStat> for SchedWaits {
     fn from(SchedStat { run_ns: _, wait_ns, timeslices }: SchedStat) -> Self {
         Self { wait_ns, timeslices }
     }

@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
-use super::super::table::{Moment, Parts, ProcessEntry, ProcessTable, Thread, Turn, Waits};
+use super::super::table::{Moment, Parts, ProcessEntry, ProcessTable, SchedWaits, Thread, Turn};
 use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
@@ -361,7 +361,7 @@ impl RecordDecoder {
             }
         }
         if let Some((delay, count)) = self.schedstat {
-            let waits = Waits { wait_ns: record.get(delay), timeslices: record.get(count) };
+            let waits = SchedWaits { wait_ns: record.get(delay), timeslices: record.get(count) };
             *process.seldom.get_or_insert_default().schedstat.renew(now) = waits;
         }
         // The kernel updates both peaks only before a size decreases. `status` therefore prints the larger of
