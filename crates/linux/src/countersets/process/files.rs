@@ -6,7 +6,7 @@ use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
 use super::table::{
-    Hidden, Moment, Numbers, Part, Parts, ProcessEntry, ProcessTable, RareFields, Thread, Turn,
+    FileReading, Hidden, Moment, Numbers, Parts, ProcessEntry, ProcessTable, RareFields, Thread, Turn,
 };
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
@@ -328,7 +328,7 @@ struct Fresh {
 }
 
 impl Fresh {
-    fn must_read<T>(self, part: &Part<T>) -> bool {
+    fn must_read<T>(self, part: &FileReading<T>) -> bool {
         if part.is_new(self.now) {
             return false;
         }
@@ -337,7 +337,7 @@ impl Fresh {
     }
 
     /// Reads a file if necessary. Returns `true` if it was.
-    fn bring<T>(self, part: &mut Part<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) -> bool {
+    fn bring<T>(self, part: &mut FileReading<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) -> bool {
         let must_read = self.must_read(part);
         if must_read {
             let read = read().and_then(|read| read.ok_or_else(gone));

@@ -63,21 +63,21 @@ pub(super) struct ProcessEntry {
     /// Most ticks so far, in the program and in the kernel: the kernel's counts may fall.
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
-    pub(super) stat: Part<Stat>,
-    pub(super) statm: Part<Statm>,
-    pub(super) io: Part<Numbers<7>>,
+    pub(super) stat: FileReading<Stat>,
+    pub(super) statm: FileReading<Statm>,
+    pub(super) io: FileReading<Numbers<7>>,
     pub(super) seldom: Option<Box<RareFields>>,
 }
 
 /// Data of a process that is rarely requested.
 #[derive(Debug, Default)]
 pub(super) struct RareFields {
-    pub(super) status: Part<Numbers<7>>,
-    pub(super) schedstat: Part<SchedWaits>,
-    pub(super) smaps_rollup: Part<Numbers<1>>,
-    pub(super) fd: Part<u64>,
-    pub(super) oom_score: Part<u64>,
-    pub(super) threads: Part<Vec<Thread>>,
+    pub(super) status: FileReading<Numbers<7>>,
+    pub(super) schedstat: FileReading<SchedWaits>,
+    pub(super) smaps_rollup: FileReading<Numbers<1>>,
+    pub(super) fd: FileReading<u64>,
+    pub(super) oom_score: FileReading<u64>,
+    pub(super) threads: FileReading<Vec<Thread>>,
 }
 
 /// Values of `schedstat` of a process's first thread, except the run time, which the CPU clock has for all threads.
@@ -149,7 +149,7 @@ impl Thread {
 
 /// Data from one file of a process, and the time of reading.
 #[derive(Debug, Default)]
-pub(super) struct Part<T> {
+pub(super) struct FileReading<T> {
     pub(super) value: T,
     /// Reason for the missing value, if the last reading failed.
     none: Option<Box<NoValue>>,
@@ -184,7 +184,7 @@ impl Turn {
     }
 }
 
-impl<T> Part<T> {
+impl<T> FileReading<T> {
     pub(super) fn get(&self) -> Result<&T, NoValue> {
         match &self.none {
             _ if self.read.turn == 0 => Err(NoValue::NotGiven),
@@ -314,9 +314,9 @@ impl ProcessEntry {
             birth: None,
             most_utime: 0,
             most_stime: 0,
-            stat: Part::default(),
-            statm: Part::default(),
-            io: Part::default(),
+            stat: FileReading::default(),
+            statm: FileReading::default(),
+            io: FileReading::default(),
             seldom: None,
         }
     }

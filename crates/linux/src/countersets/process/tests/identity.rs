@@ -91,7 +91,7 @@ fn nobody_can_pass_for_the_sum() {
 fn failed_read_is_repeated() {
     let [first, second, third] = moments();
     let set = |read| {
-        let mut part = table::Part::<u64>::default();
+        let mut part = table::FileReading::<u64>::default();
         assert!(!part.is_unchanged(table::Moment::default()), "never read");
         part.set(read, second);
         [first, second, third].map(|changed| part.is_unchanged(changed))
@@ -147,9 +147,9 @@ fn turns_come_every_so_many_listings_or_seconds() {
         table.moment(&pass)
     };
     for pid in [7, 40, 4_194_303] {
-        let mut part = table::Part::<u64>::default();
+        let mut part = table::FileReading::<u64>::default();
         part.set(Ok(1), moment(100));
-        let mut due_after = |part: &mut table::Part<u64>, second: u64, most: u32| {
+        let mut due_after = |part: &mut table::FileReading<u64>, second: u64, most: u32| {
             (1..=most).find(|_| {
                 let now = moment(second);
                 let due = part.is_due(table::Turn::TENTH, pid, now);
