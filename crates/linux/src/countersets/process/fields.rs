@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
-use super::table::{Parts, ProcessEntry, RareFields};
+use super::table::{FileSet, ProcessEntry, RareFields};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 use crate::sources::text::TextError;
@@ -189,10 +189,10 @@ impl Field {
     }
 
     /// Returns the files that the field needs.
-    pub(super) fn parts(self, units: Units) -> Parts {
+    pub(super) fn parts(self, units: Units) -> FileSet {
         match self {
-            Self::ProcessorTime if units.clocks => Parts::NONE,
-            Self::ProcessId | Self::Never(_) => Parts::NONE,
+            Self::ProcessorTime if units.clocks => FileSet::NONE,
+            Self::ProcessId | Self::Never(_) => FileSet::NONE,
             Self::ProcessorTime
             | Self::UserTime
             | Self::PrivilegedTime
@@ -203,19 +203,21 @@ impl Field {
             | Self::ThreadCount
             | Self::PriorityBase
             | Self::ElapsedTime
-            | Self::CreatingProcessId => Parts::STAT,
-            Self::SessionId | Self::BlockIoDelay => Parts::STAT | Parts::RARE,
+            | Self::CreatingProcessId => FileSet::STAT,
+            Self::SessionId | Self::BlockIoDelay => FileSet::STAT | FileSet::RARE,
             // `stat` shows if the process still has memory.
-            Self::WorkingSet | Self::WorkingSetPrivate => Parts::STAT | Parts::STATM,
+            Self::WorkingSet | Self::WorkingSetPrivate => FileSet::STAT | FileSet::STATM,
             Self::VirtualBytesPeak | Self::WorkingSetPeak | Self::PrivateBytes | Self::SwapBytes => {
-                Parts::STAT | Parts::STATUS
+                FileSet::STAT | FileSet::STATUS
             }
-            Self::ProportionalSetBytes => Parts::STAT | Parts::SMAPS_ROLLUP,
-            Self::UserId | Self::VoluntaryContextSwitches | Self::InvoluntaryContextSwitches => Parts::STATUS,
-            Self::HandleCount => Parts::FD,
-            Self::Io(_) | Self::IoDataOperations | Self::IoDataBytes => Parts::IO,
-            Self::RunQueueWaitTime | Self::Timeslices => Parts::SCHEDSTAT,
-            Self::OomScore => Parts::OOM_SCORE,
+            Self::ProportionalSetBytes => FileSet::STAT | FileSet::SMAPS_ROLLUP,
+            Self::UserId | Self::VoluntaryContextSwitches | Self::InvoluntaryContextSwitches => {
+                FileSet::STATUS
+            }
+            Self::HandleCount => FileSet::FD,
+            Self::Io(_) | Self::IoDataOperations | Self::IoDataBytes => FileSet::IO,
+            Self::RunQueueWaitTime | Self::Timeslices => FileSet::SCHEDSTAT,
+            Self::OomScore => FileSet::OOM_SCORE,
         }
     }
 

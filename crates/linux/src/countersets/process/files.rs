@@ -6,7 +6,7 @@ use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
 use super::table::{
-    FileReading, Hidden, Moment, Numbers, Parts, ProcessEntry, ProcessTable, RareFields, Thread, Turn,
+    FileReading, FileSet, Hidden, Moment, Numbers, ProcessEntry, ProcessTable, RareFields, Thread, Turn,
 };
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
@@ -55,7 +55,7 @@ impl ProcFiles {
     /// If the processes cannot be listed.
     pub(super) fn refresh(
         &mut self,
-        parts: Parts,
+        parts: FileSet,
         wanted: &dyn Fn(&ProcessEntry) -> bool,
         table: &mut ProcessTable,
         pass: &mut Collection,
@@ -64,7 +64,7 @@ impl ProcFiles {
             self.list(table, pass)?;
         }
         let now = table.moment(pass);
-        if parts.has(Parts::BEYOND_STAT) {
+        if parts.has(FileSet::BEYOND_STAT) {
             for process in table.processes.iter_mut().filter(|process| wanted(process)) {
                 self.read_parts(parts, process, now, pass);
             }
@@ -215,7 +215,7 @@ impl ProcFiles {
     /// Updates the given files of a process. If another process has its pid by now, they are missing.
     pub(super) fn read_parts(
         &mut self,
-        parts: Parts,
+        parts: FileSet,
         process: &mut ProcessEntry,
         now: Moment,
         pass: &mut Collection,
@@ -243,7 +243,7 @@ impl ProcFiles {
     /// Reads those of the given files that may have changed. Returns `true` if any was read.
     fn read_due(
         &mut self,
-        parts: Parts,
+        parts: FileSet,
         process: &mut ProcessEntry,
         now: Moment,
         pass: &mut Collection,
@@ -261,12 +261,12 @@ impl ProcFiles {
         };
         // For files that other processes can change too.
         let of_others = Fresh { turn: Some(Turn::TENTH), ..of_itself };
-        if parts.has(Parts::STATM) {
+        if parts.has(FileSet::STATM) {
             let changed = of_others.changed.and(Some(process.memory_moved));
             let of_memory = Fresh { changed, turn: Some(Turn::HUNDREDTH), ..of_others };
             is_read |= of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
-        if parts.has(Parts::IO) {
+        if parts.has(FileSet::IO) {
             let read = || match reader.read(own, "io", pass, io) {
                 // In another file system than procfs, this pid may be another process.
                 Err(denied @ NoValue::Denied(_)) if *clocks && reader.is_procfs => {
@@ -276,30 +276,30 @@ impl ProcFiles {
             };
             is_read |= of_itself.bring(&mut process.io, read);
         }
-        if !parts.has(Parts::SELDOM) {
+        if !parts.has(FileSet::SELDOM) {
             return is_read;
         }
         let seldom: &mut RareFields = process.seldom.get_or_insert_default();
-        if parts.has(Parts::STATUS) {
+        if parts.has(FileSet::STATUS) {
             is_read |= of_others.bring(&mut seldom.status, || reader.read(own, "status", pass, status));
         }
-        if parts.has(Parts::SCHEDSTAT) {
+        if parts.has(FileSet::SCHEDSTAT) {
             let part = &mut seldom.schedstat;
             let waits = |text: &[u8]| SchedStat::parse(text).map(Into::into);
             is_read |= of_itself.bring(part, || reader.read(own, "schedstat", pass, waits));
         }
-        if parts.has(Parts::SMAPS_ROLLUP) {
+        if parts.has(FileSet::SMAPS_ROLLUP) {
             let part = &mut seldom.smaps_rollup;
             is_read |= of_others.bring(part, || reader.read(own, "smaps_rollup", pass, smaps_rollup));
         }
-        if parts.has(Parts::FD) {
+        if parts.has(FileSet::FD) {
             is_read |= of_others.bring(&mut seldom.fd, || reader.open_files(pid, pass));
         }
-        if parts.has(Parts::OOM_SCORE) {
+        if parts.has(FileSet::OOM_SCORE) {
             is_read |= of_others
                 .bring(&mut seldom.oom_score, || reader.read(own, "oom_score", pass, attribute::number));
         }
-        if parts.has(Parts::TASK) && of_others.must_read(&seldom.threads) {
+        if parts.has(FileSet::TASK) && of_others.must_read(&seldom.threads) {
             let mut threads = std::mem::take(&mut seldom.threads.value);
             let read = match reader.tids(pid, tids, pass) {
                 Ok(Some(())) => {

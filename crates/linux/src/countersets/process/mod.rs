@@ -36,7 +36,7 @@ use kernel::Kernel;
 use reader::is_procfs;
 use source::ProcessCollector;
 pub use source::ProcessSource;
-use table::{Parts, ProcessEntry, ProcessTable, Thread};
+use table::{FileSet, ProcessEntry, ProcessTable, Thread};
 pub use tasks::prepared::prepare_walks;
 
 /// Provider of Process V2, Process, Linux Process and Thread.
@@ -190,7 +190,7 @@ impl Processes {
         }
         // The files of all requested counters are determined first, so that each file is read once per
         // process.
-        let mut parts = Parts::NONE;
+        let mut parts = FileSet::NONE;
         for (column, field) in self.fields.iter().enumerate() {
             parts = parts | field.parts(self.units);
             if let Field::Never(why) = field {
@@ -303,7 +303,7 @@ impl Processes {
         pass: &mut Collection,
     ) -> Result<(), SourceError> {
         let Self { source, table, totals, units, parts_of_total, .. } = self;
-        source.refresh(Parts::TASK, &|_| true, table, pass).map_err(source_error)?;
+        source.refresh(FileSet::TASK, &|_| true, table, pass).map_err(source_error)?;
         rows.set_layer(source.layer().number());
         let has_total = want.wants(THREADS_TOTAL, TOTAL_ID);
         parts_of_total.clear();
@@ -325,7 +325,7 @@ impl Processes {
         for process in table.in_order() {
             // A process that has not run has the same threads as before; their values are marked, not read
             // again.
-            let reused = !process.is_new(Parts::TASK, now);
+            let reused = !process.is_new(FileSet::TASK, now);
             let Some(known) = process.seldom.as_deref().map(|seldom| &seldom.threads) else { continue };
             let threads = match known.get() {
                 Ok(threads) => threads.as_slice(),
@@ -443,7 +443,7 @@ impl Provider for Processes {
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         let mut pass = Collection::enumeration(elapsed_ns());
         let is_thread = *counterset == thread::GUID;
-        let parts = if is_thread { Parts::TASK } else { Parts::NONE };
+        let parts = if is_thread { FileSet::TASK } else { FileSet::NONE };
         self.known(*counterset)?;
         let Self { source, table, .. } = self;
         source.refresh(parts, &|_| true, table, &mut pass).map_err(source_error)?;

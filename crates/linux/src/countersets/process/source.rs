@@ -6,7 +6,7 @@ use perfset_core::NoValue;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::files::ProcFiles;
-use super::table::{Parts, ProcessEntry, ProcessTable};
+use super::table::{FileSet, ProcessEntry, ProcessTable};
 use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -150,7 +150,7 @@ impl ProcessCollector {
     /// If the processes cannot be listed. An error of a single process is reported in the fields that it affects.
     pub(super) fn refresh(
         &mut self,
-        parts: Parts,
+        parts: FileSet,
         wanted: &dyn Fn(&ProcessEntry) -> bool,
         table: &mut ProcessTable,
         pass: &mut Collection,

@@ -343,21 +343,21 @@ impl ProcessEntry {
     }
 
     /// Returns `true` if all of these files were read in this collection.
-    pub(super) fn is_new(&self, parts: Parts, now: Moment) -> bool {
+    pub(super) fn is_new(&self, parts: FileSet, now: Moment) -> bool {
         let seldom = self.seldom.as_deref();
         let new = |part, is_new: &dyn Fn(&RareFields) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
         // If `stat` of this collection shows unchanged memory, the earlier `statm` is as good as a new one.
         let statm_is_new = || self.statm.is_new(now) || self.stat.is_new(now) && self.memory_stays();
-        (!parts.has(Parts::STAT) || self.stat.is_new(now))
-            && (!parts.has(Parts::STATM) || statm_is_new())
-            && (!parts.has(Parts::IO) || self.io.is_new(now))
-            && (!parts.has(Parts::SELDOM)
-                || new(Parts::STATUS, &|seldom| seldom.status.is_new(now))
-                    && new(Parts::SCHEDSTAT, &|seldom| seldom.schedstat.is_new(now))
-                    && new(Parts::SMAPS_ROLLUP, &|seldom| seldom.smaps_rollup.is_new(now))
-                    && new(Parts::FD, &|seldom| seldom.fd.is_new(now))
-                    && new(Parts::OOM_SCORE, &|seldom| seldom.oom_score.is_new(now))
-                    && new(Parts::TASK, &|seldom| seldom.threads.is_new(now)))
+        (!parts.has(FileSet::STAT) || self.stat.is_new(now))
+            && (!parts.has(FileSet::STATM) || statm_is_new())
+            && (!parts.has(FileSet::IO) || self.io.is_new(now))
+            && (!parts.has(FileSet::SELDOM)
+                || new(FileSet::STATUS, &|seldom| seldom.status.is_new(now))
+                    && new(FileSet::SCHEDSTAT, &|seldom| seldom.schedstat.is_new(now))
+                    && new(FileSet::SMAPS_ROLLUP, &|seldom| seldom.smaps_rollup.is_new(now))
+                    && new(FileSet::FD, &|seldom| seldom.fd.is_new(now))
+                    && new(FileSet::OOM_SCORE, &|seldom| seldom.oom_score.is_new(now))
+                    && new(FileSet::TASK, &|seldom| seldom.threads.is_new(now)))
     }
 
     /// Returns `true` if the process started at that tick.
@@ -484,9 +484,9 @@ impl ProcessTable {
 
 /// Set of files of a process; each counter needs some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts(u16);
+pub(super) struct FileSet(u16);
 
-impl Parts {
+impl FileSet {
     pub(super) const NONE: Self = Self(0);
     pub(super) const BEYOND_STAT: Self = Self(!Self::STAT.0 & !Self::RARE.0);
     pub(super) const STAT: Self = Self(1);
@@ -523,7 +523,7 @@ impl Parts {
     }
 }
 
-impl BitOr for Parts {
+impl BitOr for FileSet {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {

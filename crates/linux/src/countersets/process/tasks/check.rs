@@ -4,7 +4,7 @@ use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
-use super::super::table::{Moment, Parts, ProcessEntry, ProcessTable, Thread};
+use super::super::table::{FileSet, Moment, ProcessEntry, ProcessTable, Thread};
 use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
@@ -21,7 +21,7 @@ struct Own {
 }
 
 impl Own {
-    fn read(&mut self, parts: Parts) -> ProcessEntry {
+    fn read(&mut self, parts: FileSet) -> ProcessEntry {
         let mut process = ProcessEntry::new(std::process::id());
         self.files.read_stat(&mut process, self.now, &mut self.pass);
         self.files.read_parts(parts, &mut process, self.now, &mut self.pass);
@@ -124,12 +124,12 @@ impl TaskIterCollector {
     /// Returns the first difference between the thread iterator and `/proc`, if any.
     fn threads_differ(&mut self, own: &mut Own) -> Result<Option<&'static str>, Fallback> {
         let Some(walk) = &mut self.threads else { return Ok(None) };
-        let before = own.read(Parts::TASK);
+        let before = own.read(FileSet::TASK);
         let Some(records) = run(walk)? else { return Ok(None) };
         let mut table = ProcessTable::default();
-        table.processes.push(own.read(Parts::NONE));
+        table.processes.push(own.read(FileSet::NONE));
         take::threads(&records, self.units, &mut table, own.now);
-        let after = own.read(Parts::TASK);
+        let after = own.read(FileSet::TASK);
         let walked = table.processes.first().map_or(&[][..], threads_of);
         for thread in threads_of(&before) {
             let of = |threads: &[Thread]| threads.iter().find(|other| other.tid == thread.tid).map(of_thread);
@@ -171,9 +171,9 @@ fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'st
 
 /// Returns the numbers that iterators and files both provide, except times: their division into program and kernel
 /// may differ.
-fn numbers(process: &ProcessEntry, parts: Parts) -> Vec<Named> {
+fn numbers(process: &ProcessEntry, parts: FileSet) -> Vec<Named> {
     let mut all = Vec::new();
-    if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(Parts::STAT)) {
+    if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(FileSet::STAT)) {
         all.extend([
             ("minor faults", Some(stat.minflt)),
             ("major faults", Some(stat.majflt)),
@@ -182,22 +182,22 @@ fn numbers(process: &ProcessEntry, parts: Parts) -> Vec<Named> {
             ("priority", Some(stat.nice.abs_diff(i8::MIN).into())),
             ("policy", stat.policy.map(u64::from)),
             ("virtual memory", Some(stat.vsize)),
-            ("session", Some(stat.session.into()).filter(|_| parts.has(Parts::RARE))),
+            ("session", Some(stat.session.into()).filter(|_| parts.has(FileSet::RARE))),
         ]);
     }
-    if let Some(statm) = process.statm.get().ok().filter(|_| parts.has(Parts::STATM)) {
+    if let Some(statm) = process.statm.get().ok().filter(|_| parts.has(FileSet::STATM)) {
         all.extend([("resident memory", Some(statm.resident)), ("shared memory", Some(statm.shared))]);
     }
-    if parts.has(Parts::IO) {
+    if parts.has(FileSet::IO) {
         let io = process.io.get().ok();
         all.extend((0..7).map(|line| ("I/O", io.and_then(|io| io.get(line).ok()?))));
     }
     let seldom = process.seldom.as_deref();
-    if parts.has(Parts::STATUS) {
+    if parts.has(FileSet::STATUS) {
         let status = seldom.and_then(|seldom| seldom.status.get().ok());
         all.extend((0..7).map(|line| ("lines of status", status.and_then(|status| status.get(line).ok()?))));
     }
-    if parts.has(Parts::SCHEDSTAT) {
+    if parts.has(FileSet::SCHEDSTAT) {
         let waits = seldom.and_then(|seldom| seldom.schedstat.get().ok());
         all.extend([
             ("wait time", waits.map(|waits| waits.wait_ns)),

@@ -2,7 +2,7 @@
 
 use perfset_bpf::{Column, ColumnSet, Kernel};
 
-use super::super::table::Parts;
+use super::super::table::FileSet;
 
 /// Columns for the identity of a process and its time.
 const BASE: [Column; 6] =
@@ -48,31 +48,31 @@ const STATUS: [Column; 9] = [
 const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
 
 /// Returns the files that a task iterator can replace, with the columns that each needs.
-fn walked() -> [(Parts, ColumnSet); 6] {
+fn walked() -> [(FileSet, ColumnSet); 6] {
     [
-        (Parts::STAT, ColumnSet::of(&STAT)),
-        (Parts::RARE, ColumnSet::of(&RARE)),
-        (Parts::STATM, ColumnSet::of(&RESIDENT)),
-        (Parts::IO, ColumnSet::of(&IO)),
-        (Parts::STATUS, ColumnSet::of(&STATUS) | Column::SwapPages.into()),
-        (Parts::SCHEDSTAT, ColumnSet::of(&SCHEDSTAT)),
+        (FileSet::STAT, ColumnSet::of(&STAT)),
+        (FileSet::RARE, ColumnSet::of(&RARE)),
+        (FileSet::STATM, ColumnSet::of(&RESIDENT)),
+        (FileSet::IO, ColumnSet::of(&IO)),
+        (FileSet::STATUS, ColumnSet::of(&STATUS) | Column::SwapPages.into()),
+        (FileSet::SCHEDSTAT, ColumnSet::of(&SCHEDSTAT)),
     ]
 }
 
 /// Returns the files that task iterators replace on this kernel. `roughly`: `true` if the iterator counts resident
 /// memory less exactly than the files.
-pub(super) fn provides(kernel: &Kernel, roughly: bool) -> Parts {
-    let is_exact = |part: &Parts| !roughly || *part != Parts::STATM && *part != Parts::STATUS;
+pub(super) fn provides(kernel: &Kernel, roughly: bool) -> FileSet {
+    let is_exact = |part: &FileSet| !roughly || *part != FileSet::STATM && *part != FileSet::STATUS;
     let walked = walked().into_iter();
     let there = walked.filter(|(part, columns)| is_exact(part) && kernel.has(*columns) == *columns);
-    there.fold(Parts::NONE, |all, (part, _)| all | part)
+    there.fold(FileSet::NONE, |all, (part, _)| all | part)
 }
 
 /// Returns the columns for those files.
-pub(super) fn columns_of(parts: Parts, roughly: bool) -> ColumnSet {
+pub(super) fn columns_of(parts: FileSet, roughly: bool) -> ColumnSet {
     let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
     let mut columns = asked.fold(ColumnSet::of(&BASE), |all, (_, columns)| all | columns);
-    if parts.has(Parts::STAT) {
+    if parts.has(FileSet::STAT) {
         columns = columns | ColumnSet::of(&SHOWN);
         if roughly {
             columns = columns | ColumnSet::of(&RESIDENT); // as `stat` counts them

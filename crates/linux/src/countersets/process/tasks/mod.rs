@@ -12,7 +12,7 @@ use perfset_bpf::{
 
 use super::files::ProcFiles;
 use super::own_io;
-use super::table::{Moment, Parts, ProcessEntry, ProcessTable};
+use super::table::{FileSet, Moment, ProcessEntry, ProcessTable};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -52,9 +52,9 @@ pub(super) struct TaskIterCollector {
     offsets: Option<PercpuOffsets>,
     way: IterKind,
     /// Files that task iterators replace on this kernel.
-    provides: Parts,
+    provides: FileSet,
     /// Process iterators, with the files that each replaces.
-    walks: Vec<(Parts, TaskIter)>,
+    walks: Vec<(FileSet, TaskIter)>,
     threads: Option<TaskIter>,
     /// `true` if no more iterators can be loaded.
     is_settled: bool,
@@ -150,7 +150,7 @@ impl TaskIterCollector {
             roots: roots.clone(),
             offsets,
             way: IterKind::OpenCoded,
-            provides: Parts::NONE,
+            provides: FileSet::NONE,
             walks: Vec::new(),
             threads: None,
             is_settled: false,
@@ -166,7 +166,7 @@ impl TaskIterCollector {
         let mut first = None;
         for way in ways {
             tasks.way = way;
-            match tasks.load(Parts::NONE, room) {
+            match tasks.load(FileSet::NONE, room) {
                 Ok(()) => {
                     tasks.check(0)?;
                     return Ok(tasks);
@@ -200,15 +200,15 @@ impl TaskIterCollector {
     /// The reason why task iterators have become unavailable.
     pub(super) fn refresh(
         &mut self,
-        parts: Parts,
+        parts: FileSet,
         wanted: &dyn Fn(&ProcessEntry) -> bool,
         table: &mut ProcessTable,
         pass: &mut Collection,
         files: &mut ProcFiles,
     ) -> Result<(), Fallback> {
         let mut of_walk = parts.and(self.provides);
-        if self.counts_roughly() && parts.has(Parts::STATM) {
-            of_walk = of_walk | Parts::STAT; // which tells whether memory may have changed
+        if self.counts_roughly() && parts.has(FileSet::STATM) {
+            of_walk = of_walk | FileSet::STAT; // which tells whether memory may have changed
         }
         let is_listed = table.is_listed(pass);
         let now = if is_listed { table.moment(pass) } else { table.next_moment(pass) };
@@ -228,16 +228,16 @@ impl TaskIterCollector {
                 return Ok(());
             }
         }
-        if parts.has(Parts::TASK) {
+        if parts.has(FileSet::TASK) {
             self.walk_threads(table, now)?;
         }
-        let unlike_stat = parts.has(Parts::RARE) && !of_walk.has(Parts::RARE);
+        let unlike_stat = parts.has(FileSet::RARE) && !of_walk.has(FileSet::RARE);
         for process in table.processes.iter_mut().filter(|process| wanted(process)) {
-            let stat_is_old = parts.has(Parts::STAT) && !process.stat.is_new(now);
+            let stat_is_old = parts.has(FileSet::STAT) && !process.stat.is_new(now);
             if (stat_is_old || unlike_stat) && !files.read_stat(process, now, pass) {
                 continue; // it ended since, and is not listed next time
             }
-            if parts.has(Parts::BEYOND_STAT) && !process.is_new(parts, now) {
+            if parts.has(FileSet::BEYOND_STAT) && !process.is_new(parts, now) {
                 files.read_parts(parts, process, now, pass);
             }
         }
@@ -247,7 +247,7 @@ impl TaskIterCollector {
     /// Runs a process iterator: lists the processes and updates these files. Returns `true` if all are up to date.
     fn walk(
         &mut self,
-        parts: Parts,
+        parts: FileSet,
         is_listed: bool,
         table: &mut ProcessTable,
         pass: &mut Collection,
@@ -283,7 +283,7 @@ impl TaskIterCollector {
     }
 
     /// Replaces an iterator by one with more space.
-    fn replace(&mut self, at: usize, parts: Parts, room: u32) -> Result<(), Fallback> {
+    fn replace(&mut self, at: usize, parts: FileSet, room: u32) -> Result<(), Fallback> {
         let walk = match self.may_load() {
             false => Err(Fallback::ForNow(NO_MORE.to_owned())),
             true => self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), Some(room)),
@@ -296,7 +296,7 @@ impl TaskIterCollector {
     }
 
     /// Returns the index of the iterator for these files with the fewest others; loads one if there is none.
-    fn walk_of(&mut self, parts: Parts) -> Result<usize, Fallback> {
+    fn walk_of(&mut self, parts: FileSet) -> Result<usize, Fallback> {
         let exact = self.walks.iter().position(|(of, _)| *of == parts);
         if let Some(exact) = exact {
             return Ok(exact);
@@ -327,12 +327,12 @@ impl TaskIterCollector {
     }
 
     /// Returns the index of the iterator that provides these files and the fewest others.
-    fn wider(&self, parts: Parts) -> Option<usize> {
+    fn wider(&self, parts: FileSet) -> Option<usize> {
         let wider = self.walks.iter().enumerate().filter(|(_, (of, _))| of.and(parts) == parts);
         wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
     }
 
-    fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), Fallback> {
+    fn load(&mut self, parts: FileSet, room: Option<u32>) -> Result<(), Fallback> {
         let walk = self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), room)?;
         self.walks.push((parts, walk));
         Ok(())
@@ -359,7 +359,7 @@ impl TaskIterCollector {
 
     /// Runs the thread iterator.
     fn walk_threads(&mut self, table: &mut ProcessTable, now: Moment) -> Result<(), Fallback> {
-        if table.processes.iter().all(|process| process.is_new(Parts::TASK, now)) {
+        if table.processes.iter().all(|process| process.is_new(FileSet::TASK, now)) {
             return Ok(());
         }
         if self.threads.is_none() {

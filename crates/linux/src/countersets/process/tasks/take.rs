@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
-use super::super::table::{Moment, Parts, ProcessEntry, ProcessTable, SchedWaits, Thread, Turn};
+use super::super::table::{FileSet, Moment, ProcessEntry, ProcessTable, SchedWaits, Thread, Turn};
 use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
@@ -50,7 +50,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 /// Decoder of the records of processes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordDecoder {
-    parts: Parts,
+    parts: FileSet,
     units: Units,
     torn: ConsistencyCheck,
     pid: ColumnOffset,
@@ -164,7 +164,7 @@ impl StatPlaces {
 
 impl RecordDecoder {
     /// Creates a decoder; returns `None` if the records lack a column of those files.
-    pub(super) fn new(records: &Records<'_>, parts: Parts, units: Units) -> Option<Self> {
+    pub(super) fn new(records: &Records<'_>, parts: FileSet, units: Units) -> Option<Self> {
         let place = |column| records.place(column);
         let io = || {
             Some([
@@ -200,26 +200,26 @@ impl RecordDecoder {
             name: place(Column::Name)?,
             name_end: place(Column::NameEnd)?,
             runtime: place(Column::Runtime)?,
-            stat: if parts.has(Parts::STAT) { Some(StatPlaces::of(records)?) } else { None },
-            rare: if parts.has(Parts::RARE) {
+            stat: if parts.has(FileSet::STAT) { Some(StatPlaces::of(records)?) } else { None },
+            rare: if parts.has(FileSet::RARE) {
                 Some((place(Column::Session)?, place(Column::BlockDelay)?))
             } else {
                 None
             },
             resident: resident(),
-            io: if parts.has(Parts::IO) { Some(io()?) } else { None },
-            status: if parts.has(Parts::STATUS) { Some(status()?) } else { None },
-            schedstat: if parts.has(Parts::SCHEDSTAT) {
+            io: if parts.has(FileSet::IO) { Some(io()?) } else { None },
+            status: if parts.has(FileSet::STATUS) { Some(status()?) } else { None },
+            schedstat: if parts.has(FileSet::SCHEDSTAT) {
                 Some((place(Column::RunDelay)?, place(Column::RunCount)?))
             } else {
                 None
             },
-            tells: if parts.has(Parts::IO) { tells() } else { IoVisibility::Tracing },
+            tells: if parts.has(FileSet::IO) { tells() } else { IoVisibility::Tracing },
         })
     }
 
     /// Returns the files whose data the records contain.
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> FileSet {
         self.parts
     }
 
@@ -346,7 +346,7 @@ impl RecordDecoder {
             process.holds(&stat);
             process.set_stat(Ok(stat), now);
         }
-        if let Some([file, anonymous, shared]) = resident.filter(|_| self.parts.has(Parts::STATM)) {
+        if let Some([file, anonymous, shared]) = resident.filter(|_| self.parts.has(FileSet::STATM)) {
             let shared = file.saturating_add(shared);
             *process.statm.renew(now) = Statm { resident: shared.saturating_add(anonymous), shared };
         }

@@ -46,7 +46,7 @@ fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
         assert!(files.pids(&mut pass).contains(&401) && files.read_stat(&mut process, now, &mut pass));
         tree.write("proc/401/stat", &stat.replace(" 9103 ", start));
         clocks(ns);
-        files.read_parts(table::Parts::SCHEDSTAT | table::Parts::STATM, &mut process, now, &mut pass);
+        files.read_parts(table::FileSet::SCHEDSTAT | table::FileSet::STATM, &mut process, now, &mut pass);
         crate::faults::kernel::install(None);
         let seldom = process.seldom.as_ref().unwrap();
         assert_eq!(process.statm.get().is_ok(), seldom.schedstat.get().is_ok());
@@ -129,7 +129,11 @@ fn memory_that_stays_by_stat_is_not_read_again() {
         process.statm.set(Ok(Statm { resident: 11, shared: 2 }), first);
         process.set_stat(Ok(changed), second);
         assert_eq!(process.memory_stays(), stays, "{changed:?}");
-        assert_eq!(process.is_new(table::Parts::STAT | table::Parts::STATM, second), stays, "{changed:?}");
+        assert_eq!(
+            process.is_new(table::FileSet::STAT | table::FileSet::STATM, second),
+            stays,
+            "{changed:?}"
+        );
         process.statm.set(Ok(Statm { resident: 11, shared: 2 }), second);
         process.set_stat(Ok(changed), third);
         assert!(process.memory_stays(), "read since");

@@ -158,7 +158,7 @@ fn a_walk_that_failed_is_tried_again() {
     let mut collect = |number| {
         let mut pass = Collection::new(number, elapsed_ns());
         for _ in 0..2 {
-            ways.refresh(Parts::NONE, &|_| true, &mut table, &mut pass).unwrap(); // two countersets
+            ways.refresh(FileSet::NONE, &|_| true, &mut table, &mut pass).unwrap(); // two countersets
         }
         ways.about()
     };
@@ -186,13 +186,13 @@ fn room_grows_with_the_processes() {
     let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     let (mut table, mut pass) = (ProcessTable::default(), Collection::new(1, elapsed_ns()));
     let mut files = files::ProcFiles::new(&Roots::default(), true, source::ProcessMethod::Gate);
-    tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
+    tasks.refresh(FileSet::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
     assert!(table.in_order().any(|process| process.pid == std::process::id()));
     // What can load no more says so, and is left.
     let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     tasks.settle();
     let error = tasks
-        .refresh(Parts::NONE, &|_| true, &mut table, &mut Collection::new(2, 0), &mut files)
+        .refresh(FileSet::NONE, &|_| true, &mut table, &mut Collection::new(2, 0), &mut files)
         .unwrap_err();
     let error = error.why();
     assert!(error.starts_with("more processes than the BPF task iterator has space for"), "{error}");
