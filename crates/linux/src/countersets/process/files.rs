@@ -6,7 +6,8 @@ use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
 use super::table::{
-    FileReading, FileSet, Hidden, Moment, Numbers, ProcessEntry, ProcessTable, RareFields, Thread, Turn,
+    CollectionTime, FileReading, FileSet, Hidden, Numbers, ProcessEntry, ProcessTable, RareFields, Thread,
+    Turn,
 };
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
@@ -150,7 +151,7 @@ impl ProcFiles {
     }
 
     /// Returns `true` if the process still exists. Reads its `stat` if it has run.
-    fn look(&mut self, process: &mut ProcessEntry, now: Moment, pass: &mut Collection) -> bool {
+    fn look(&mut self, process: &mut ProcessEntry, now: CollectionTime, pass: &mut Collection) -> bool {
         let mut moved = true;
         if self.clocks {
             match cpu_clock_ns(process.pid) {
@@ -178,7 +179,7 @@ impl ProcFiles {
     pub(super) fn read_stat(
         &mut self,
         process: &mut ProcessEntry,
-        now: Moment,
+        now: CollectionTime,
         pass: &mut Collection,
     ) -> bool {
         let pid = process.pid;
@@ -217,7 +218,7 @@ impl ProcFiles {
         &mut self,
         parts: FileSet,
         process: &mut ProcessEntry,
-        now: Moment,
+        now: CollectionTime,
         pass: &mut Collection,
     ) {
         if self.read_due(parts, process, now, pass) && self.is_replaced(process, pass) {
@@ -245,7 +246,7 @@ impl ProcFiles {
         &mut self,
         parts: FileSet,
         process: &mut ProcessEntry,
-        now: Moment,
+        now: CollectionTime,
         pass: &mut Collection,
     ) -> bool {
         let mut is_read = false;
@@ -320,11 +321,11 @@ impl ProcFiles {
 #[derive(Clone, Copy)]
 struct Fresh {
     /// Time at which the file may have changed; `None` if unknown.
-    changed: Option<Moment>,
+    changed: Option<CollectionTime>,
     /// Interval of the periodic refresh; `None` if there is none.
     turn: Option<Turn>,
     pid: u32,
-    now: Moment,
+    now: CollectionTime,
 }
 
 impl Fresh {
@@ -352,7 +353,7 @@ fn read_threads(
     reader: &mut ProcDirReader,
     (pid, tids): (u32, &[u32]),
     threads: &mut Vec<Thread>,
-    now: Moment,
+    now: CollectionTime,
     pass: &mut Collection,
 ) {
     let mut before = std::mem::take(threads).into_iter().peekable();

@@ -56,9 +56,9 @@ pub(super) struct ProcessEntry {
     /// `true` if the clock stepped back, and `clock_ns` is its earlier value.
     pub(super) held: bool,
     /// Time at which the clock was last seen to have moved: the process has executed something.
-    pub(super) ran: Moment,
+    pub(super) ran: CollectionTime,
     /// Time at which `stat` last showed a change of memory.
-    pub(super) memory_moved: Moment,
+    pub(super) memory_moved: CollectionTime,
     birth: Birth,
     /// Most ticks so far, in the program and in the kernel: the kernel's counts may fall.
     pub(super) most_utime: u64,
@@ -120,7 +120,7 @@ impl Thread {
         &mut self,
         stat: Result<Stat, NoValue>,
         schedstat: Result<SchedStat, NoValue>,
-        now: Moment,
+        now: CollectionTime,
     ) {
         if let (Ok(old), Ok(new)) = (&self.stat, &stat) {
             // Another thread has the id: what the earlier one reached must not hold its counts.
@@ -142,7 +142,7 @@ impl Thread {
     }
 
     /// Returns `true` if the thread existed in this collection.
-    pub(super) fn is_of(&self, now: Moment) -> bool {
+    pub(super) fn is_of(&self, now: CollectionTime) -> bool {
         self.turn == now.turn
     }
 }
@@ -154,12 +154,12 @@ pub(super) struct FileReading<T> {
     /// Reason for the missing value, if the last reading failed.
     none: Option<Box<NoValue>>,
     /// Time of the last reading.
-    read: Moment,
+    read: CollectionTime,
 }
 
 /// Time of a reading or an event; the default is never.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moment {
+pub(super) struct CollectionTime {
     /// Number of the listing of all processes, counted from 1.
     turn: u32,
     /// Seconds of the monotonic clock.
@@ -199,38 +199,38 @@ impl<T> FileReading<T> {
     }
 
     /// Returns `true` if the file was read in this collection.
-    pub(super) fn is_new(&self, now: Moment) -> bool {
+    pub(super) fn is_new(&self, now: CollectionTime) -> bool {
         self.read.turn == now.turn
     }
 
     /// Returns `true` if the data is current: nothing has changed since it was read. After a failed reading it is not
     /// current: this process may have had no file descriptor left.
-    pub(super) fn is_unchanged(&self, changed: Moment) -> bool {
+    pub(super) fn is_unchanged(&self, changed: CollectionTime) -> bool {
         let failed = matches!(self.none.as_deref(), Some(NoValue::Failed(_)));
         self.read.turn != 0 && !failed && self.read.turn >= changed.turn
     }
 
     /// Returns `true` if this file is due for its periodic refresh.
-    pub(super) fn is_due(&self, turn: Turn, pid: u32, now: Moment) -> bool {
+    pub(super) fn is_due(&self, turn: Turn, pid: u32, now: CollectionTime) -> bool {
         turn.of(pid, self.read.turn) != turn.of(pid, now.turn)
             || turn.of(pid, self.read.second) != turn.of(pid, now.second)
     }
 
     /// Returns the value to be overwritten, and notes that it was read now.
-    pub(super) fn renew(&mut self, now: Moment) -> &mut T {
+    pub(super) fn renew(&mut self, now: CollectionTime) -> &mut T {
         (self.read, self.none) = (now, None);
         &mut self.value
     }
 
     /// Marks the data as missing if it was read in this collection.
-    fn lose(&mut self, now: Moment) {
+    fn lose(&mut self, now: CollectionTime) {
         if self.is_new(now) {
             self.none = Some(Box::new(gone()));
         }
     }
 
     /// Stores the result of a reading.
-    pub(super) fn set(&mut self, read: Result<T, NoValue>, now: Moment) {
+    pub(super) fn set(&mut self, read: Result<T, NoValue>, now: CollectionTime) {
         self.read = now;
         self.none = match read {
             Ok(value) => {
@@ -309,8 +309,8 @@ impl ProcessEntry {
             name: Box::default(),
             clock_ns: 0,
             held: false,
-            ran: Moment::default(),
-            memory_moved: Moment::default(),
+            ran: CollectionTime::default(),
+            memory_moved: CollectionTime::default(),
             birth: None,
             most_utime: 0,
             most_stime: 0,
@@ -343,7 +343,7 @@ impl ProcessEntry {
     }
 
     /// Returns `true` if all of these files were read in this collection.
-    pub(super) fn is_new(&self, parts: FileSet, now: Moment) -> bool {
+    pub(super) fn is_new(&self, parts: FileSet, now: CollectionTime) -> bool {
         let seldom = self.seldom.as_deref();
         let new = |part, is_new: &dyn Fn(&RareFields) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
         // If `stat` of this collection shows unchanged memory, the earlier `statm` is as good as a new one.
@@ -399,7 +399,7 @@ impl ProcessEntry {
     }
 
     /// Stores the result of reading `stat`.
-    pub(super) fn set_stat(&mut self, read: Result<Stat, NoValue>, now: Moment) {
+    pub(super) fn set_stat(&mut self, read: Result<Stat, NoValue>, now: CollectionTime) {
         let memory = |stat: &Stat| (stat.minflt, stat.majflt, stat.vsize, stat.rss);
         if read.as_ref().map_or(true, |stat| memory(stat) != memory(&self.stat.value)) {
             self.memory_moved = now;
@@ -409,7 +409,7 @@ impl ProcessEntry {
 
     /// Marks all files read in this collection, except `stat`, as missing: they may be those of another process that
     /// got the pid since.
-    pub(super) fn lose_files(&mut self, now: Moment) {
+    pub(super) fn lose_files(&mut self, now: CollectionTime) {
         self.statm.lose(now);
         self.io.lose(now);
         if let Some(seldom) = &mut self.seldom {
@@ -443,14 +443,14 @@ impl ProcessTable {
     }
 
     /// Returns the current time of this collection.
-    pub(super) fn moment(&self, pass: &Collection) -> Moment {
+    pub(super) fn moment(&self, pass: &Collection) -> CollectionTime {
         let seconds = pass.elapsed_ns / 1_000_000_000;
-        Moment { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
+        CollectionTime { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 
     /// Returns the result that [`moment`](Self::moment) will have once a listing in this collection has started.
-    pub(super) fn next_moment(&self, pass: &Collection) -> Moment {
-        Moment { turn: self.turn.saturating_add(1), ..self.moment(pass) }
+    pub(super) fn next_moment(&self, pass: &Collection) -> CollectionTime {
+        CollectionTime { turn: self.turn.saturating_add(1), ..self.moment(pass) }
     }
 
     /// Finds the process with that pid, and its index. The element after index `last` is checked first.

@@ -4,7 +4,7 @@ use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::ProcFiles;
 use super::super::source::ProcessMethod;
-use super::super::table::{FileSet, Moment, ProcessEntry, ProcessTable, Thread};
+use super::super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable, Thread};
 use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
@@ -17,7 +17,7 @@ type Named = (&'static str, Option<u64>);
 struct Own {
     files: ProcFiles,
     pass: Collection,
-    now: Moment,
+    now: CollectionTime,
 }
 
 impl Own {

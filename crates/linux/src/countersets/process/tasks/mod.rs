@@ -12,7 +12,7 @@ use perfset_bpf::{
 
 use super::files::ProcFiles;
 use super::own_io;
-use super::table::{FileSet, Moment, ProcessEntry, ProcessTable};
+use super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
 use crate::roots::Roots;
@@ -358,7 +358,7 @@ impl TaskIterCollector {
     }
 
     /// Runs the thread iterator.
-    fn walk_threads(&mut self, table: &mut ProcessTable, now: Moment) -> Result<(), Fallback> {
+    fn walk_threads(&mut self, table: &mut ProcessTable, now: CollectionTime) -> Result<(), Fallback> {
         if table.processes.iter().all(|process| process.is_new(FileSet::TASK, now)) {
             return Ok(());
         }
@@ -515,7 +515,7 @@ fn take_all(
 }
 
 /// Copies the data of processes that are known already.
-fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut ProcessTable, now: Moment) {
+fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut ProcessTable, now: CollectionTime) {
     let mut last = None;
     for record in records.iter() {
         let Some((at, process)) = table.find(taker.pid(&record), last) else { continue };

@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
-use super::super::table::{FileSet, Moment, ProcessEntry, ProcessTable, SchedWaits, Thread, Turn};
+use super::super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable, SchedWaits, Thread, Turn};
 use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
@@ -251,7 +251,7 @@ impl RecordDecoder {
         &self,
         record: &Record<'_>,
         process: &mut ProcessEntry,
-        now: Moment,
+        now: CollectionTime,
         pass: &mut Collection,
         files: &mut ProcFiles,
     ) -> DecodeOutcome {
@@ -292,7 +292,7 @@ impl RecordDecoder {
     /// Returns `true` if the kernel would let this thread read the I/O of the process. Checked at each collection; by
     /// a thread that may read nearly everything, first and then with the periodic refresh. `None` if no refresh is
     /// due and the earlier result was a refusal.
-    fn may_show_io(&self, process: &ProcessEntry, now: Moment) -> Option<bool> {
+    fn may_show_io(&self, process: &ProcessEntry, now: CollectionTime) -> Option<bool> {
         let io = &process.io;
         match self.tells {
             IoVisibility::File => Some(false),
@@ -306,7 +306,12 @@ impl RecordDecoder {
 
     /// Copies the data of the record, unless it is inconsistent: then the process is unchanged. Returns `true` if all
     /// files are up to date.
-    pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut ProcessEntry, now: Moment) -> bool {
+    pub(super) fn take_parts(
+        &self,
+        record: &Record<'_>,
+        process: &mut ProcessEntry,
+        now: CollectionTime,
+    ) -> bool {
         // A record with values of two moments is not used. With `ran` set, the process is read from its
         // files.
         if self.torn.is(record) {
@@ -387,7 +392,7 @@ impl RecordDecoder {
 }
 
 /// Copies the records of threads, each to its process.
-pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut ProcessTable, now: Moment) {
+pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut ProcessTable, now: CollectionTime) {
     let place = |column| records.place(column);
     let (Some(tid), Some(tgid), Some(start), Some(runtime), Some(places)) = (
         place(Column::Pid),

@@ -92,7 +92,7 @@ fn failed_read_is_repeated() {
     let [first, second, third] = moments();
     let set = |read| {
         let mut part = table::FileReading::<u64>::default();
-        assert!(!part.is_unchanged(table::Moment::default()), "never read");
+        assert!(!part.is_unchanged(table::CollectionTime::default()), "never read");
         part.set(read, second);
         [first, second, third].map(|changed| part.is_unchanged(changed))
     };
@@ -102,7 +102,7 @@ fn failed_read_is_repeated() {
 }
 
 /// Of three listings, a second each.
-fn moments() -> [table::Moment; 3] {
+fn moments() -> [table::CollectionTime; 3] {
     let mut table = ProcessTable::default();
     [1, 2, 3].map(|number| {
         let pass = Collection::new(number, number * 1_000_000_000);
