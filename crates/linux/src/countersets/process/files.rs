@@ -6,8 +6,8 @@ use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
 use super::table::{
-    CollectionTime, FileReading, FileSet, Hidden, Numbers, ProcessEntry, ProcessTable, RareFields, Thread,
-    Turn,
+    CollectionTime, FileReading, FileSet, Hidden, Numbers, ProcessEntry, ProcessTable, RareFields,
+    RefreshInterval, Thread,
 };
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Collection;
@@ -171,7 +171,7 @@ impl ProcFiles {
         }
         let gated = self.layer == ProcessMethod::Gate
             && !moved
-            && !process.stat.is_due(Turn::TENTH, process.pid, now);
+            && !process.stat.is_due(RefreshInterval::TENTH, process.pid, now);
         gated || self.read_stat(process, now, pass)
     }
 
@@ -261,10 +261,10 @@ impl ProcFiles {
             now,
         };
         // For files that other processes can change too.
-        let of_others = Fresh { turn: Some(Turn::TENTH), ..of_itself };
+        let of_others = Fresh { turn: Some(RefreshInterval::TENTH), ..of_itself };
         if parts.has(FileSet::STATM) {
             let changed = of_others.changed.and(Some(process.memory_moved));
-            let of_memory = Fresh { changed, turn: Some(Turn::HUNDREDTH), ..of_others };
+            let of_memory = Fresh { changed, turn: Some(RefreshInterval::HUNDREDTH), ..of_others };
             is_read |= of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
         if parts.has(FileSet::IO) {
@@ -323,7 +323,7 @@ struct Fresh {
     /// Time at which the file may have changed; `None` if unknown.
     changed: Option<CollectionTime>,
     /// Interval of the periodic refresh; `None` if there is none.
-    turn: Option<Turn>,
+    turn: Option<RefreshInterval>,
     pid: u32,
     now: CollectionTime,
 }

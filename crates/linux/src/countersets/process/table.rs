@@ -169,9 +169,9 @@ pub(super) struct CollectionTime {
 /// Interval of a periodic refresh, in collections or seconds, for data that other processes can change while a
 /// process is idle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn(NonZeroU32);
+pub(super) struct RefreshInterval(NonZeroU32);
 
-impl Turn {
+impl RefreshInterval {
     /// Refresh interval of data whose changes cannot be detected.
     pub(super) const TENTH: Self = Self(NonZeroU32::new(10).unwrap());
     /// Refresh interval of data whose changes `stat` shows approximately; `stat` has its own periodic refresh.
@@ -211,7 +211,7 @@ impl<T> FileReading<T> {
     }
 
     /// Returns `true` if this file is due for its periodic refresh.
-    pub(super) fn is_due(&self, turn: Turn, pid: u32, now: CollectionTime) -> bool {
+    pub(super) fn is_due(&self, turn: RefreshInterval, pid: u32, now: CollectionTime) -> bool {
         turn.of(pid, self.read.turn) != turn.of(pid, now.turn)
             || turn.of(pid, self.read.second) != turn.of(pid, now.second)
     }

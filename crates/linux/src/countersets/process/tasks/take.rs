@@ -4,7 +4,9 @@ use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
 
 use super::super::files::ProcFiles;
-use super::super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable, SchedWaits, Thread, Turn};
+use super::super::table::{
+    CollectionTime, FileSet, ProcessEntry, ProcessTable, RefreshInterval, SchedWaits, Thread,
+};
 use super::rules::{IoVisibility, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
@@ -296,7 +298,9 @@ impl RecordDecoder {
         let io = &process.io;
         match self.tells {
             IoVisibility::File => Some(false),
-            IoVisibility::Nothing if io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) => {
+            IoVisibility::Nothing
+                if io.is_known() && !io.is_due(RefreshInterval::TENTH, process.pid, now) =>
+            {
                 io.get().is_ok().then_some(true)
             }
             IoVisibility::Tracing if process.pid == std::process::id() => Some(false),

@@ -156,7 +156,7 @@ fn turns_come_every_so_many_listings_or_seconds() {
         let mut due_after = |part: &mut table::FileReading<u64>, second: u64, most: u32| {
             (1..=most).find(|_| {
                 let now = moment(second);
-                let due = part.is_due(table::Turn::TENTH, pid, now);
+                let due = part.is_due(table::RefreshInterval::TENTH, pid, now);
                 if due {
                     part.set(Ok(1), now);
                 }
@@ -168,8 +168,8 @@ fn turns_come_every_so_many_listings_or_seconds() {
         assert_eq!(due_after(&mut part, 110, 1), Some(1), "{pid}: by seconds");
         let now = moment(110);
         assert!(
-            !part.is_due(table::Turn::HUNDREDTH, 0, now)
-                && part.is_due(table::Turn::HUNDREDTH, 0, moment(300))
+            !part.is_due(table::RefreshInterval::HUNDREDTH, 0, now)
+                && part.is_due(table::RefreshInterval::HUNDREDTH, 0, moment(300))
         );
     }
 }
