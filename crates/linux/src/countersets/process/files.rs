@@ -6,7 +6,7 @@ use super::own_io;
 use super::reader::{ProcDirReader, gone};
 use super::source::ProcessMethod;
 use super::table::{
-    CollectionTime, FileReading, FileSet, Hidden, Numbers, ProcessEntry, ProcessTable, RareFields,
+    CollectionTime, FileReading, FileSet, Hidden, LineValues, ProcessEntry, ProcessTable, RareFields,
     RefreshInterval, Thread,
 };
 use crate::cpu_clock::cpu_clock_ns;
@@ -371,12 +371,12 @@ fn read_threads(
 }
 
 /// Parses the text of `io`.
-pub(super) fn io(text: &[u8]) -> Result<Numbers<7>, TextError> {
+pub(super) fn io(text: &[u8]) -> Result<LineValues<7>, TextError> {
     let Io { rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes } = Io::parse(text)?;
     Ok([rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes].into())
 }
 
-fn status(text: &[u8]) -> Result<Numbers<7>, TextError> {
+fn status(text: &[u8]) -> Result<LineValues<7>, TextError> {
     let Status {
         uid,
         vm_peak,
@@ -389,6 +389,6 @@ fn status(text: &[u8]) -> Result<Numbers<7>, TextError> {
     Ok([uid, vm_peak, vm_hwm, rss_anon, vm_swap, voluntary_ctxt_switches, nonvoluntary_ctxt_switches].into())
 }
 
-fn smaps_rollup(text: &[u8]) -> Result<Numbers<1>, TextError> {
+fn smaps_rollup(text: &[u8]) -> Result<LineValues<1>, TextError> {
     SmapsRollup::parse(text).map(|rollup| [rollup.pss].into())
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::files::io;
-use super::table::Numbers;
+use super::table::LineValues;
 use crate::pass::Collection;
 
 /// File descriptor of the I/O counters, and the process that opened it: in a forked process it is still the file of
@@ -27,7 +27,7 @@ pub(super) fn keep(proc: &Path) {
 }
 
 /// Returns the counters of process `pid` if it is this one and its file was opened in time.
-pub(super) fn read(pid: u32, pass: &mut Collection) -> Option<Numbers<7>> {
+pub(super) fn read(pid: u32, pass: &mut Collection) -> Option<LineValues<7>> {
     /// Size of the buffer. The kernel prints seven lines of at most 43 bytes.
     const ROOM: usize = 512;
     let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;

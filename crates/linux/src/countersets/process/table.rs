@@ -65,16 +65,16 @@ pub(super) struct ProcessEntry {
     pub(super) most_stime: u64,
     pub(super) stat: FileReading<Stat>,
     pub(super) statm: FileReading<Statm>,
-    pub(super) io: FileReading<Numbers<7>>,
+    pub(super) io: FileReading<LineValues<7>>,
     pub(super) seldom: Option<Box<RareFields>>,
 }
 
 /// Data of a process that is rarely requested.
 #[derive(Debug, Default)]
 pub(super) struct RareFields {
-    pub(super) status: FileReading<Numbers<7>>,
+    pub(super) status: FileReading<LineValues<7>>,
     pub(super) schedstat: FileReading<SchedWaits>,
-    pub(super) smaps_rollup: FileReading<Numbers<1>>,
+    pub(super) smaps_rollup: FileReading<LineValues<1>>,
     pub(super) fd: FileReading<u64>,
     pub(super) oom_score: FileReading<u64>,
     pub(super) threads: FileReading<Vec<Thread>>,
@@ -244,18 +244,18 @@ impl<T> FileReading<T> {
 
 /// Numbers from the lines of a file: one word each, as long as every line has a number.
 #[derive(Debug)]
-pub(super) struct Numbers<const N: usize> {
+pub(super) struct LineValues<const N: usize> {
     words: [u64; N],
     unusual: Option<Box<[Number; N]>>,
 }
 
-impl<const N: usize> Default for Numbers<N> {
+impl<const N: usize> Default for LineValues<N> {
     fn default() -> Self {
         Self { words: [0; N], unusual: None }
     }
 }
 
-impl<const N: usize> From<[Number; N]> for Numbers<N> {
+impl<const N: usize> From<[Number; N]> for LineValues<N> {
     fn from(numbers: [Number; N]) -> Self {
         let mut words = [0; N];
         for (word, number) in words.iter_mut().zip(&numbers) {
@@ -268,7 +268,7 @@ impl<const N: usize> From<[Number; N]> for Numbers<N> {
     }
 }
 
-impl<const N: usize> Numbers<N> {
+impl<const N: usize> LineValues<N> {
     /// Sets the numbers, one for each line.
     pub(super) fn set_words(&mut self, words: [u64; N]) {
         (self.words, self.unusual) = (words, None);
