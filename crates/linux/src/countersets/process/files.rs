@@ -254,17 +254,17 @@ impl ProcFiles {
         let pid = process.pid;
         let own = (pid, None);
         // For files that only the process itself changes.
-        let of_itself = Fresh {
+        let of_itself = RefreshCheck {
             changed: (*clocks && *layer == ProcessMethod::Gate).then_some(process.ran),
             turn: None,
             pid,
             now,
         };
         // For files that other processes can change too.
-        let of_others = Fresh { turn: Some(RefreshInterval::TENTH), ..of_itself };
+        let of_others = RefreshCheck { turn: Some(RefreshInterval::TENTH), ..of_itself };
         if parts.has(FileSet::STATM) {
             let changed = of_others.changed.and(Some(process.memory_moved));
-            let of_memory = Fresh { changed, turn: Some(RefreshInterval::HUNDREDTH), ..of_others };
+            let of_memory = RefreshCheck { changed, turn: Some(RefreshInterval::HUNDREDTH), ..of_others };
             is_read |= of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
         if parts.has(FileSet::IO) {
@@ -319,7 +319,7 @@ impl ProcFiles {
 
 /// Conditions for reading a file again.
 #[derive(Clone, Copy)]
-struct Fresh {
+struct RefreshCheck {
     /// Time at which the file may have changed; `None` if unknown.
     changed: Option<CollectionTime>,
     /// Interval of the periodic refresh; `None` if there is none.
@@ -328,7 +328,7 @@ struct Fresh {
     now: CollectionTime,
 }
 
-impl Fresh {
+impl RefreshCheck {
     fn must_read<T>(self, part: &FileReading<T>) -> bool {
         if part.is_new(self.now) {
             return false;
