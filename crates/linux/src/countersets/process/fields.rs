@@ -10,7 +10,7 @@ use crate::sources::text::TextError;
 
 /// Quantity of a process that a counter displays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum ProcessField {
     ProcessorTime,
     UserTime,
     PrivilegedTime,
@@ -109,7 +109,7 @@ impl Units {
     }
 }
 
-impl Field {
+impl ProcessField {
     /// Returns the quantity that a counter of one of the countersets displays.
     pub(super) fn of(counterset: Guid, counter: CounterId) -> Self {
         match counterset {

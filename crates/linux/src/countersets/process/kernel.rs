@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use perfset_core::{Mark, NoValue};
 
-use super::fields::{Field, Units};
+use super::fields::{ProcessField, Units};
 use crate::clock::time_100ns_at;
 use crate::countersets::value::{HOLD_SECONDS, MarkedRaw, hold};
 use crate::kept_file::{KeptFile, SeqFileKind};
@@ -163,19 +163,23 @@ impl Kernel {
     }
 
     /// Returns `true` if the kernel has a sum of this field over the machine.
-    pub(super) fn has(field: Field) -> bool {
-        Self::is_time(field) || matches!(field, Field::PageFaults | Field::MinorFaults | Field::MajorFaults)
+    pub(super) fn has(field: ProcessField) -> bool {
+        Self::is_time(field)
+            || matches!(
+                field,
+                ProcessField::PageFaults | ProcessField::MinorFaults | ProcessField::MajorFaults
+            )
     }
 
     /// Returns `true` if the field is a time, to which idle processors contribute.
-    pub(super) fn is_time(field: Field) -> bool {
-        matches!(field, Field::ProcessorTime | Field::UserTime | Field::PrivilegedTime)
+    pub(super) fn is_time(field: ProcessField) -> bool {
+        matches!(field, ProcessField::ProcessorTime | ProcessField::UserTime | ProcessField::PrivilegedTime)
     }
 
     /// Returns the sum for `_Total`, idle processors included, and the time since which it is counted.
     pub(super) fn total(
         &mut self,
-        field: Field,
+        field: ProcessField,
         units: Units,
         pass: &mut Collection,
     ) -> Result<(MarkedRaw, NonZeroU64), NoValue> {
@@ -185,16 +189,16 @@ impl Kernel {
         // up.
         let resting = times.rest.raw.saturating_add(times.privileged);
         match field {
-            Field::ProcessorTime => of(resting.saturating_add(times.user), times.rest.mark),
-            Field::UserTime => of(times.user, None),
-            Field::PrivilegedTime => of(resting, times.rest.mark),
+            ProcessField::ProcessorTime => of(resting.saturating_add(times.user), times.rest.mark),
+            ProcessField::UserTime => of(times.user, None),
+            ProcessField::PrivilegedTime => of(resting, times.rest.mark),
             _ => {
                 let mut vmstat = self.vmstat.lock();
                 let all = vmstat.number(|vmstat| &vmstat.pgfault, pass)?;
                 let major = vmstat.number(|vmstat| &vmstat.pgmajfault, pass)?;
                 match field {
-                    Field::PageFaults => of(all, None),
-                    Field::MajorFaults => of(major, None),
+                    ProcessField::PageFaults => of(all, None),
+                    ProcessField::MajorFaults => of(major, None),
                     _ => {
                         /// Maximum number of faults that one count can be ahead of the other.
                         const AHEAD: u64 = 1 << 20;
@@ -209,13 +213,13 @@ impl Kernel {
     /// Returns the idle time of processors in the form of a process's time, and the time since which it is counted.
     pub(super) fn of_idle(
         &mut self,
-        field: Field,
+        field: ProcessField,
         units: Units,
         pass: &mut Collection,
     ) -> Result<(MarkedRaw, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
         // Idle time is time of the kernel, not of a program.
-        let value = if field == Field::UserTime { MarkedRaw::from(0) } else { times.rest };
+        let value = if field == ProcessField::UserTime { MarkedRaw::from(0) } else { times.rest };
         Ok((value, times.since_100ns))
     }
 }

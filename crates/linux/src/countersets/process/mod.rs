@@ -31,7 +31,7 @@ mod tasks;
 mod tests;
 mod threads;
 
-use fields::{Field, Units};
+use fields::{ProcessField, Units};
 use kernel::Kernel;
 use reader::is_procfs;
 use source::ProcessCollector;
@@ -52,10 +52,10 @@ pub(crate) struct Processes {
     start_100ns: fn() -> u64,
     kernel: Kernel,
     delays: KeptFile,
-    fields: Vec<Field>,
+    fields: Vec<ProcessField>,
     /// Source of the value of `_Total`, for each requested column.
     parts_of_total: Vec<PartOfTotal>,
-    added: Vec<Field>,
+    added: Vec<ProcessField>,
     totals: Totals<Added>,
     /// Time since which the processors are the same whose idle time is in the totals.
     rested_since: Option<NonZeroU64>,
@@ -64,7 +64,7 @@ pub(crate) struct Processes {
 /// Column of totals: a field of the processes of a counterset, or a counter of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
-    Processes(Guid, Field),
+    Processes(Guid, ProcessField),
     Threads(CounterId),
 }
 
@@ -121,8 +121,8 @@ impl Processes {
         let Self { kernel, fields, parts_of_total, added, totals, units, rested_since, .. } = self;
         let set = want.counterset;
         let has_all = kernel.has_all(pass);
-        let is_of_rows = |field: &Field| field.adds_up() && !(has_all && Kernel::has(*field));
-        let rests = |field: &Field| idle_name(set.guid).is_some() && Kernel::is_time(*field);
+        let is_of_rows = |field: &ProcessField| field.adds_up() && !(has_all && Kernel::has(*field));
+        let rests = |field: &ProcessField| idle_name(set.guid).is_some() && Kernel::is_time(*field);
         if fields.iter().any(|field| is_of_rows(field) && rests(field)) {
             // Idle times are comparable only between collections with the same processors.
             let since = kernel.times(*units, pass).ok().map(|times| times.since_100ns);
@@ -133,9 +133,9 @@ impl Processes {
         totals.start(time_100ns_at(pass.elapsed_ns));
         parts_of_total.clear();
         added.clear();
-        let mut column = |field: Field, sum: Sum| {
+        let mut column = |field: ProcessField, sum: Sum| {
             // When a parent reaps a process, the kernel adds the I/O of the process to that of the parent.
-            let sum = if matches!(field, Field::Io(_)) { Sum::HandedOn } else { sum };
+            let sum = if matches!(field, ProcessField::Io(_)) { Sum::HandedOn } else { sum };
             let known = added.iter().position(|added| *added == field);
             known.unwrap_or_else(|| {
                 totals.want(Added::Processes(set.guid, field), sum);
@@ -182,9 +182,9 @@ impl Processes {
     ) -> Result<(), SourceError> {
         let set = want.counterset.guid;
         self.fields.clear();
-        self.fields.extend(want.counters.iter().map(|counter| Field::of(set, *counter)));
+        self.fields.extend(want.counters.iter().map(|counter| ProcessField::of(set, *counter)));
         // The setting can change at any time, and only this counter depends on it.
-        if self.fields.contains(&Field::BlockIoDelay) {
+        if self.fields.contains(&ProcessField::BlockIoDelay) {
             let delays = pass.read(&mut self.delays, "", attribute::number);
             self.units.delays = delays == Ok(1);
         }
@@ -193,7 +193,7 @@ impl Processes {
         let mut parts = FileSet::NONE;
         for (column, field) in self.fields.iter().enumerate() {
             parts = parts | field.parts(self.units);
-            if let Field::Never(why) = field {
+            if let ProcessField::Never(why) = field {
                 rows.none_in_column(column, unavailable(why));
             }
         }
@@ -215,7 +215,7 @@ impl Processes {
             if let Some(cells) = &mut cells {
                 for (column, field) in fields.iter().enumerate() {
                     match field {
-                        Field::Never(_) => {}
+                        ProcessField::Never(_) => {}
                         field if Kernel::is_time(*field) => {
                             fill_counted(cells, column, kernel.of_idle(*field, *units, pass));
                         }
@@ -249,7 +249,7 @@ impl Processes {
             for (column, field) in fields.iter().enumerate() {
                 match (&mut cells, field) {
                     (None, _) => break,
-                    (_, Field::Never(_)) => {}
+                    (_, ProcessField::Never(_)) => {}
                     (Some(cells), field) => fill(cells, column, field.value(process, *units)),
                 }
             }
@@ -287,7 +287,7 @@ impl Processes {
                     PartOfTotal::Kernel => {
                         fill_counted(&mut cells, column, kernel.total(*field, *units, pass));
                     }
-                    PartOfTotal::Nothing if matches!(field, Field::Never(_)) => {}
+                    PartOfTotal::Nothing if matches!(field, ProcessField::Never(_)) => {}
                     PartOfTotal::Nothing => cells.none(column, no_sum()),
                 }
             }
