@@ -25,7 +25,7 @@ pub(super) mod rules;
 mod take;
 
 use columns::{columns_of, columns_of_threads};
-use take::{RecordDecoder, Units};
+use take::{ProcUnits, RecordDecoder};
 
 /// Reason for using files instead of task iterators.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(super) struct TaskIterCollector {
     threads: Option<TaskIter>,
     /// `true` if no more iterators can be loaded.
     is_settled: bool,
-    units: Units,
+    units: ProcUnits,
     /// Path of a file that shows if `/proc` hides processes.
     first: PathBuf,
     /// Number of runs since the last check.
@@ -131,7 +131,7 @@ impl TaskIterCollector {
         if rules::may_load() {
             own_io::keep(&roots.proc);
         }
-        let units = Units::of_this_machine();
+        let units = ProcUnits::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
         // The open-coded iterator visits all tasks without a pause. With very many tasks, that would hold up
         // one CPU noticeably.

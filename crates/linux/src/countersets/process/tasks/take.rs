@@ -18,12 +18,12 @@ use crate::sources::pid::statm::Statm;
 
 /// Units of the files in `/proc`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Units {
+pub(super) struct ProcUnits {
     ns_in_tick: u64,
     page_size: u64,
 }
 
-impl Units {
+impl ProcUnits {
     pub(super) fn of_this_machine() -> Self {
         const NS: u64 = 1_000_000_000; // in a second
         let ticks = rustix::param::clock_ticks_per_second().max(1);
@@ -53,7 +53,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordDecoder {
     parts: FileSet,
-    units: Units,
+    units: ProcUnits,
     torn: ConsistencyCheck,
     pid: ColumnOffset,
     flags: ColumnOffset,
@@ -143,7 +143,7 @@ impl StatPlaces {
     }
 
     /// Returns the fields of `stat` that processes and threads have.
-    fn stat(&self, record: &Record<'_>, (start, runtime): (u64, u64), units: Units) -> Stat {
+    fn stat(&self, record: &Record<'_>, (start, runtime): (u64, u64), units: ProcUnits) -> Stat {
         let times = (record.get(self.user), record.get(self.system));
         let (utime, stime) = match self.shown {
             Some((user, system)) => shown_times(times, runtime, (record.get(user), record.get(system))),
@@ -166,7 +166,7 @@ impl StatPlaces {
 
 impl RecordDecoder {
     /// Creates a decoder; returns `None` if the records lack a column of those files.
-    pub(super) fn new(records: &Records<'_>, parts: FileSet, units: Units) -> Option<Self> {
+    pub(super) fn new(records: &Records<'_>, parts: FileSet, units: ProcUnits) -> Option<Self> {
         let place = |column| records.place(column);
         let io = || {
             Some([
@@ -396,7 +396,12 @@ impl RecordDecoder {
 }
 
 /// Copies the records of threads, each to its process.
-pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut ProcessTable, now: CollectionTime) {
+pub(super) fn threads(
+    records: &Records<'_>,
+    units: ProcUnits,
+    table: &mut ProcessTable,
+    now: CollectionTime,
+) {
     let place = |column| records.place(column);
     let (Some(tid), Some(tgid), Some(start), Some(runtime), Some(places)) = (
         place(Column::Pid),
