@@ -14,13 +14,13 @@ use crate::pass::Collection;
 type Named = (&'static str, Option<u64>);
 
 /// Reads the files of this process, for comparison.
-struct Own {
+struct SelfCheck {
     files: ProcFiles,
     pass: Collection,
     now: CollectionTime,
 }
 
-impl Own {
+impl SelfCheck {
     fn read(&mut self, parts: FileSet) -> ProcessEntry {
         let mut process = ProcessEntry::new(std::process::id());
         self.files.read_stat(&mut process, self.now, &mut self.pass);
@@ -49,7 +49,7 @@ impl TaskIterCollector {
         let mut table = ProcessTable::default();
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
-        let mut own = Own {
+        let mut own = SelfCheck {
             files: ProcFiles::new(&self.roots, true, ProcessMethod::Plain),
             now: table.moment(&pass),
             pass,
@@ -78,7 +78,7 @@ impl TaskIterCollector {
     }
 
     /// Returns the first difference between a process iterator and `/proc`, if any.
-    fn differs(&mut self, at: usize, own: &mut Own) -> Result<Option<&'static str>, Fallback> {
+    fn differs(&mut self, at: usize, own: &mut SelfCheck) -> Result<Option<&'static str>, Fallback> {
         let Some((parts, walk)) = self.walks.get_mut(at) else { return Ok(None) };
         let parts = *parts;
         // Files, iterator, files: what the iterator returns must lie between both readings.
@@ -122,7 +122,7 @@ impl TaskIterCollector {
     }
 
     /// Returns the first difference between the thread iterator and `/proc`, if any.
-    fn threads_differ(&mut self, own: &mut Own) -> Result<Option<&'static str>, Fallback> {
+    fn threads_differ(&mut self, own: &mut SelfCheck) -> Result<Option<&'static str>, Fallback> {
         let Some(walk) = &mut self.threads else { return Ok(None) };
         let before = own.read(FileSet::TASK);
         let Some(records) = run(walk)? else { return Ok(None) };
