@@ -26,7 +26,7 @@ const SECOND_100NS: u64 = 10_000_000;
 
 /// Files of one group at a time. Rows are filled one after the other, so thousands of groups share one buffer.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct CgroupFiles {
     clock_ticks: u64,
     /// Index of the group that the other fields belong to, and the number of the collection.
     of: Option<(usize, u64)>,
@@ -50,7 +50,7 @@ struct Place<'a> {
     is_v2: bool,
 }
 
-impl Files {
+impl CgroupFiles {
     pub(super) fn new(clock_ticks: u64) -> Self {
         Self {
             clock_ticks,

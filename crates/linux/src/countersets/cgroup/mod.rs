@@ -18,7 +18,7 @@ mod mounts;
 mod tests;
 mod tree;
 
-use files::Files;
+use files::CgroupFiles;
 use mounts::{Hierarchy, Mounts};
 
 /// Instances of the counterset CGroup, from the files of control groups of version 2 and version 1.
@@ -28,7 +28,7 @@ pub(crate) struct CGroup {
     groups: Vec<Group>,
     /// Keys of the groups, in the order of `groups`.
     keys: Vec<InstanceKey>,
-    files: Files,
+    files: CgroupFiles,
 }
 
 /// A control group: a path in one or several hierarchies.
@@ -45,7 +45,7 @@ impl CGroup {
     /// number per second.
     pub(crate) fn new(roots: &Roots, clock_ticks: u64) -> Self {
         let mounts = Mounts::new(roots.sys.join("fs/cgroup"));
-        Self { mounts, groups: Vec::new(), keys: Vec::new(), files: Files::new(clock_ticks) }
+        Self { mounts, groups: Vec::new(), keys: Vec::new(), files: CgroupFiles::new(clock_ticks) }
     }
 }
 
