@@ -44,7 +44,7 @@ pub(super) struct CgroupFiles {
 
 /// Directories of a group in one of its hierarchies.
 #[derive(Clone, Copy, Debug)]
-struct Place<'a> {
+struct GroupPath<'a> {
     root: &'a Path,
     group: &'a Path,
     is_v2: bool,
@@ -85,7 +85,7 @@ impl CgroupFiles {
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let at = |controller| place(group, mounts, controller);
-        let by_version = |place: Place<'_>, v2, v1| if place.is_v2 { v2 } else { v1 };
+        let by_version = |place: GroupPath<'_>, v2, v1| if place.is_v2 { v2 } else { v1 };
         match counter {
             // Time. Version 2 prints microseconds, version 1 ns; counters have units of 100 ns.
             id::PERCENT_PROCESSOR_TIME => match at(Hierarchy::CpuAcct)? {
@@ -225,7 +225,7 @@ impl CgroupFiles {
     /// Reads a file of the group.
     fn read<T>(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         name: &str,
         pass: &mut Collection,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
@@ -234,18 +234,18 @@ impl CgroupFiles {
         pass.read(&mut self.file, NO_FILE, parse)
     }
 
-    fn number(&mut self, place: Place<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
+    fn number(&mut self, place: GroupPath<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
         self.read(place, name, pass, attribute::number)
     }
 
     /// Returns a time of version 1, converted from ns to units of 100 ns.
-    fn ns(&mut self, place: Place<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
+    fn ns(&mut self, place: GroupPath<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(self.number(place, name, pass)? / NS_IN_100NS)
     }
 
     fn cpu(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         of: fn(&CpuStat) -> &Number,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
@@ -256,7 +256,7 @@ impl CgroupFiles {
 
     fn cpu_usec(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         of: fn(&CpuStat) -> &Number,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
@@ -266,7 +266,7 @@ impl CgroupFiles {
     /// Returns a share of the time of version 1: exact, or in ticks before Linux 4.7.
     fn cpuacct(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         exact: &str,
         of: fn(&CpuAcctStat) -> &Number,
         pass: &mut Collection,
@@ -284,7 +284,7 @@ impl CgroupFiles {
 
     fn memory(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         of: fn(&MemoryStat) -> &Number,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
@@ -295,7 +295,7 @@ impl CgroupFiles {
 
     fn event(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         of: fn(&MemoryEvents) -> &Number,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
@@ -308,7 +308,7 @@ impl CgroupFiles {
 
     fn io(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         of: fn(&IoSums) -> u64,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
@@ -318,7 +318,7 @@ impl CgroupFiles {
 
     fn io_or_blkio(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         of: fn(&IoSums) -> u64,
         (what, of_v1): (Blkio, fn(&BlkioSums) -> u64),
         pass: &mut Collection,
@@ -342,7 +342,7 @@ impl CgroupFiles {
     /// Returns the time of a line; without a line, the time at which the file was read.
     fn stall(
         &mut self,
-        place: Place<'_>,
+        place: GroupPath<'_>,
         resource: Resource,
         line: Option<Line>,
         pass: &mut Collection,
@@ -401,7 +401,7 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
 
 /// Returns the directories of a group for a controller: in version 2 if the controller belongs to it, else in version
 /// 1.
-fn place<'a>(group: &'a Group, mounts: &'a Mounts, controller: Hierarchy) -> Result<Place<'a>, NoValue> {
+fn place<'a>(group: &'a Group, mounts: &'a Mounts, controller: Hierarchy) -> Result<GroupPath<'a>, NoValue> {
     let enabled = mounts.controllers;
     let (is_in_v2, none) = match controller {
         Hierarchy::Unified => {
@@ -418,10 +418,10 @@ fn place<'a>(group: &'a Group, mounts: &'a Mounts, controller: Hierarchy) -> Res
     let v2 = Some(Hierarchy::Unified).filter(|_| is_in_v2).and_then(root).map(|root| (root, true));
     let found = v2.or_else(|| Some((root(controller)?, false)));
     let (root, is_v2) = found.ok_or(unavailable(none))?;
-    Ok(Place { root, group: &group.path, is_v2 })
+    Ok(GroupPath { root, group: &group.path, is_v2 })
 }
 
-impl Place<'_> {
+impl GroupPath<'_> {
     fn path(self, name: &str) -> std::path::PathBuf {
         self.root.join(self.group).join(name)
     }
