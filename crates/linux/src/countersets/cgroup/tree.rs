@@ -22,7 +22,7 @@ pub(super) struct Tree {
 struct Node {
     /// Path that begins with the path of the root.
     path: PathBuf,
-    stamp: Stamp,
+    stamp: DirStamp,
 }
 
 /// Identity of a directory, and evidence of changes in its subdirectories.
@@ -30,13 +30,13 @@ struct Node {
 /// The kernel counts a link for each subdirectory, and does not always update the time of change; other file systems
 /// do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct DirStamp {
     inode: u64,
     links: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl DirStamp {
     /// Reads the stamp of a directory; returns `None` if the path is not a directory, or no longer one.
     fn of(path: &Path) -> Option<Self> {
         let folder = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
@@ -66,7 +66,7 @@ impl Tree {
 
     /// Finds groups that were created or removed, and returns `true` if there are any. Lists no directory otherwise.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
-        let is_same = |node: &Node| Stamp::of(&node.path) == Some(node.stamp);
+        let is_same = |node: &Node| DirStamp::of(&node.path) == Some(node.stamp);
         if !self.nodes.is_empty() && self.nodes.iter().all(is_same) {
             return false;
         }
@@ -80,7 +80,7 @@ impl Tree {
 
     /// Lists the directories that are new or have changed.
     fn walk(&mut self, before: Vec<Node>, pass: &mut Collection) {
-        let mut known: BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)> = BTreeMap::new();
+        let mut known: BTreeMap<PathBuf, (DirStamp, Vec<PathBuf>)> = BTreeMap::new();
         if before.len() < Self::LIMIT {
             for Node { path, stamp, .. } in before {
                 if let Some((_, children)) = path.parent().and_then(|parent| known.get_mut(parent)) {
@@ -90,10 +90,10 @@ impl Tree {
             }
         }
         // A removed directory and a new one leave the number of links as it was.
-        let is_there = |child: &PathBuf| Stamp::of(child).is_some();
+        let is_there = |child: &PathBuf| DirStamp::of(child).is_some();
         let mut next = vec![(self.root.clone(), 0_usize)];
         while let Some((path, depth)) = next.pop() {
-            let Some(stamp) = Stamp::of(&path) else { continue };
+            let Some(stamp) = DirStamp::of(&path) else { continue };
             let children = match known.remove(&path) {
                 _ if depth >= Self::DEPTH => Vec::new(),
                 Some((was, children)) if was == stamp && children.iter().all(is_there) => children,
