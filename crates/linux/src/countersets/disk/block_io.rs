@@ -3,7 +3,7 @@
 use perfset_core::catalogue::block_io as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use super::disks::{Disks, Kind};
+use super::disks::{DeviceKind, Disks};
 use super::physical::Found;
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::MarkedRaw;
@@ -28,7 +28,7 @@ impl InstanceSource for BlockIo {
     const HAS_TOTAL: bool = false;
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
-        self.found.find(&self.disks, pass, |kind, disk| kind != Kind::Partition && disk.is_used())
+        self.found.find(&self.disks, pass, |kind, disk| kind != DeviceKind::Partition && disk.is_used())
     }
 
     fn keys(&self) -> &[InstanceKey] {

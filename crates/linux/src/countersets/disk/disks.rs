@@ -44,7 +44,7 @@ pub(super) struct Disk {
     fault: Option<NoValue>,
     /// Key of the device's row, if it has a row.
     pub(super) key: InstanceKey,
-    kind: Option<Kind>,
+    kind: Option<DeviceKind>,
     /// Time at which the device appeared or restarted, as PerfTime100NSec; `None` if this program did not see that.
     /// Serves as its birth if the kernel does not number its devices.
     pub(super) came: Birth,
@@ -52,7 +52,7 @@ pub(super) struct Disk {
 
 /// Kind of a device according to `/sys/block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DeviceKind {
     /// Partition of a device.
     Partition,
     /// Device without hardware of its own.
@@ -178,9 +178,9 @@ impl Disk {
 
     /// Returns the kind of the device. Reads `/sys/block` the first time, and again when an empty drive has completed
     /// requests.
-    pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<Kind, NoValue> {
+    pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<DeviceKind, NoValue> {
         match self.kind {
-            Some(Kind::Empty(before)) if before != self.completed() => {}
+            Some(DeviceKind::Empty(before)) if before != self.completed() => {}
             Some(kind) => return Ok(kind),
             None => {}
         }
@@ -189,12 +189,16 @@ impl Disk {
         Ok(kind)
     }
 
-    fn look(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<Kind, NoValue> {
+    fn look(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<DeviceKind, NoValue> {
         let folder = self.folder(sys_block);
         // Partitions have no directory of their own in `/sys/block`.
         if !is_there(&folder)? {
             let is_known = is_there(sys_block)?;
-            return if is_known { Ok(Kind::Partition) } else { Err(unavailable("there is no /sys/block")) };
+            return if is_known {
+                Ok(DeviceKind::Partition)
+            } else {
+                Err(unavailable("there is no /sys/block"))
+            };
         }
         // A file that cannot be read affects nothing else: the device has a row, as if the file did not exist.
         let mut number = |file: &str| {
@@ -206,9 +210,9 @@ impl Disk {
         // Multipath hides the paths of a disk; counting them would count each request several times.
         let stands_for_hardware = is_there(&folder.join("device"))? && number("hidden") != Some(1);
         Ok(match stands_for_hardware {
-            false => Kind::Virtual,
-            true if number("size") == Some(0) => Kind::Empty(self.completed()),
-            true => Kind::Disk,
+            false => DeviceKind::Virtual,
+            true if number("size") == Some(0) => DeviceKind::Empty(self.completed()),
+            true => DeviceKind::Disk,
         })
     }
 

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use super::disks::{Disk, Disks, Kind};
+use super::disks::{DeviceKind, Disk, Disks};
 use super::requests::{Requests, mean, never, total_of};
 use crate::countersets::several::{InstanceKey, InstanceSource, Total};
 use crate::countersets::value::MarkedRaw;
@@ -27,7 +27,7 @@ impl InstanceSource for PhysicalDisk {
     const HAS_TOTAL: bool = true;
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
-        self.found.find(&self.disks, pass, |kind, _| kind == Kind::Disk)
+        self.found.find(&self.disks, pass, |kind, _| kind == DeviceKind::Disk)
     }
 
     fn keys(&self) -> &[InstanceKey] {
@@ -62,7 +62,7 @@ impl Found {
         &mut self,
         disks: &Disks,
         pass: &mut Collection,
-        is_wanted: fn(Kind, &Disk) -> bool,
+        is_wanted: fn(DeviceKind, &Disk) -> bool,
     ) -> Result<(), NoValue> {
         let Self { keys, requests } = self;
         requests.clear();
