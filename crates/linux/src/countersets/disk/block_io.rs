@@ -4,7 +4,7 @@ use perfset_core::catalogue::block_io as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{DeviceKind, Disks};
-use super::physical::Found;
+use super::physical::DiskRows;
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
@@ -14,12 +14,12 @@ use crate::sources::diskstats::Field;
 #[derive(Debug)]
 pub(crate) struct BlockIo {
     disks: Disks,
-    found: Found,
+    found: DiskRows,
 }
 
 impl BlockIo {
     pub(crate) fn new(disks: Disks) -> Self {
-        Self { disks, found: Found::default() }
+        Self { disks, found: DiskRows::default() }
     }
 }
 

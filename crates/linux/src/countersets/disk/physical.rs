@@ -13,12 +13,12 @@ use crate::pass::Collection;
 #[derive(Debug)]
 pub(crate) struct PhysicalDisk {
     disks: Disks,
-    found: Found,
+    found: DiskRows,
 }
 
 impl PhysicalDisk {
     pub(crate) fn new(disks: Disks) -> Self {
-        Self { disks, found: Found::default() }
+        Self { disks, found: DiskRows::default() }
     }
 }
 
@@ -51,12 +51,12 @@ impl InstanceSource for PhysicalDisk {
 
 /// Devices that have a row.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct DiskRows {
     pub(super) keys: Vec<InstanceKey>,
     requests: Vec<Result<Requests, NoValue>>,
 }
 
-impl Found {
+impl DiskRows {
     /// Selects the devices for which `is_wanted` returns `true`.
     pub(super) fn find(
         &mut self,
