@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{Birth, InstanceId, NoValue};
 
-use super::requests::{Now, Requests};
+use super::requests::{ReadTime, Requests};
 use crate::countersets::several::InstanceKey;
 use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
@@ -94,7 +94,7 @@ impl State {
             return Ok(());
         }
         let time_100ns = (self.time_100ns)(pass.elapsed_ns);
-        let now = Now { time_100ns, up_100ns: time_100ns.saturating_sub((self.time_100ns)(0)) };
+        let now = ReadTime { time_100ns, up_100ns: time_100ns.saturating_sub((self.time_100ns)(0)) };
         let devices = &self.stats.get(pass)?.devices;
         for (at, device) in devices.iter().enumerate() {
             // A device nearly always keeps its index.
@@ -144,7 +144,7 @@ impl Disk {
         (self.minor, self.major) == (device.minor, device.major) && self.name == device.name
     }
 
-    fn go_on(&mut self, device: &Device, now: Now) {
+    fn go_on(&mut self, device: &Device, now: ReadTime) {
         let Ok(numbers) = &device.numbers else { return };
         if let Some(requests) = &mut self.requests {
             if requests.go_on(*numbers, now) {

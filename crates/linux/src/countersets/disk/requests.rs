@@ -10,7 +10,7 @@ use crate::sources::diskstats::{Field, Numbers};
 /// Request counts of a device up to the last reading of its line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
-    now: Now,
+    now: ReadTime,
     /// Time that the machine had been up at the reading, less the time that the device was busy.
     idle_100ns: MarkedRaw,
     numbers: Numbers,
@@ -19,7 +19,7 @@ pub(super) struct Requests {
 
 /// Time at which lines were read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Now {
+pub(super) struct ReadTime {
     /// Time of the reading, as PerfTime100NSec.
     pub(super) time_100ns: u64,
     /// Time since the machine started: a clock that restarts when the device's counts do.
@@ -34,7 +34,7 @@ pub(super) const BYTES: u64 = 512;
 
 impl Requests {
     /// Creates the counts of a new device.
-    pub(super) fn new(numbers: Numbers, now: Now) -> Self {
+    pub(super) fn new(numbers: Numbers, now: ReadTime) -> Self {
         let sums = Field::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
         let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
         new.idle_100ns = new.resting();
@@ -43,7 +43,7 @@ impl Requests {
 
     /// Updates the counts to a later reading. Returns `false`, and changes nothing, if the reading is of another
     /// device.
-    pub(super) fn go_on(&mut self, numbers: Numbers, now: Now) -> bool {
+    pub(super) fn go_on(&mut self, numbers: Numbers, now: ReadTime) -> bool {
         let steps_back = |field| {
             let before = self.sum(field);
             before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0), field).is_none())
@@ -281,7 +281,7 @@ mod tests {
             stats.parse(text.as_bytes()).unwrap();
             stats.devices[0].numbers.clone().unwrap()
         };
-        let now = Now { time_100ns: 0, up_100ns: 0 };
+        let now = ReadTime { time_100ns: 0, up_100ns: 0 };
         let mut requests = Requests::new(numbers("8 0 sda 4294967290 0 0 0 0 0 0 0 0 0 0\n"), now);
         assert!(!requests.go_on(numbers("8 0 sda 5 0 0 0 0 0 0 0 0 0 0\n"), now));
     }
