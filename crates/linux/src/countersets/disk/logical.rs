@@ -36,7 +36,7 @@ pub(crate) struct LogicalDisk {
     /// Number of the mount list that `keys` and `volumes` were made from.
     changes: u64,
     keys: Vec<InstanceKey>,
-    volumes: Vec<Known>,
+    volumes: Vec<VolumeState>,
 }
 
 /// Requests the size and the free space of a file system.
@@ -44,7 +44,7 @@ pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
 
 /// A volume with its last known state.
 #[derive(Debug)]
-struct Known {
+struct VolumeState {
     volume: Volume,
     /// Number of the volume's block device, once searched for; the inner value is `None` if there is no such device.
     device: Option<Option<(u32, u32)>>,
@@ -102,7 +102,7 @@ impl LogicalDisk {
     ) -> Result<MarkedRaw, NoValue> {
         let ask = self.space.ok_or(unavailable("the mount points are those of another tree"))?;
         let (deadline, begun) = (self.deadline, self.until);
-        let Known { volume, remote, requested, space, .. } =
+        let VolumeState { volume, remote, requested, space, .. } =
             self.volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
         // A request that was sent at the announcement is waited for until the common deadline; otherwise it
         // gets one of its own.
@@ -119,7 +119,8 @@ impl LogicalDisk {
 
     fn requests(&mut self, at: usize, pass: &mut Collection) -> Result<&Requests, NoValue> {
         let Self { disks, volumes, keys, .. } = self;
-        let Known { volume, device, birth, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let VolumeState { volume, device, birth, requests, .. } =
+            volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
         let key = keys.get_mut(at).ok_or(NoValue::NotGiven)?;
         requests.get(pass, |pass| {
             disks.with(pass, |disks, sys_block, pass| {
@@ -149,7 +150,7 @@ impl InstanceSource for LogicalDisk {
         if *changes != mounts.changes {
             *changes = mounts.changes;
             let before = std::mem::take(volumes).into_iter().zip(std::mem::take(keys));
-            let before: Vec<(Known, InstanceKey)> = before.collect();
+            let before: Vec<(VolumeState, InstanceKey)> = before.collect();
             for volume in &mounts.volumes {
                 // The device of a volume that is still mounted stays known.
                 let same = before.iter().find(|(known, _)| known.volume == *volume);
@@ -157,7 +158,7 @@ impl InstanceSource for LogicalDisk {
                 let key = InstanceKey { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
                 // A file system that has not responded gets no second request because another one was mounted.
                 let remote = same.map(|(known, _)| known.remote.clone()).unwrap_or_default();
-                volumes.push(Known { birth, remote, ..Known::new(volume) });
+                volumes.push(VolumeState { birth, remote, ..VolumeState::new(volume) });
                 keys.push(key);
             }
         }
@@ -174,7 +175,9 @@ impl InstanceSource for LogicalDisk {
         };
         self.until = Some(until);
         for at in places {
-            let Some(Known { volume, remote, requested, .. }) = self.volumes.get_mut(*at) else { continue };
+            let Some(VolumeState { volume, remote, requested, .. }) = self.volumes.get_mut(*at) else {
+                continue;
+            };
             let now = Instant::now();
             *requested = volume.request_space(ask, remote).is_ok().then_some(now);
         }
@@ -232,7 +235,7 @@ fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
     counter.0.checked_sub(FIRST).map(CounterId)
 }
 
-impl Known {
+impl VolumeState {
     fn new(volume: &Volume) -> Self {
         Self {
             volume: volume.clone(),
