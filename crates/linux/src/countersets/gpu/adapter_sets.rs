@@ -16,7 +16,7 @@ use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 
 /// Counterset with one instance for each adapter: its names and readings.
-pub(super) trait View: Debug + Send {
+pub(super) trait AdapterView: Debug + Send {
     /// Counterset that the instances belong to.
     const COUNTERSET: &'static Counterset;
 
@@ -37,13 +37,13 @@ pub(super) struct AdapterSet<V> {
     view: PhantomData<V>,
 }
 
-impl<V: View> AdapterSet<V> {
+impl<V: AdapterView> AdapterSet<V> {
     pub(super) fn new(gpu: &Shared) -> Self {
         Self { gpu: gpu.clone(), keys: Vec::new(), generation: None, view: PhantomData }
     }
 }
 
-impl<V: View> InstanceSource for AdapterSet<V> {
+impl<V: AdapterView> InstanceSource for AdapterSet<V> {
     const COUNTERSET: &'static Counterset = V::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
@@ -117,7 +117,7 @@ impl Gpu {
 #[derive(Debug)]
 pub(super) struct AdapterMemory;
 
-impl View for AdapterMemory {
+impl AdapterView for AdapterMemory {
     const COUNTERSET: &'static Counterset = &gpu_adapter_memory::COUNTERSET;
 
     fn name(adapter: &Adapter) -> String {
@@ -137,7 +137,7 @@ impl View for AdapterMemory {
 #[derive(Debug)]
 pub(super) struct LocalMemory;
 
-impl View for LocalMemory {
+impl AdapterView for LocalMemory {
     const COUNTERSET: &'static Counterset = &gpu_local_adapter_memory::COUNTERSET;
 
     fn name(adapter: &Adapter) -> String {
@@ -153,7 +153,7 @@ impl View for LocalMemory {
 #[derive(Debug)]
 pub(super) struct NonLocalMemory;
 
-impl View for NonLocalMemory {
+impl AdapterView for NonLocalMemory {
     const COUNTERSET: &'static Counterset = &gpu_non_local_adapter_memory::COUNTERSET;
 
     fn name(adapter: &Adapter) -> String {
@@ -169,7 +169,7 @@ impl View for NonLocalMemory {
 #[derive(Debug)]
 pub(super) struct LinuxGpu;
 
-impl View for LinuxGpu {
+impl AdapterView for LinuxGpu {
     const COUNTERSET: &'static Counterset = &linux_gpu::COUNTERSET;
 
     fn name(adapter: &Adapter) -> String {

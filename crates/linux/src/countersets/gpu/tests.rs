@@ -32,7 +32,7 @@ fn process_memory(roots: &Roots) -> MultiInstanceProvider<ProcessMemory> {
     MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
-fn adapters<V: adapter_sets::View>(roots: &Roots) -> MultiInstanceProvider<AdapterSet<V>>
+fn adapters<V: adapter_sets::AdapterView>(roots: &Roots) -> MultiInstanceProvider<AdapterSet<V>>
 where
     AdapterSet<V>: InstanceSource,
 {
