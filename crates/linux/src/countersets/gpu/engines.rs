@@ -51,10 +51,11 @@ impl Engines {
     }
 
     /// Returns the usage that the clients of a row reported in this collection.
-    fn read(&self, at: usize) -> Result<Told, NoValue> {
+    fn read(&self, at: usize) -> Result<EngineUsage, NoValue> {
         let gpu = lock(&self.gpu);
         let Some((engine, members)) = self.rows.get(at) else { return Err(NoValue::NotGiven) };
-        let mut told = Told { busy_ns: Ok(None), cycles: Ok(None), total_cycles: Ok(None), capacity: Ok(1) };
+        let mut told =
+            EngineUsage { busy_ns: Ok(None), cycles: Ok(None), total_cycles: Ok(None), capacity: Ok(1) };
         for client in members.iter().filter_map(|at| gpu.clients.list.get(*at)) {
             told.busy_ns = both(told.busy_ns, client.busy_ns(engine), add);
             told.cycles = both(told.cycles, client.cycles(engine), add);
@@ -67,7 +68,7 @@ impl Engines {
 
 /// Usage of one engine by one process, as reported by drivers.
 #[derive(Debug)]
-struct Told {
+struct EngineUsage {
     busy_ns: Result<Option<MarkedRaw>, NoValue>,
     cycles: Result<Option<MarkedRaw>, NoValue>,
     /// Cycles of the engine's clock. All clients share the clock and are read at different times; this is the latest.
