@@ -94,8 +94,8 @@ impl Clients {
         if adapters.have_cards() {
             self.list.retain_mut(|client| {
                 let came = client.read(&self.proc, pass);
-                changed |= came != Came::Same;
-                came != Came::Gone
+                changed |= came != ClientChange::Same;
+                came != ClientChange::Gone
             });
             // Finding clients examines every open file of the machine; reading known clients is cheap.
             if pass.is_due(&mut self.walked_at_ns) {
@@ -201,7 +201,7 @@ impl Clients {
 
 /// Change of a client since the last collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
+enum ClientChange {
     Same,
     /// The client has another process or other engines.
     Changed,
@@ -216,7 +216,7 @@ impl Client {
 
     /// Reads the client's usage. A file descriptor that is closed or that now belongs to another file is replaced by
     /// the next.
-    fn read(&mut self, proc: &Path, pass: &mut Collection) -> Came {
+    fn read(&mut self, proc: &Path, pass: &mut Collection) -> ClientChange {
         let (before, engines) = (self.pid(), names_hash(&self.info));
         loop {
             let Self { file, info, .. } = self;
@@ -226,13 +226,13 @@ impl Client {
             if is_one && is_this {
                 break;
             }
-            let Some(next) = self.holders.get(1) else { return Came::Gone };
+            let Some(next) = self.holders.get(1) else { return ClientChange::Gone };
             self.file = next.file(proc, self.keep);
             self.holders.remove(0);
         }
         self.note_most();
         let is_same = self.pid() == before && names_hash(&self.info) == engines;
-        if is_same { Came::Same } else { Came::Changed }
+        if is_same { ClientChange::Same } else { ClientChange::Changed }
     }
 
     fn note_most(&mut self) {
