@@ -51,7 +51,7 @@ pub(super) struct Client {
     keep: bool,
     file: KeptFile,
     /// Highest usage that the driver has reported, by name of the engine.
-    most: Vec<Most>,
+    most: Vec<PeakUsage>,
 }
 
 /// File descriptor that a process has open for a client.
@@ -62,7 +62,7 @@ struct Holder {
 }
 
 #[derive(Debug)]
-struct Most {
+struct PeakUsage {
     name: String,
     busy_ns: u64,
     cycles: u64,
@@ -243,7 +243,7 @@ impl Client {
                 // Names come from the driver; their number must not grow without end.
                 Err(_) if self.most.len() >= DrmFdinfo::LIMIT => continue,
                 Err(at) => {
-                    self.most.insert(at, Most { name: engine.name.clone(), busy_ns: 0, cycles: 0 });
+                    self.most.insert(at, PeakUsage { name: engine.name.clone(), busy_ns: 0, cycles: 0 });
                     at
                 }
             };
@@ -261,7 +261,7 @@ impl Client {
         self.info.engines.get(place.ok()?)
     }
 
-    fn most(&self, name: &str) -> Option<&Most> {
+    fn most(&self, name: &str) -> Option<&PeakUsage> {
         let place = self.most.binary_search_by(|most| most.name.as_str().cmp(name));
         self.most.get(place.ok()?)
     }
