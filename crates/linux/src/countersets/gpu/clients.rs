@@ -47,7 +47,7 @@ pub(super) struct Client {
     pub(super) info: DrmFdinfo,
     pci_address: Option<PciAddress>,
     /// File descriptors of this client, the greatest process id first. Never empty; `file` belongs to the first.
-    holders: Vec<Holder>,
+    holders: Vec<ClientFd>,
     keep: bool,
     file: KeptFile,
     /// Highest usage that the driver has reported, by name of the engine.
@@ -56,7 +56,7 @@ pub(super) struct Client {
 
 /// File descriptor that a process has open for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Holder {
+struct ClientFd {
     pid: u32,
     fd: u32,
 }
@@ -140,7 +140,7 @@ impl Clients {
             let listed = links(&self.proc.join(format!("{pid}/fd")), &mut self.buffer, |name, target| {
                 pass.bytes_read = pass.bytes_read.saturating_add(target.len());
                 if let (Some(fd), Some(node)) = (number(name), open_node(target)) {
-                    found.push((Holder { pid, fd }, node));
+                    found.push((ClientFd { pid, fd }, node));
                 }
             });
             if matches!(listed, Err(Errno::ACCESS | Errno::PERM)) {
@@ -160,7 +160,7 @@ impl Clients {
 
     /// Adds a file descriptor that was not known. Returns `true` if a client is new or has another process. A file
     /// descriptor is ignored if its client cannot be distinguished from others.
-    fn add(&mut self, holder: Holder, node: Node, adapters: &Adapters, pass: &mut Collection) -> bool {
+    fn add(&mut self, holder: ClientFd, node: Node, adapters: &Adapters, pass: &mut Collection) -> bool {
         let keep = self.list.len() < Self::CLIENTS_THAT_KEEP;
         let mut file = holder.file(&self.proc, keep);
         let mut info = DrmFdinfo::default();
@@ -321,7 +321,7 @@ impl Client {
     }
 }
 
-impl Holder {
+impl ClientFd {
     fn file(self, proc: &Path, keep: bool) -> KeptFile {
         let Self { pid, fd } = self;
         KeptFile::new(proc.join(format!("{pid}/fdinfo/{fd}")), SeqFileKind::AtOnce).keep(keep)
