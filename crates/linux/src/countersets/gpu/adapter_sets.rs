@@ -9,7 +9,7 @@ use perfset_core::catalogue::{
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::adapters::Adapter;
-use super::card::Gauge;
+use super::card::CardReading;
 use super::{Gpu, Shared, lock};
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{MarkedRaw, unavailable};
@@ -24,7 +24,7 @@ pub(super) trait AdapterView: Debug + Send {
     fn name(adapter: &Adapter) -> String;
 
     /// Returns the readings whose sum is the counter's value.
-    fn gauges(counter: CounterId) -> &'static [Gauge];
+    fn gauges(counter: CounterId) -> &'static [CardReading];
 }
 
 /// Provider of a counterset that has an instance for each adapter.
@@ -81,7 +81,7 @@ impl<V: AdapterView> InstanceSource for AdapterSet<V> {
 
 impl Gpu {
     /// Returns one reading of the adapter at index `at`.
-    fn read(&mut self, at: usize, gauge: Gauge, pass: &mut Collection) -> Result<u64, NoValue> {
+    fn read(&mut self, at: usize, gauge: CardReading, pass: &mut Collection) -> Result<u64, NoValue> {
         let Some(adapter) = self.adapters.list.get_mut(at) else { return Err(NoValue::NotGiven) };
         if let Some(address) = adapter.nvidia {
             return self.nvidia.read(address, gauge, pass);
@@ -124,11 +124,11 @@ impl AdapterView for AdapterMemory {
         format!("{}_phys_0", adapter.luid)
     }
 
-    fn gauges(counter: CounterId) -> &'static [Gauge] {
+    fn gauges(counter: CounterId) -> &'static [CardReading] {
         match counter {
-            gpu_adapter_memory::DEDICATED_USAGE => &[Gauge::DedicatedUsed],
-            gpu_adapter_memory::SHARED_USAGE => &[Gauge::SharedUsed],
-            _ => &[Gauge::DedicatedUsed, Gauge::SharedUsed],
+            gpu_adapter_memory::DEDICATED_USAGE => &[CardReading::DedicatedUsed],
+            gpu_adapter_memory::SHARED_USAGE => &[CardReading::SharedUsed],
+            _ => &[CardReading::DedicatedUsed, CardReading::SharedUsed],
         }
     }
 }
@@ -144,8 +144,8 @@ impl AdapterView for LocalMemory {
         format!("{}_phys_0_part_0", adapter.luid)
     }
 
-    fn gauges(_: CounterId) -> &'static [Gauge] {
-        &[Gauge::DedicatedUsed]
+    fn gauges(_: CounterId) -> &'static [CardReading] {
+        &[CardReading::DedicatedUsed]
     }
 }
 
@@ -160,8 +160,8 @@ impl AdapterView for NonLocalMemory {
         LocalMemory::name(adapter)
     }
 
-    fn gauges(_: CounterId) -> &'static [Gauge] {
-        &[Gauge::SharedUsed]
+    fn gauges(_: CounterId) -> &'static [CardReading] {
+        &[CardReading::SharedUsed]
     }
 }
 
@@ -176,30 +176,30 @@ impl AdapterView for LinuxGpu {
         adapter.name.clone()
     }
 
-    fn gauges(counter: CounterId) -> &'static [Gauge] {
+    fn gauges(counter: CounterId) -> &'static [CardReading] {
         match counter {
-            linux_gpu::PERCENT_GPU_UTILIZATION => &[Gauge::GpuUtilization],
-            linux_gpu::PERCENT_MEMORY_UTILIZATION => &[Gauge::MemoryUtilization],
-            linux_gpu::PERCENT_ENCODER_UTILIZATION => &[Gauge::EncoderUtilization],
-            linux_gpu::PERCENT_DECODER_UTILIZATION => &[Gauge::DecoderUtilization],
-            linux_gpu::DEDICATED_MEMORY => &[Gauge::Dedicated],
-            linux_gpu::DEDICATED_MEMORY_USED => &[Gauge::DedicatedUsed],
-            linux_gpu::SHARED_MEMORY => &[Gauge::Shared],
-            linux_gpu::SHARED_MEMORY_USED => &[Gauge::SharedUsed],
-            linux_gpu::GPU_TEMPERATURE => &[Gauge::Temperature],
-            linux_gpu::HOT_SPOT_TEMPERATURE => &[Gauge::HotSpotTemperature],
-            linux_gpu::MEMORY_TEMPERATURE => &[Gauge::MemoryTemperature],
-            linux_gpu::POWER_DRAW => &[Gauge::PowerDraw],
-            linux_gpu::POWER_LIMIT => &[Gauge::PowerLimit],
-            linux_gpu::GRAPHICS_CLOCK => &[Gauge::GraphicsClock],
-            linux_gpu::MAXIMUM_GRAPHICS_CLOCK => &[Gauge::MaximumGraphicsClock],
-            linux_gpu::MEMORY_CLOCK => &[Gauge::MemoryClock],
-            linux_gpu::FAN_SPEED => &[Gauge::FanSpeed],
-            linux_gpu::PERCENT_FAN_SPEED => &[Gauge::FanPercent],
-            linux_gpu::ECC_CORRECTED_ERRORS => &[Gauge::CorrectedErrors],
-            linux_gpu::ECC_UNCORRECTED_ERRORS => &[Gauge::UncorrectedErrors],
-            linux_gpu::PCIE_RECEIVE_THROUGHPUT => &[Gauge::PcieReceived],
-            linux_gpu::PCIE_TRANSMIT_THROUGHPUT => &[Gauge::PcieTransmitted],
+            linux_gpu::PERCENT_GPU_UTILIZATION => &[CardReading::GpuUtilization],
+            linux_gpu::PERCENT_MEMORY_UTILIZATION => &[CardReading::MemoryUtilization],
+            linux_gpu::PERCENT_ENCODER_UTILIZATION => &[CardReading::EncoderUtilization],
+            linux_gpu::PERCENT_DECODER_UTILIZATION => &[CardReading::DecoderUtilization],
+            linux_gpu::DEDICATED_MEMORY => &[CardReading::Dedicated],
+            linux_gpu::DEDICATED_MEMORY_USED => &[CardReading::DedicatedUsed],
+            linux_gpu::SHARED_MEMORY => &[CardReading::Shared],
+            linux_gpu::SHARED_MEMORY_USED => &[CardReading::SharedUsed],
+            linux_gpu::GPU_TEMPERATURE => &[CardReading::Temperature],
+            linux_gpu::HOT_SPOT_TEMPERATURE => &[CardReading::HotSpotTemperature],
+            linux_gpu::MEMORY_TEMPERATURE => &[CardReading::MemoryTemperature],
+            linux_gpu::POWER_DRAW => &[CardReading::PowerDraw],
+            linux_gpu::POWER_LIMIT => &[CardReading::PowerLimit],
+            linux_gpu::GRAPHICS_CLOCK => &[CardReading::GraphicsClock],
+            linux_gpu::MAXIMUM_GRAPHICS_CLOCK => &[CardReading::MaximumGraphicsClock],
+            linux_gpu::MEMORY_CLOCK => &[CardReading::MemoryClock],
+            linux_gpu::FAN_SPEED => &[CardReading::FanSpeed],
+            linux_gpu::PERCENT_FAN_SPEED => &[CardReading::FanPercent],
+            linux_gpu::ECC_CORRECTED_ERRORS => &[CardReading::CorrectedErrors],
+            linux_gpu::ECC_UNCORRECTED_ERRORS => &[CardReading::UncorrectedErrors],
+            linux_gpu::PCIE_RECEIVE_THROUGHPUT => &[CardReading::PcieReceived],
+            linux_gpu::PCIE_TRANSMIT_THROUGHPUT => &[CardReading::PcieTransmitted],
             _ => &[], // Processes
         }
     }

@@ -17,7 +17,7 @@ use crate::sources::text::TextError;
 
 /// A momentary reading of a graphics processor, in the unit of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Gauge {
+pub(super) enum CardReading {
     /// Utilization of the processor, in %.
     GpuUtilization,
     /// Utilization of the memory interface, in %.
@@ -105,48 +105,48 @@ impl CardFiles {
         }
     }
 
-    pub(super) fn read(&mut self, gauge: Gauge, pass: &mut Collection) -> Result<u64, NoValue> {
+    pub(super) fn read(&mut self, gauge: CardReading, pass: &mut Collection) -> Result<u64, NoValue> {
         const MILLI: u64 = 1_000;
         const MEGA: u64 = 1_000_000;
         match gauge {
-            Gauge::GpuUtilization => self.number("device/gpu_busy_percent", pass),
-            Gauge::MemoryUtilization => self.number("device/mem_busy_percent", pass),
-            Gauge::Dedicated => self.number("device/mem_info_vram_total", pass),
-            Gauge::DedicatedUsed => self.number("device/mem_info_vram_used", pass),
-            Gauge::Shared => self.number("device/mem_info_gtt_total", pass),
-            Gauge::SharedUsed => self.number("device/mem_info_gtt_used", pass),
-            Gauge::Temperature => Ok(self.temperature(Measured::Gpu, pass)? / MILLI),
-            Gauge::HotSpotTemperature => Ok(self.temperature(Measured::HotSpot, pass)? / MILLI),
-            Gauge::MemoryTemperature => Ok(self.temperature(Measured::Memory, pass)? / MILLI),
-            Gauge::PowerDraw => {
+            CardReading::GpuUtilization => self.number("device/gpu_busy_percent", pass),
+            CardReading::MemoryUtilization => self.number("device/mem_busy_percent", pass),
+            CardReading::Dedicated => self.number("device/mem_info_vram_total", pass),
+            CardReading::DedicatedUsed => self.number("device/mem_info_vram_used", pass),
+            CardReading::Shared => self.number("device/mem_info_gtt_total", pass),
+            CardReading::SharedUsed => self.number("device/mem_info_gtt_used", pass),
+            CardReading::Temperature => Ok(self.temperature(Measured::Gpu, pass)? / MILLI),
+            CardReading::HotSpotTemperature => Ok(self.temperature(Measured::HotSpot, pass)? / MILLI),
+            CardReading::MemoryTemperature => Ok(self.temperature(Measured::Memory, pass)? / MILLI),
+            CardReading::PowerDraw => {
                 let uw = or(self.sensor("power1_average", pass), || self.sensor("power1_input", pass));
                 Ok(uw? / MILLI)
             }
-            Gauge::PowerLimit => {
+            CardReading::PowerLimit => {
                 let uw = or(self.sensor("power1_cap", pass), || self.sensor("power1_max", pass));
                 Ok(uw? / MILLI)
             }
-            Gauge::GraphicsClock => {
+            CardReading::GraphicsClock => {
                 let hz = self.sensor("freq1_input", pass);
                 let mhz = hz.map(|hz| hz / MEGA);
                 let mhz = or(mhz, || self.number("gt/gt0/rps_act_freq_mhz", pass));
                 let mhz = or(mhz, || self.number("gt_act_freq_mhz", pass));
                 or(mhz, || self.number("device/tile0/gt0/freq0/act_freq", pass))
             }
-            Gauge::MaximumGraphicsClock => {
+            CardReading::MaximumGraphicsClock => {
                 let mhz = self.number("gt/gt0/rps_max_freq_mhz", pass);
                 let mhz = or(mhz, || self.number("gt_max_freq_mhz", pass));
                 or(mhz, || self.number("device/tile0/gt0/freq0/max_freq", pass))
             }
-            Gauge::MemoryClock => Ok(self.sensor("freq2_input", pass)? / MEGA),
-            Gauge::FanSpeed => self.sensor("fan1_input", pass),
-            Gauge::FanPercent => Ok(self.sensor("pwm1", pass)?.saturating_mul(100) / 255),
-            Gauge::EncoderUtilization
-            | Gauge::DecoderUtilization
-            | Gauge::CorrectedErrors
-            | Gauge::UncorrectedErrors
-            | Gauge::PcieReceived
-            | Gauge::PcieTransmitted => Err(unavailable(ABSENT)),
+            CardReading::MemoryClock => Ok(self.sensor("freq2_input", pass)? / MEGA),
+            CardReading::FanSpeed => self.sensor("fan1_input", pass),
+            CardReading::FanPercent => Ok(self.sensor("pwm1", pass)?.saturating_mul(100) / 255),
+            CardReading::EncoderUtilization
+            | CardReading::DecoderUtilization
+            | CardReading::CorrectedErrors
+            | CardReading::UncorrectedErrors
+            | CardReading::PcieReceived
+            | CardReading::PcieTransmitted => Err(unavailable(ABSENT)),
         }
     }
 

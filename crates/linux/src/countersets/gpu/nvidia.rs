@@ -2,7 +2,7 @@
 
 use perfset_core::NoValue;
 
-use super::card::Gauge;
+use super::card::CardReading;
 use super::nvml::{Listed, Nvml, Process};
 use crate::countersets::value::unavailable;
 use crate::pass::Collection;
@@ -72,7 +72,7 @@ impl Nvidia {
     pub(super) fn read(
         &mut self,
         address: PciAddress,
-        gauge: Gauge,
+        gauge: CardReading,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let (library, device) = self.device(address, pass)?;

@@ -11,7 +11,7 @@ use std::fmt;
 
 use perfset_core::NoValue;
 
-use super::card::Gauge;
+use super::card::CardReading;
 use crate::sources::pci_address::PciAddress;
 
 #[cfg(test)]
@@ -24,7 +24,7 @@ pub(super) trait Nvml: fmt::Debug + Send {
     fn devices(&mut self, devices: &mut Vec<Listed>) -> Result<(), NvmlError>;
 
     /// Returns a reading of one GPU.
-    fn gauge(&mut self, device: u32, gauge: Gauge) -> Result<u64, NvmlError>;
+    fn gauge(&mut self, device: u32, gauge: CardReading) -> Result<u64, NvmlError>;
 
     /// Appends the processes that use one GPU to `processes`. A process may be listed several times.
     fn processes(&mut self, device: u32, processes: &mut Vec<Process>) -> Result<(), NvmlError>;
@@ -403,7 +403,7 @@ impl Nvml for Library {
         Ok(())
     }
 
-    fn gauge(&mut self, device: u32, gauge: Gauge) -> Result<u64, NvmlError> {
+    fn gauge(&mut self, device: u32, gauge: CardReading) -> Result<u64, NvmlError> {
         const GRAPHICS: c_uint = 0;
         const MEMORY: c_uint = 2;
         const TEMPERATURE_OF_GPU: c_uint = 0;
@@ -424,28 +424,32 @@ impl Nvml for Library {
             ..
         } = self.functions;
         match gauge {
-            Gauge::GpuUtilization => Ok(self.utilization(device)?.gpu.into()),
-            Gauge::MemoryUtilization => Ok(self.utilization(device)?.memory.into()),
-            Gauge::EncoderUtilization => self.two(device, NAMES.encoder, encoder),
-            Gauge::DecoderUtilization => self.two(device, NAMES.decoder, decoder),
-            Gauge::Dedicated => Ok(self.memory(device)?.total),
-            Gauge::DedicatedUsed => Ok(self.memory(device)?.used),
-            Gauge::Temperature => self.one_of(device, NAMES.temperature, temperature, TEMPERATURE_OF_GPU),
-            Gauge::PowerDraw => self.one(device, NAMES.power, power),
-            Gauge::PowerLimit => self.one(device, NAMES.power_limit, power_limit),
-            Gauge::GraphicsClock => self.one_of(device, NAMES.clock, clock, GRAPHICS),
-            Gauge::MemoryClock => self.one_of(device, NAMES.clock, clock, MEMORY),
-            Gauge::MaximumGraphicsClock => self.one_of(device, NAMES.maximum_clock, maximum_clock, GRAPHICS),
-            Gauge::FanPercent => self.one(device, NAMES.fan, fan),
-            Gauge::CorrectedErrors => self.errors(device, CORRECTED),
-            Gauge::UncorrectedErrors => self.errors(device, UNCORRECTED),
-            Gauge::PcieReceived => self.one_of(device, NAMES.pcie, pcie, RECEIVED),
-            Gauge::PcieTransmitted => self.one_of(device, NAMES.pcie, pcie, TRANSMITTED),
-            Gauge::Shared
-            | Gauge::SharedUsed
-            | Gauge::HotSpotTemperature
-            | Gauge::MemoryTemperature
-            | Gauge::FanSpeed => Err(NvmlError { function: "", code: NOT_SUPPORTED }),
+            CardReading::GpuUtilization => Ok(self.utilization(device)?.gpu.into()),
+            CardReading::MemoryUtilization => Ok(self.utilization(device)?.memory.into()),
+            CardReading::EncoderUtilization => self.two(device, NAMES.encoder, encoder),
+            CardReading::DecoderUtilization => self.two(device, NAMES.decoder, decoder),
+            CardReading::Dedicated => Ok(self.memory(device)?.total),
+            CardReading::DedicatedUsed => Ok(self.memory(device)?.used),
+            CardReading::Temperature => {
+                self.one_of(device, NAMES.temperature, temperature, TEMPERATURE_OF_GPU)
+            }
+            CardReading::PowerDraw => self.one(device, NAMES.power, power),
+            CardReading::PowerLimit => self.one(device, NAMES.power_limit, power_limit),
+            CardReading::GraphicsClock => self.one_of(device, NAMES.clock, clock, GRAPHICS),
+            CardReading::MemoryClock => self.one_of(device, NAMES.clock, clock, MEMORY),
+            CardReading::MaximumGraphicsClock => {
+                self.one_of(device, NAMES.maximum_clock, maximum_clock, GRAPHICS)
+            }
+            CardReading::FanPercent => self.one(device, NAMES.fan, fan),
+            CardReading::CorrectedErrors => self.errors(device, CORRECTED),
+            CardReading::UncorrectedErrors => self.errors(device, UNCORRECTED),
+            CardReading::PcieReceived => self.one_of(device, NAMES.pcie, pcie, RECEIVED),
+            CardReading::PcieTransmitted => self.one_of(device, NAMES.pcie, pcie, TRANSMITTED),
+            CardReading::Shared
+            | CardReading::SharedUsed
+            | CardReading::HotSpotTemperature
+            | CardReading::MemoryTemperature
+            | CardReading::FanSpeed => Err(NvmlError { function: "", code: NOT_SUPPORTED }),
         }
     }
 

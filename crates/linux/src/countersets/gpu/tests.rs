@@ -598,12 +598,12 @@ impl nvml::Nvml for MadeUp {
         Ok(())
     }
 
-    fn gauge(&mut self, device: u32, gauge: card::Gauge) -> Result<u64, nvml::NvmlError> {
+    fn gauge(&mut self, device: u32, gauge: card::CardReading) -> Result<u64, nvml::NvmlError> {
         assert_eq!(device, 1);
         match gauge {
-            card::Gauge::DedicatedUsed => Ok(7_919),
-            card::Gauge::Temperature => Err(nvml::NvmlError { function: "f", code: 15 }),
-            card::Gauge::PowerLimit => Err(nvml::NvmlError { function: "f", code: 4 }),
+            card::CardReading::DedicatedUsed => Ok(7_919),
+            card::CardReading::Temperature => Err(nvml::NvmlError { function: "f", code: 15 }),
+            card::CardReading::PowerLimit => Err(nvml::NvmlError { function: "f", code: 4 }),
             _ => Err(nvml::NvmlError { function: "f", code: 3 }),
         }
     }

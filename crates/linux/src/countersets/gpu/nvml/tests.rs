@@ -167,30 +167,30 @@ fn every_gauge() {
     let mut library = Library::start(FUNCTIONS, None).unwrap();
     let unsupported = |function| Err(NvmlError { function, code: NOT_SUPPORTED });
     for (gauge, want) in [
-        (Gauge::GpuUtilization, Ok(2)),
-        (Gauge::MemoryUtilization, Ok(3)),
-        (Gauge::EncoderUtilization, Ok(23)),
-        (Gauge::DecoderUtilization, {
+        (CardReading::GpuUtilization, Ok(2)),
+        (CardReading::MemoryUtilization, Ok(3)),
+        (CardReading::EncoderUtilization, Ok(23)),
+        (CardReading::DecoderUtilization, {
             Err(NvmlError { function: "nvmlDeviceGetDecoderUtilization", code: FUNCTION_NOT_FOUND })
         }),
-        (Gauge::Dedicated, Ok(101)),
-        (Gauge::DedicatedUsed, Ok(109)),
-        (Gauge::Shared, unsupported("")),
-        (Gauge::SharedUsed, unsupported("")),
-        (Gauge::Temperature, Ok(11)),
-        (Gauge::HotSpotTemperature, unsupported("")),
-        (Gauge::MemoryTemperature, unsupported("")),
-        (Gauge::PowerDraw, Ok(5)),
-        (Gauge::PowerLimit, unsupported("nvmlDeviceGetEnforcedPowerLimit")),
-        (Gauge::GraphicsClock, Ok(11)),
-        (Gauge::MaximumGraphicsClock, Ok(17)),
-        (Gauge::MemoryClock, Ok(13)),
-        (Gauge::FanSpeed, unsupported("")),
-        (Gauge::FanPercent, Ok(5)),
-        (Gauge::CorrectedErrors, Ok(1 << 40)),
-        (Gauge::UncorrectedErrors, Ok((1 << 40) + 1)),
-        (Gauge::PcieReceived, Ok(18)),
-        (Gauge::PcieTransmitted, Ok(17)),
+        (CardReading::Dedicated, Ok(101)),
+        (CardReading::DedicatedUsed, Ok(109)),
+        (CardReading::Shared, unsupported("")),
+        (CardReading::SharedUsed, unsupported("")),
+        (CardReading::Temperature, Ok(11)),
+        (CardReading::HotSpotTemperature, unsupported("")),
+        (CardReading::MemoryTemperature, unsupported("")),
+        (CardReading::PowerDraw, Ok(5)),
+        (CardReading::PowerLimit, unsupported("nvmlDeviceGetEnforcedPowerLimit")),
+        (CardReading::GraphicsClock, Ok(11)),
+        (CardReading::MaximumGraphicsClock, Ok(17)),
+        (CardReading::MemoryClock, Ok(13)),
+        (CardReading::FanSpeed, unsupported("")),
+        (CardReading::FanPercent, Ok(5)),
+        (CardReading::CorrectedErrors, Ok(1 << 40)),
+        (CardReading::UncorrectedErrors, Ok((1 << 40) + 1)),
+        (CardReading::PcieReceived, Ok(18)),
+        (CardReading::PcieTransmitted, Ok(17)),
     ] {
         assert_eq!(library.gauge(0, gauge), want, "{gauge:?}");
     }
