@@ -3,7 +3,7 @@
 use perfset_core::NoValue;
 
 use super::card::CardReading;
-use super::nvml::{Listed, Nvml, Process};
+use super::nvml::{GpuProcess, Listed, Nvml};
 use crate::countersets::value::unavailable;
 use crate::pass::Collection;
 use crate::sources::pci_address::PciAddress;
@@ -29,7 +29,7 @@ pub(super) struct Nvidia {
     devices: Vec<Listed>,
     looked_at_ns: Option<u64>,
     /// Buffer for the processes of a GPU.
-    processes: Vec<Process>,
+    processes: Vec<GpuProcess>,
 }
 
 impl Nvidia {
@@ -84,7 +84,7 @@ impl Nvidia {
         &mut self,
         address: PciAddress,
         pass: &mut Collection,
-        each: impl FnMut(Process),
+        each: impl FnMut(GpuProcess),
     ) -> Result<(), NoValue> {
         let mut processes = std::mem::take(&mut self.processes);
         processes.clear();

@@ -27,7 +27,7 @@ pub(super) trait Nvml: fmt::Debug + Send {
     fn gauge(&mut self, device: u32, gauge: CardReading) -> Result<u64, NvmlError>;
 
     /// Appends the processes that use one GPU to `processes`. A process may be listed several times.
-    fn processes(&mut self, device: u32, processes: &mut Vec<Process>) -> Result<(), NvmlError>;
+    fn processes(&mut self, device: u32, processes: &mut Vec<GpuProcess>) -> Result<(), NvmlError>;
 }
 
 /// PCI address of a GPU, or the reason for a missing one: the GPU may have fallen off its bus, or belong to other
@@ -36,7 +36,7 @@ pub(super) type Listed = Result<PciAddress, NvmlError>;
 
 /// A process that uses a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct GpuProcess {
     pub(super) pid: u32,
     /// Bytes of the GPU's own memory that the process uses.
     pub(super) used: Option<u64>,
@@ -356,7 +356,7 @@ impl Library {
         device: u32,
         name: &'static str,
         function: Option<Processes>,
-        processes: &mut Vec<Process>,
+        processes: &mut Vec<GpuProcess>,
     ) -> Result<(), NvmlError> {
         const TRIES: usize = 4; // more come while they are listed
         let handle = self.handle(device)?;
@@ -375,7 +375,7 @@ impl Library {
             match code {
                 SUCCESS => {
                     let listed = self.processes.iter().take(count);
-                    processes.extend(listed.map(|info| Process {
+                    processes.extend(listed.map(|info| GpuProcess {
                         pid: info.pid,
                         used: Some(info.used_gpu_memory).filter(|used| *used != NOT_AVAILABLE),
                     }));
@@ -453,7 +453,7 @@ impl Nvml for Library {
         }
     }
 
-    fn processes(&mut self, device: u32, processes: &mut Vec<Process>) -> Result<(), NvmlError> {
+    fn processes(&mut self, device: u32, processes: &mut Vec<GpuProcess>) -> Result<(), NvmlError> {
         let Functions { compute_processes, graphics_processes, mps_processes, .. } = self.functions;
         self.list(device, NAMES.compute_processes, compute_processes, processes)?;
         for (name, function) in

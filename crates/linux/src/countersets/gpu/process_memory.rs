@@ -6,7 +6,7 @@ use perfset_core::catalogue::gpu_process_memory as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::clients::Client;
-use super::nvml::Process;
+use super::nvml::GpuProcess;
 use super::{Gpu, Luid, Shared, lock};
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{MarkedRaw, unavailable};
@@ -23,7 +23,7 @@ pub(super) struct ProcessMemory {
     /// Generation of the clients that the rows were made from.
     generation: Option<u64>,
     /// Processes that NVIDIA's library lists, by process, then by adapter.
-    processes: Vec<(Luid, Process)>,
+    processes: Vec<(Luid, GpuProcess)>,
     /// Processes that the library listed when the rows were made.
     listed: Vec<(Luid, u32)>,
 }

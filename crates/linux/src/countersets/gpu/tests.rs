@@ -608,8 +608,8 @@ impl nvml::Nvml for MadeUp {
         }
     }
 
-    fn processes(&mut self, _: u32, processes: &mut Vec<nvml::Process>) -> Result<(), nvml::NvmlError> {
-        let process = |pid, used| nvml::Process { pid, used };
+    fn processes(&mut self, _: u32, processes: &mut Vec<nvml::GpuProcess>) -> Result<(), nvml::NvmlError> {
+        let process = |pid, used| nvml::GpuProcess { pid, used };
         processes.extend([
             process(1301, Some(71)),
             process(4242, None),

@@ -225,8 +225,8 @@ fn lists_of_processes() {
     let mut processes = Vec::new();
     library(twenty, None).processes(0, &mut processes).unwrap();
     assert_eq!(processes.len(), 20);
-    assert_eq!(processes[3], Process { pid: 103, used: Some(1_003) });
-    assert_eq!(processes[7], Process { pid: 107, used: None });
+    assert_eq!(processes[3], GpuProcess { pid: 103, used: Some(1_003) });
+    assert_eq!(processes[7], GpuProcess { pid: 107, used: None });
 
     processes.clear();
     let mut boaster = library(boasting, Some(twenty as Processes));
