@@ -104,16 +104,16 @@ const _: () = assert!(size_of::<PciInfo>() == 68);
 /// Memory of a GPU: `nvmlMemory_v2_t`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-struct Memory {
+struct NvmlMemory {
     version: c_uint,
     total: c_ulonglong,
     reserved: c_ulonglong,
     free: c_ulonglong,
     used: c_ulonglong,
 }
-const _: () = assert!(size_of::<Memory>() == 40);
+const _: () = assert!(size_of::<NvmlMemory>() == 40);
 
-impl Memory {
+impl NvmlMemory {
     /// Version `nvmlMemory_v2`: the size, with the version number in the upper 8 bits.
     const VERSION: c_uint = 40 | 2 << 24;
 }
@@ -148,7 +148,7 @@ type Plain = unsafe extern "C" fn() -> c_int;
 type Count = unsafe extern "C" fn(*mut c_uint) -> c_int;
 type Handle = unsafe extern "C" fn(c_uint, *mut Device) -> c_int;
 type Pci = unsafe extern "C" fn(Device, *mut PciInfo) -> c_int;
-type OfMemory = unsafe extern "C" fn(Device, *mut Memory) -> c_int;
+type OfMemory = unsafe extern "C" fn(Device, *mut NvmlMemory) -> c_int;
 type OfUtilization = unsafe extern "C" fn(Device, *mut Utilization) -> c_int;
 /// Function that returns one number.
 type One = unsafe extern "C" fn(Device, *mut c_uint) -> c_int;
@@ -299,9 +299,9 @@ impl Library {
         Ok(number.into())
     }
 
-    fn memory(&self, device: u32) -> Result<Memory, NvmlError> {
+    fn memory(&self, device: u32) -> Result<NvmlMemory, NvmlError> {
         let handle = self.handle(device)?;
-        let mut memory = Memory { version: Memory::VERSION, ..Memory::default() };
+        let mut memory = NvmlMemory { version: NvmlMemory::VERSION, ..NvmlMemory::default() };
         call(NAMES.memory, self.functions.memory, |function| {
             // SAFETY: the handle is one that the library gave, and it writes the structure whose version stands in it.
             unsafe { function(handle, &raw mut memory) }

@@ -49,11 +49,11 @@ unsafe extern "C" fn pci(handle: Device, info: *mut PciInfo) -> c_int {
     SUCCESS
 }
 
-unsafe extern "C" fn memory(_: Device, memory: *mut Memory) -> c_int {
+unsafe extern "C" fn memory(_: Device, memory: *mut NvmlMemory) -> c_int {
     // SAFETY: `Library::memory` passes a place for the structure, with its version in it.
     let memory = unsafe { &mut *memory };
     assert_eq!(memory.version, 0x0200_0028);
-    *memory = Memory { version: memory.version, total: 101, reserved: 103, free: 107, used: 109 };
+    *memory = NvmlMemory { version: memory.version, total: 101, reserved: 103, free: 107, used: 109 };
     SUCCESS
 }
 
