@@ -3,7 +3,7 @@
 use perfset_core::NoValue;
 
 use super::card::CardReading;
-use super::nvml::{GpuProcess, Listed, Nvml};
+use super::nvml::{GpuProcess, Nvml, PciLookup};
 use crate::countersets::value::unavailable;
 use crate::pass::Collection;
 use crate::sources::pci_address::PciAddress;
@@ -26,7 +26,7 @@ pub(super) struct Nvidia {
     /// Result of the last attempt to open the library.
     library: Result<Box<dyn Nvml>, NoValue>,
     /// PCI addresses of the GPUs, by the library's numbers for them.
-    devices: Vec<Listed>,
+    devices: Vec<PciLookup>,
     looked_at_ns: Option<u64>,
     /// Buffer for the processes of a GPU.
     processes: Vec<GpuProcess>,

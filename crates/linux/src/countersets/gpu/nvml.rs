@@ -21,7 +21,7 @@ mod tests;
 /// Requests that the countersets send to the library.
 pub(super) trait Nvml: fmt::Debug + Send {
     /// Appends the PCI addresses of the GPUs to `devices`, in the order of the library's numbers.
-    fn devices(&mut self, devices: &mut Vec<Listed>) -> Result<(), NvmlError>;
+    fn devices(&mut self, devices: &mut Vec<PciLookup>) -> Result<(), NvmlError>;
 
     /// Returns a reading of one GPU.
     fn gauge(&mut self, device: u32, gauge: CardReading) -> Result<u64, NvmlError>;
@@ -32,7 +32,7 @@ pub(super) trait Nvml: fmt::Debug + Send {
 
 /// PCI address of a GPU, or the reason for a missing one: the GPU may have fallen off its bus, or belong to other
 /// users.
-pub(super) type Listed = Result<PciAddress, NvmlError>;
+pub(super) type PciLookup = Result<PciAddress, NvmlError>;
 
 /// A process that uses a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -393,7 +393,7 @@ impl Library {
 }
 
 impl Nvml for Library {
-    fn devices(&mut self, devices: &mut Vec<Listed>) -> Result<(), NvmlError> {
+    fn devices(&mut self, devices: &mut Vec<PciLookup>) -> Result<(), NvmlError> {
         let mut count = 0;
         call(NAMES.count, self.functions.count, |function| {
             // SAFETY: the library writes one number.

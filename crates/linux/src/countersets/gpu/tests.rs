@@ -591,7 +591,7 @@ struct MadeUp {
 }
 
 impl nvml::Nvml for MadeUp {
-    fn devices(&mut self, devices: &mut Vec<nvml::Listed>) -> Result<(), nvml::NvmlError> {
+    fn devices(&mut self, devices: &mut Vec<nvml::PciLookup>) -> Result<(), nvml::NvmlError> {
         let address = |text: &str| PciAddress::parse(text.as_bytes()).unwrap();
         devices.push(self.lost.map_or(Ok(address("0000:02:00.0")), Err));
         devices.push(Ok(address("0000:81:00.0")));
