@@ -33,7 +33,7 @@ use adapter_sets::{AdapterMemory, AdapterSet, LinuxGpu, LocalMemory, NonLocalMem
 use adapters::Adapters;
 use clients::Clients;
 use engines::{GpuEngine, LinuxGpuEngine};
-use nvidia::{Nvidia, Open};
+use nvidia::{LoadNvml, Nvidia};
 use process_memory::ProcessMemory;
 
 /// Creates the provider of all countersets of graphics processors, reading below `roots`.
@@ -42,7 +42,7 @@ use process_memory::ProcessMemory;
 /// others, and the search for clients reads all open files of the machine.
 pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> {
     let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
-    let open: Open = match (nvidia_is_loaded, roots.are_own()) {
+    let open: LoadNvml = match (nvidia_is_loaded, roots.are_own()) {
         (false, _) => nvidia::not_loaded,
         (true, false) => nvidia::not_own_roots,
         (true, true) => nvml::open,
@@ -74,7 +74,7 @@ struct Gpu {
 type Shared = Arc<Mutex<Gpu>>;
 
 impl Gpu {
-    fn shared(roots: &Roots, open: Open) -> Shared {
+    fn shared(roots: &Roots, open: LoadNvml) -> Shared {
         Arc::new(Mutex::new(Self {
             adapters: Adapters::new(roots),
             clients: Clients::new(&roots.proc),

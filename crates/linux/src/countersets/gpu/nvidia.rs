@@ -9,7 +9,7 @@ use crate::pass::Collection;
 use crate::sources::pci_address::PciAddress;
 
 /// Opens the library, or returns the reason for failing.
-pub(super) type Open = fn() -> Result<Box<dyn Nvml>, NoValue>;
+pub(super) type LoadNvml = fn() -> Result<Box<dyn Nvml>, NoValue>;
 
 pub(super) fn not_loaded() -> Result<Box<dyn Nvml>, NoValue> {
     Err(unavailable("NVIDIA's driver was not loaded when this program started"))
@@ -22,7 +22,7 @@ pub(super) fn not_own_roots() -> Result<Box<dyn Nvml>, NoValue> {
 /// NVIDIA's library and the GPUs that it lists.
 #[derive(Debug)]
 pub(super) struct Nvidia {
-    open: Open,
+    open: LoadNvml,
     /// Result of the last attempt to open the library.
     library: Result<Box<dyn Nvml>, NoValue>,
     /// PCI addresses of the GPUs, by the library's numbers for them.
@@ -33,7 +33,7 @@ pub(super) struct Nvidia {
 }
 
 impl Nvidia {
-    pub(super) fn new(open: Open) -> Self {
+    pub(super) fn new(open: LoadNvml) -> Self {
         let library = Err(NoValue::NotGiven);
         Self { open, library, devices: Vec::new(), looked_at_ns: None, processes: Vec::new() }
     }
