@@ -19,7 +19,7 @@ pub(super) struct ProcessMemory {
     gpu: Shared,
     keys: Vec<InstanceKey>,
     /// Source of each row, in the order of `keys`.
-    rows: Vec<Row>,
+    rows: Vec<MemoryRow>,
     /// Generation of the clients that the rows were made from.
     generation: Option<u64>,
     /// Processes that NVIDIA's library lists, by process, then by adapter.
@@ -29,7 +29,7 @@ pub(super) struct ProcessMemory {
 }
 
 #[derive(Debug)]
-enum Row {
+enum MemoryRow {
     /// Indexes of the clients of graphics drivers.
     Clients(Vec<usize>),
     /// Index of a process that NVIDIA's library lists.
@@ -52,13 +52,14 @@ impl ProcessMemory {
     /// driver.
     fn make_rows(&mut self) {
         let gpu = lock(&self.gpu);
-        let mut rows: BTreeMap<(u32, Luid), Row> = BTreeMap::new();
+        let mut rows: BTreeMap<(u32, Luid), MemoryRow> = BTreeMap::new();
         for (at, (luid, process)) in self.processes.iter().enumerate() {
-            rows.insert((process.pid, *luid), Row::Process(at));
+            rows.insert((process.pid, *luid), MemoryRow::Process(at));
         }
         for (at, client) in gpu.clients.list.iter().enumerate() {
-            let row = rows.entry((client.pid(), client.luid)).or_insert_with(|| Row::Clients(Vec::new()));
-            if let Row::Clients(members) = row {
+            let row =
+                rows.entry((client.pid(), client.luid)).or_insert_with(|| MemoryRow::Clients(Vec::new()));
+            if let MemoryRow::Clients(members) = row {
                 members.push(at);
             }
         }
@@ -109,7 +110,7 @@ impl InstanceSource for ProcessMemory {
 
     fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         match self.rows.get(at) {
-            Some(Row::Process(at)) => {
+            Some(MemoryRow::Process(at)) => {
                 let used = self.processes.get(*at).and_then(|(_, process)| process.used);
                 match counter {
                     id::DEDICATED_USAGE | id::LOCAL_USAGE => used
@@ -118,7 +119,7 @@ impl InstanceSource for ProcessMemory {
                     _ => Err(unavailable("NVML tells of a process only the GPU's own memory")),
                 }
             }
-            Some(Row::Clients(members)) => {
+            Some(MemoryRow::Clients(members)) => {
                 let gpu = lock(&self.gpu);
                 let mut sum = 0_u64;
                 for client in members.iter().filter_map(|at| gpu.clients.list.get(*at)) {
