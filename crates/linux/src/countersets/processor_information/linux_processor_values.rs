@@ -3,13 +3,13 @@
 use perfset_core::catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
 
-use super::machine::{Machine, NOT_APART, PartOfTime};
+use super::machine::{CpuSources, NOT_APART, PartOfTime};
 use super::values::{Covered, saturated, sum};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 use crate::sources::softirqs::Kind;
 
-impl Machine {
+impl CpuSources {
     /// Returns the raw value of a counter of Linux Processor for the CPUs of a row, in the same way as
     /// [`value`](Self::value).
     pub(super) fn linux_value(

@@ -19,14 +19,14 @@ use crate::sources::schedstat::SchedStat;
 use crate::sources::softirqs::{SoftirqKinds, Softirqs};
 use crate::sources::topology::{Place, places};
 
-/// Reason for [`Machine::cpuinfo`] having no frequency.
+/// Reason for [`CpuSources::cpuinfo`] having no frequency.
 pub(super) const NO_FREQUENCY: &str = "neither cpufreq nor /proc/cpuinfo knows a frequency";
 
 const NO_SOFTIRQS: &str = "there is no /proc/softirqs";
 
 /// Sources of the countersets of processors, each read at most once per collection.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct CpuSources {
     roots: Roots,
     /// Ticks per second in `/proc/stat`.
     pub(super) clock_ticks: u64,
@@ -99,7 +99,7 @@ struct Highest {
     iowait: u64,
 }
 
-impl Machine {
+impl CpuSources {
     /// Maximum number of CPUs that keep the file descriptors of their own files, about a dozen each: the limit of a
     /// process is often 1,024 files in all.
     const CPUS_THAT_KEEP: usize = 16;

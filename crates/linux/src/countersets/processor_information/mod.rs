@@ -21,7 +21,7 @@ mod scheduler_values;
 mod tests;
 mod values;
 
-use machine::{Cpu, Machine};
+use machine::{Cpu, CpuSources};
 use values::Covered;
 
 /// Provider of four countersets of processors. Processor Information comes from `/proc/stat`, `/proc/interrupts`,
@@ -38,7 +38,7 @@ use values::Covered;
 pub struct ProcessorInformation {
     catalogue: Arc<Catalogue>,
     elapsed_ns: fn() -> u64,
-    machine: Machine,
+    machine: CpuSources,
     rows: Vec<RowKey>,
     view: View,
 }
@@ -82,7 +82,7 @@ impl ProcessorInformation {
                 ],
             }),
             elapsed_ns,
-            machine: Machine::new(roots, stat, clock_ticks),
+            machine: CpuSources::new(roots, stat, clock_ticks),
             rows: Vec::new(),
             view: View { rows: Vec::new(), counters: view_counters() },
         }
@@ -138,7 +138,7 @@ impl Set {
 
     fn value(
         self,
-        machine: &mut Machine,
+        machine: &mut CpuSources,
         view: &View,
         counter: CounterId,
         row: &Covered,

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::scheduler as id;
 use perfset_core::{CounterId, NoValue};
 
-use super::machine::Machine;
+use super::machine::CpuSources;
 use super::values::{Covered, mean, saturated, sum};
 use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
@@ -11,7 +11,7 @@ use crate::sources::schedstat::RunQueue;
 
 const NS_IN_100NS: u128 = 100;
 
-impl Machine {
+impl CpuSources {
     /// Returns the raw value of a counter of Scheduler for the CPUs of a row, in the same way as
     /// [`value`](Self::value).
     pub(super) fn scheduler_value(

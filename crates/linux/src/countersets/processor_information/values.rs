@@ -5,7 +5,7 @@ use std::ops::Range;
 use perfset_core::catalogue::processor_information as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
-use super::machine::{Cpu, Machine, NO_FREQUENCY, PartOfTime};
+use super::machine::{Cpu, CpuSources, NO_FREQUENCY, PartOfTime};
 use crate::countersets::value::MarkedRaw;
 use crate::pass::{Collection, ParsedFile};
 use crate::sources::cpuidle::IdleClass;
@@ -15,7 +15,7 @@ use crate::sources::softirqs::Softirqs;
 /// CPUs of a row. A row for one CPU is a sum over one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
-    /// Indexes of [`Machine::cpus`]; never empty.
+    /// Indexes of [`CpuSources::cpus`]; never empty.
     pub(super) cpus: Range<usize>,
 }
 
@@ -28,7 +28,7 @@ const MICROSECOND_100NS: u128 = 10;
 /// bases are marked `wraps`.
 const CYCLE_SHIFT: u32 = 10;
 
-impl Machine {
+impl CpuSources {
     /// Returns the raw value of a counter for the CPUs of a row. Reads only the files that the counter needs.
     ///
     /// Times, averages and gauges are the mean over the CPUs, events are the sum. Gauges omit the CPUs that do not
