@@ -4,7 +4,7 @@ use perfset_core::catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::machine::{CpuSources, NOT_APART, PartOfTime};
-use super::values::{Covered, saturated, sum};
+use super::values::{CpuRange, saturated, sum};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
 use crate::sources::softirqs::Kind;
@@ -15,7 +15,7 @@ impl CpuSources {
     pub(super) fn linux_value(
         &mut self,
         counter: CounterId,
-        row: &Covered,
+        row: &CpuRange,
         pass: &mut Collection,
     ) -> Result<MarkedRaw, NoValue> {
         if let Some(part) = part_of_time(counter) {

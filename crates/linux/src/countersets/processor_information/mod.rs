@@ -22,7 +22,7 @@ mod tests;
 mod values;
 
 use machine::{Cpu, CpuSources};
-use values::Covered;
+use values::CpuRange;
 
 /// Provider of four countersets of processors. Processor Information comes from `/proc/stat`, `/proc/interrupts`,
 /// `/proc/softirqs` and `/sys/devices/system`; Processor has the same values in other rows. Linux Processor, and
@@ -57,7 +57,7 @@ struct RowKey {
     name: String,
     id: InstanceId,
     birth: Birth,
-    covered: Covered,
+    covered: CpuRange,
 }
 
 impl ProcessorInformation {
@@ -141,7 +141,7 @@ impl Set {
         machine: &mut CpuSources,
         view: &View,
         counter: CounterId,
-        row: &Covered,
+        row: &CpuRange,
         pass: &mut Collection,
     ) -> Result<MarkedRaw, NoValue> {
         match self {
@@ -212,11 +212,11 @@ fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
         name: cpu.place.cpu.to_string(),
         id: InstanceId(cpu.place.cpu),
         birth: None,
-        covered: Covered { cpus: at..at.saturating_add(1) },
+        covered: CpuRange { cpus: at..at.saturating_add(1) },
     };
     let mut keys: Vec<_> = cpus.iter().enumerate().map(one).collect();
     keys.sort_by_key(|key| key.id);
-    let covered = Covered { cpus: 0..cpus.len() };
+    let covered = CpuRange { cpus: 0..cpus.len() };
     keys.push(RowKey { name: TOTAL_NAME.to_owned(), id: TOTAL_ID, birth: birth(cpus), covered });
     keys
 }
@@ -227,14 +227,14 @@ fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
 
     let total = |name, id, from: usize, covered: &[Cpu]| {
         let cpus = from..from.saturating_add(covered.len());
-        RowKey { name, id, birth: birth(covered), covered: Covered { cpus } }
+        RowKey { name, id, birth: birth(covered), covered: CpuRange { cpus } }
     };
     let mut keys = vec![total(TOTAL_NAME.to_owned(), TOTAL_ID, 0, cpus)];
     let mut next = 0_usize;
     for of_node in cpus.chunk_by(|a, b| a.place.node == b.place.node) {
         let first = next;
         for Cpu { place, .. } in of_node {
-            let covered = Covered { cpus: next..next.saturating_add(1) };
+            let covered = CpuRange { cpus: next..next.saturating_add(1) };
             next = covered.cpus.end;
             let name = format!("{},{}", place.node, place.index);
             keys.push(RowKey { name, id: InstanceId(place.cpu), birth: None, covered });

@@ -4,7 +4,7 @@ use perfset_core::catalogue::scheduler as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::machine::CpuSources;
-use super::values::{Covered, mean, saturated, sum};
+use super::values::{CpuRange, mean, saturated, sum};
 use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
 use crate::sources::schedstat::RunQueue;
@@ -17,7 +17,7 @@ impl CpuSources {
     pub(super) fn scheduler_value(
         &mut self,
         counter: CounterId,
-        row: &Covered,
+        row: &CpuRange,
         pass: &mut Collection,
     ) -> Result<MarkedRaw, NoValue> {
         let (is_time, of): (bool, fn(&RunQueue) -> u64) = match counter {

@@ -14,7 +14,7 @@ use crate::sources::softirqs::Softirqs;
 
 /// CPUs of a row. A row for one CPU is a sum over one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Covered {
+pub(super) struct CpuRange {
     /// Indexes of [`CpuSources::cpus`]; never empty.
     pub(super) cpus: Range<usize>,
 }
@@ -37,7 +37,7 @@ impl CpuSources {
     pub(super) fn value(
         &mut self,
         counter: CounterId,
-        row: &Covered,
+        row: &CpuRange,
         pass: &mut Collection,
     ) -> Result<MarkedRaw, NoValue> {
         if let Some(part) = part_of_time(counter) {
@@ -129,7 +129,7 @@ impl CpuSources {
     pub(super) fn time(
         &mut self,
         part: PartOfTime,
-        row: &Covered,
+        row: &CpuRange,
         pass: &mut Collection,
     ) -> Result<MarkedRaw, NoValue> {
         let Self { cpus, stat, clock_ticks, .. } = self;
