@@ -40,12 +40,12 @@ pub struct ProcessorInformation {
     elapsed_ns: fn() -> u64,
     machine: CpuSources,
     rows: Vec<RowKey>,
-    view: View,
+    view: ProcessorView,
 }
 
 /// View of Processor Information as Processor: other rows, and other ids for the same counters.
 #[derive(Debug)]
-struct View {
+struct ProcessorView {
     rows: Vec<RowKey>,
     /// Counter ids of Processor, each with the id of the same counter in Processor Information.
     counters: Vec<(CounterId, CounterId)>,
@@ -84,7 +84,7 @@ impl ProcessorInformation {
             elapsed_ns,
             machine: CpuSources::new(roots, stat, clock_ticks),
             rows: Vec::new(),
-            view: View { rows: Vec::new(), counters: view_counters() },
+            view: ProcessorView { rows: Vec::new(), counters: view_counters() },
         }
     }
 
@@ -127,7 +127,7 @@ impl Set {
     }
 
     /// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
-    fn needs_times(self, view: &View, counter: CounterId) -> bool {
+    fn needs_times(self, view: &ProcessorView, counter: CounterId) -> bool {
         match self {
             Self::Information => values::needs_times(counter),
             Self::Processor => values::needs_times(view.base_of(counter)),
@@ -139,7 +139,7 @@ impl Set {
     fn value(
         self,
         machine: &mut CpuSources,
-        view: &View,
+        view: &ProcessorView,
         counter: CounterId,
         row: &CpuRange,
         pass: &mut Collection,
@@ -191,7 +191,7 @@ impl Provider for ProcessorInformation {
     }
 }
 
-impl View {
+impl ProcessorView {
     /// Returns the counter of Processor Information that is the same as this one of Processor.
     fn base_of(&self, counter: CounterId) -> CounterId {
         let known = self.counters.iter().find(|(own, _)| *own == counter);
