@@ -15,7 +15,7 @@ mod tests;
 
 /// Numbers of `/proc/net/netstat`, found by the names of counters, which are those of the kernel.
 #[derive(Debug)]
-struct Named {
+struct NetstatCounters {
     file: ParsedFile<Names>,
     /// Position of each counter in the file, by counter id; valid until the names in the file change.
     places: Vec<Place>,
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-impl Named {
+impl NetstatCounters {
     fn new(file: SharedFile) -> Self {
         let file = ParsedFile::of(file, "there is no /proc/net/netstat", Names::parse);
         Self { file, places: Vec::new(), names_read: 0 }
@@ -88,14 +88,14 @@ impl Named {
 /// Values of Linux TCP, from `/proc/net/netstat` and `/proc/net/sockstat`.
 #[derive(Debug)]
 pub(crate) struct LinuxTcp {
-    named: Named,
+    named: NetstatCounters,
     sockstat: ParsedFile<SockStat>,
 }
 
 impl LinuxTcp {
     pub(crate) fn new(netstat: SharedFile, sockstat: SharedFile) -> Self {
         let sockstat = ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
-        Self { named: Named::new(netstat), sockstat }
+        Self { named: NetstatCounters::new(netstat), sockstat }
     }
 }
 
@@ -113,12 +113,12 @@ impl ValueSource for LinuxTcp {
 /// Values of Linux IP, from `/proc/net/netstat`.
 #[derive(Debug)]
 pub(crate) struct LinuxIp {
-    named: Named,
+    named: NetstatCounters,
 }
 
 impl LinuxIp {
     pub(crate) fn new(netstat: SharedFile) -> Self {
-        Self { named: Named::new(netstat) }
+        Self { named: NetstatCounters::new(netstat) }
     }
 }
 
