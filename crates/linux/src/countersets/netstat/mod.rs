@@ -16,7 +16,7 @@ mod tests;
 /// Numbers of `/proc/net/netstat`, found by the names of counters, which are those of the kernel.
 #[derive(Debug)]
 struct NetstatCounters {
-    file: ParsedFile<Names>,
+    file: ParsedFile<NetstatNames>,
     /// Position of each counter in the file, by counter id; valid until the names in the file change.
     places: Vec<Place>,
     names_read: u64,
@@ -31,12 +31,12 @@ enum Place {
 
 /// Parsed file, and the number of times that its names have changed.
 #[derive(Debug, Default)]
-struct Names {
+struct NetstatNames {
     netstat: Netstat,
     read: u64,
 }
 
-impl Names {
+impl NetstatNames {
     fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let changed = self.netstat.parse(text);
         if changed != Ok(false) {
@@ -48,7 +48,7 @@ impl Names {
 
 impl NetstatCounters {
     fn new(file: SharedFile) -> Self {
-        let file = ParsedFile::of(file, "there is no /proc/net/netstat", Names::parse);
+        let file = ParsedFile::of(file, "there is no /proc/net/netstat", NetstatNames::parse);
         Self { file, places: Vec::new(), names_read: 0 }
     }
 
