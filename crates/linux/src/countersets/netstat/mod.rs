@@ -18,12 +18,12 @@ mod tests;
 struct NetstatCounters {
     file: ParsedFile<NetstatNames>,
     /// Position of each counter in the file, by counter id; valid until the names in the file change.
-    places: Vec<Place>,
+    places: Vec<LineIndex>,
     names_read: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum LineIndex {
     NotLookedFor,
     Nowhere,
     At(usize),
@@ -63,19 +63,19 @@ impl NetstatCounters {
         if *names_read != names.read {
             *names_read = names.read;
             places.clear();
-            places.resize(counterset.counters.len(), Place::NotLookedFor);
+            places.resize(counterset.counters.len(), LineIndex::NotLookedFor);
         }
         // Ids are those of a list without gaps.
         let place = usize::try_from(counter.0).ok().and_then(|id| places.get_mut(id));
         let place = place.ok_or(NoValue::NotGiven)?;
-        if let Place::NotLookedFor = place {
+        if let LineIndex::NotLookedFor = place {
             let name = counterset.counter(counter).and_then(|counter| counter.name.as_deref());
             let at = name.and_then(|name| names.netstat.find(name.as_bytes()));
-            *place = at.map_or(Place::Nowhere, Place::At);
+            *place = at.map_or(LineIndex::Nowhere, LineIndex::At);
         }
         let number = match *place {
-            Place::At(at) => names.netstat.number(at),
-            Place::Nowhere | Place::NotLookedFor => None,
+            LineIndex::At(at) => names.netstat.number(at),
+            LineIndex::Nowhere | LineIndex::NotLookedFor => None,
         };
         match number {
             Some(Ok(number)) => Ok(number),
