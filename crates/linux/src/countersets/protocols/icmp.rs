@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{icmp, icmpv6};
 use perfset_core::{CounterId, Counterset};
 
-use super::Of::{self, One, Sum};
+use super::FieldSum::{self, One, Sum};
 use super::Protocol;
 use crate::sources::snmp::Icmp;
 use crate::sources::snmp6::Icmp6;
@@ -16,7 +16,7 @@ impl Protocol for Icmpv4 {
     const COUNTERSET: &'static Counterset = &icmp::COUNTERSET;
     type Numbers = Icmp;
 
-    fn of(counter: CounterId) -> Option<Of<Icmp>> {
+    fn of(counter: CounterId) -> Option<FieldSum<Icmp>> {
         Some(match counter {
             icmp::MESSAGES_PER_SEC => Sum(|icmp| &icmp.in_msgs, |icmp| &icmp.out_msgs),
             icmp::MESSAGES_RECEIVED_PER_SEC => One(|icmp| &icmp.in_msgs),
@@ -58,7 +58,7 @@ impl Protocol for Icmpv6 {
     const COUNTERSET: &'static Counterset = &icmpv6::COUNTERSET;
     type Numbers = Icmp6;
 
-    fn of(counter: CounterId) -> Option<Of<Icmp6>> {
+    fn of(counter: CounterId) -> Option<FieldSum<Icmp6>> {
         Some(match counter {
             icmpv6::MESSAGES_PER_SEC => Sum(|icmp| &icmp.in_msgs, |icmp| &icmp.out_msgs),
             icmpv6::MESSAGES_RECEIVED_PER_SEC => One(|icmp| &icmp.in_msgs),

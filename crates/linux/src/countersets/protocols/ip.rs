@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{ipv4, ipv6};
 use perfset_core::{CounterId, Counterset};
 
-use super::Of::{self, One, Sum};
+use super::FieldSum::{self, One, Sum};
 use super::Protocol;
 use crate::sources::snmp::Ip;
 use crate::sources::snmp6::Ip6;
@@ -16,7 +16,7 @@ impl Protocol for Ipv4 {
     const COUNTERSET: &'static Counterset = &ipv4::COUNTERSET;
     type Numbers = Ip;
 
-    fn of(counter: CounterId) -> Option<Of<Ip>> {
+    fn of(counter: CounterId) -> Option<FieldSum<Ip>> {
         Some(match counter {
             ipv4::DATAGRAMS_PER_SEC => Sum(|ip| &ip.in_receives, |ip| &ip.out_requests),
             ipv4::DATAGRAMS_RECEIVED_PER_SEC => One(|ip| &ip.in_receives),
@@ -48,7 +48,7 @@ impl Protocol for Ipv6 {
     const COUNTERSET: &'static Counterset = &ipv6::COUNTERSET;
     type Numbers = Ip6;
 
-    fn of(counter: CounterId) -> Option<Of<Ip6>> {
+    fn of(counter: CounterId) -> Option<FieldSum<Ip6>> {
         Some(match counter {
             ipv6::DATAGRAMS_PER_SEC => Sum(|ip| &ip.in_receives, |ip| &ip.out_requests),
             ipv6::DATAGRAMS_RECEIVED_PER_SEC => One(|ip| &ip.in_receives),

@@ -79,11 +79,11 @@ trait Protocol {
     type Numbers: Default;
 
     /// Returns the source of a counter's value.
-    fn of(counter: CounterId) -> Option<Of<Self::Numbers>>;
+    fn of(counter: CounterId) -> Option<FieldSum<Self::Numbers>>;
 }
 
 /// Source of a counter's value: one number, or the sum of two.
-enum Of<T> {
+enum FieldSum<T> {
     One(fn(&T) -> &Number),
     Sum(fn(&T) -> &Number, fn(&T) -> &Number),
 }
@@ -111,8 +111,8 @@ where
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match P::of(counter) {
-            Some(Of::One(number)) => self.numbers.number(number, pass),
-            Some(Of::Sum(one, other)) => {
+            Some(FieldSum::One(number)) => self.numbers.number(number, pass),
+            Some(FieldSum::Sum(one, other)) => {
                 let one = self.numbers.number(one, pass)?;
                 Ok(one.saturating_add(self.numbers.number(other, pass)?))
             }

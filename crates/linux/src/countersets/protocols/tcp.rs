@@ -3,7 +3,7 @@
 use perfset_core::catalogue::{tcpv4, tcpv6};
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use super::Of::{self, One, Sum};
+use super::FieldSum::{self, One, Sum};
 use super::{NO_IPV6, Protocol};
 use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
@@ -22,7 +22,7 @@ impl Protocol for Tcpv4 {
     const COUNTERSET: &'static Counterset = &tcpv4::COUNTERSET;
     type Numbers = Tcp;
 
-    fn of(counter: CounterId) -> Option<Of<Tcp>> {
+    fn of(counter: CounterId) -> Option<FieldSum<Tcp>> {
         Some(match counter {
             tcpv4::SEGMENTS_PER_SEC => Sum(|tcp| &tcp.in_segs, |tcp| &tcp.out_segs),
             tcpv4::CONNECTIONS_ESTABLISHED => One(|tcp| &tcp.curr_estab),
