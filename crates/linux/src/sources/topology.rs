@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 /// Location of one online CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct CpuLocation {
     /// Number of the NUMA node.
     pub node: u32,
     /// Index of the CPU in the node's list of CPUs.
@@ -14,7 +14,7 @@ pub struct Place {
     pub cpu: u32,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for CpuLocation {
     /// Writes the kernel's name of the CPU.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cpu{}", self.cpu)
@@ -34,7 +34,7 @@ impl std::fmt::Display for Place {
 /// assert_eq!(places.last(), Some(&Place { node: 1, index: 0, cpu: 1 }));
 /// ```
 #[must_use]
-pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<Place> {
+pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<CpuLocation> {
     let mut unplaced: BTreeSet<u32> = online.iter().copied().collect();
     let mut places = Vec::with_capacity(unplaced.len());
     let mut in_node_0 = 0;
@@ -45,7 +45,7 @@ pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<
             while let Some(cpu) = unplaced.range(first..=last).next().copied() {
                 unplaced.remove(&cpu);
                 let index = first_index.saturating_add(cpu.saturating_sub(first));
-                places.push(Place { node: *node, index, cpu });
+                places.push(CpuLocation { node: *node, index, cpu });
             }
             first_index = first_index.saturating_add(last.saturating_sub(first)).saturating_add(1);
         }
@@ -53,7 +53,7 @@ pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<
             in_node_0 = first_index;
         }
     }
-    places.extend(unplaced.into_iter().zip(in_node_0..=u32::MAX).map(|(cpu, index)| Place {
+    places.extend(unplaced.into_iter().zip(in_node_0..=u32::MAX).map(|(cpu, index)| CpuLocation {
         node: 0,
         index,
         cpu,

@@ -17,7 +17,7 @@ use crate::sources::interrupts::Interrupts;
 use crate::sources::proc_stat::{CpuTicks, ProcStat};
 use crate::sources::schedstat::SchedStat;
 use crate::sources::softirqs::{SoftirqKinds, Softirqs};
-use crate::sources::topology::{Place, places};
+use crate::sources::topology::{CpuLocation, places};
 
 /// Reason for [`CpuSources::cpuinfo`] having no frequency.
 pub(super) const NO_FREQUENCY: &str = "neither cpufreq nor /proc/cpuinfo knows a frequency";
@@ -54,7 +54,7 @@ pub(super) struct CpuSources {
 /// An online CPU, with its files and times.
 #[derive(Debug)]
 pub(super) struct Cpu {
-    pub(super) place: Place,
+    pub(super) place: CpuLocation,
     times: CollectionCache<Times>,
     highest: Highest,
     pub(super) idle: IdleFiles,
@@ -219,7 +219,7 @@ impl CpuSources {
         let folder = self.roots.sys.join("devices/system/cpu");
         // With many CPUs, opening the files each time is better than using up the descriptors of the program.
         let keep = self.ids.len() <= Self::CPUS_THAT_KEEP;
-        let cpu = |place: Place| {
+        let cpu = |place: CpuLocation| {
             let folder = folder.join(format!("cpu{}", place.cpu));
             let known = before.binary_search_by_key(&place.cpu, |(cpu, _)| *cpu).ok();
             Cpu {
