@@ -7,12 +7,12 @@ use crate::sources::text::{Text, TextError};
 ///
 /// Sums wrap, as the kernel's own sums do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Columns {
+pub(crate) struct CpuColumns {
     cpus: Vec<u32>,
     sums: Vec<u64>,
 }
 
-impl Columns {
+impl CpuColumns {
     /// Clears all contents and parses the first line of a file.
     pub(crate) fn start(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         self.cpus.clear();

@@ -2,7 +2,7 @@
 //!
 //! Source: `proc_interrupts(5)`; the names of the rows are those of the architectures' `arch_show_interrupts`.
 
-use crate::sources::columns::Columns;
+use crate::sources::columns::CpuColumns;
 use crate::sources::text::{Text, TextError};
 
 /// Interrupts of each online CPU since boot, as sums over the rows of the file.
@@ -17,8 +17,8 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
-    all: Columns,
-    clock: Columns,
+    all: CpuColumns,
+    clock: CpuColumns,
     has_clock: bool,
 }
 

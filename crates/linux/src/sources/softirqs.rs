@@ -2,7 +2,7 @@
 //!
 //! Source: `proc(5)`.
 
-use crate::sources::columns::Columns;
+use crate::sources::columns::CpuColumns;
 use crate::sources::text::{Text, TextError};
 
 /// Soft interrupts of each CPU since boot, as sums over the rows of the file. The columns are those of all *possible*
@@ -17,7 +17,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Softirqs {
-    all: Columns,
+    all: CpuColumns,
 }
 
 impl Softirqs {
@@ -112,7 +112,7 @@ impl Kind {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SoftirqKinds {
-    columns: Columns,
+    columns: CpuColumns,
     rows: [KindRow; Kind::ALL.len()],
 }
 
