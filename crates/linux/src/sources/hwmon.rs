@@ -4,7 +4,7 @@
 
 /// Quantity that a sensor measures, and the unit of its attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum SensorKind {
     /// `temp`: temperature, in thousandths of a degree Celsius.
     Temperature,
     /// `fan`: speed of a fan, in turns per minute.
@@ -21,7 +21,7 @@ pub enum Kind {
     Humidity,
 }
 
-impl Kind {
+impl SensorKind {
     const ALL: [Self; 7] = [
         Self::Temperature,
         Self::Fan,
@@ -51,7 +51,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sensor {
     /// Quantity that the sensor measures.
-    pub kind: Kind,
+    pub kind: SensorKind,
     /// Number of the sensor among those of its chip that measure the same quantity.
     pub number: u32,
     /// `true` if the attribute is an average (`powerN_average`), not the current value.
@@ -73,8 +73,8 @@ pub fn sensor(attribute: &[u8]) -> Option<Sensor> {
     let (sensor, item) = attribute.split_once('_')?;
     let digits = sensor.trim_start_matches(|letter: char| letter.is_ascii_lowercase());
     let prefix = sensor.strip_suffix(digits)?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.prefix() == prefix)?;
-    let is_average = kind == Kind::Power && item == "average";
+    let kind = SensorKind::ALL.into_iter().find(|kind| kind.prefix() == prefix)?;
+    let is_average = kind == SensorKind::Power && item == "average";
     let is_value = item == "input" || is_average;
     // Only small numbers are accepted, because an id is made of them.
     let number = digits.parse().ok().filter(|number| *number < 0x1000)?;
@@ -93,14 +93,14 @@ mod tests {
     fn attributes() {
         let of = |kind, number| Some(Sensor { kind, number, is_average: false });
         for (name, want) in [
-            ("temp1_input", of(Kind::Temperature, 1)),
-            ("fan4095_input", of(Kind::Fan, 4_095)),
-            ("in0_input", of(Kind::Voltage, 0)),
-            ("curr3_input", of(Kind::Current, 3)),
-            ("power5_input", of(Kind::Power, 5)),
-            ("power5_average", Some(Sensor { kind: Kind::Power, number: 5, is_average: true })),
-            ("energy7_input", of(Kind::Energy, 7)),
-            ("humidity11_input", of(Kind::Humidity, 11)),
+            ("temp1_input", of(SensorKind::Temperature, 1)),
+            ("fan4095_input", of(SensorKind::Fan, 4_095)),
+            ("in0_input", of(SensorKind::Voltage, 0)),
+            ("curr3_input", of(SensorKind::Current, 3)),
+            ("power5_input", of(SensorKind::Power, 5)),
+            ("power5_average", Some(Sensor { kind: SensorKind::Power, number: 5, is_average: true })),
+            ("energy7_input", of(SensorKind::Energy, 7)),
+            ("humidity11_input", of(SensorKind::Humidity, 11)),
             ("temp1_average", None),
             ("temp1_label", None),
             ("temp_input", None),

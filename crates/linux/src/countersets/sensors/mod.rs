@@ -12,7 +12,7 @@ use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::attribute;
-use crate::sources::hwmon::{Kind, Sensor, sensor};
+use crate::sources::hwmon::{Sensor, SensorKind, sensor};
 use crate::sources::processes::pid;
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ struct Chip {
 /// A sensor with its file.
 #[derive(Debug)]
 struct Channel {
-    kind: Kind,
+    kind: SensorKind,
     file: KeptFile,
     latest: CollectionCache<i64>,
 }
@@ -101,15 +101,15 @@ fn label(path: &Path, pass: &mut Collection) -> Option<String> {
 }
 
 /// Returns the number of a kind of sensor. It is a part of instance ids and must never change.
-fn kind_number(kind: Kind) -> u32 {
+fn kind_number(kind: SensorKind) -> u32 {
     match kind {
-        Kind::Temperature => 0,
-        Kind::Fan => 1,
-        Kind::Voltage => 2,
-        Kind::Current => 3,
-        Kind::Power => 4,
-        Kind::Energy => 5,
-        Kind::Humidity => 6,
+        SensorKind::Temperature => 0,
+        SensorKind::Fan => 1,
+        SensorKind::Voltage => 2,
+        SensorKind::Current => 3,
+        SensorKind::Power => 4,
+        SensorKind::Energy => 5,
+        SensorKind::Humidity => 6,
     }
 }
 
@@ -143,13 +143,13 @@ impl InstanceSource for LinuxSensors {
 
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let wanted = match counter {
-            id::TEMPERATURE => Kind::Temperature,
-            id::FAN_SPEED => Kind::Fan,
-            id::VOLTAGE => Kind::Voltage,
-            id::CURRENT => Kind::Current,
-            id::POWER => Kind::Power,
-            id::ENERGY => Kind::Energy,
-            id::PERCENT_RELATIVE_HUMIDITY | id::PERCENT_RELATIVE_HUMIDITY_BASE => Kind::Humidity,
+            id::TEMPERATURE => SensorKind::Temperature,
+            id::FAN_SPEED => SensorKind::Fan,
+            id::VOLTAGE => SensorKind::Voltage,
+            id::CURRENT => SensorKind::Current,
+            id::POWER => SensorKind::Power,
+            id::ENERGY => SensorKind::Energy,
+            id::PERCENT_RELATIVE_HUMIDITY | id::PERCENT_RELATIVE_HUMIDITY_BASE => SensorKind::Humidity,
             _ => return Err(NoValue::NotGiven),
         };
         let Channel { kind, file, latest } = self.channels.get_mut(at).ok_or(NoValue::NotGiven)?;
@@ -161,7 +161,7 @@ impl InstanceSource for LinuxSensors {
         }
         let read = |pass: &mut Collection| pass.read(file, "the sensor is gone", attribute::signed);
         let number = *latest.get(pass, read)?;
-        let number = if wanted == Kind::Temperature { number.saturating_add(273_150) } else { number };
+        let number = if wanted == SensorKind::Temperature { number.saturating_add(273_150) } else { number };
         let negative =
             |_| NoValue::Unavailable(format!("it is {number}: counters hold nothing below 0").into());
         Ok(u64::try_from(number).map_err(negative)?.into())
