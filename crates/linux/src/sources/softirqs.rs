@@ -45,7 +45,7 @@ impl Softirqs {
 
 /// Kind of a soft interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SoftirqKind {
     /// `HI`: tasklets with high priority.
     Hi,
     /// `TIMER`: timers of the kernel.
@@ -68,7 +68,7 @@ pub enum Kind {
     Rcu,
 }
 
-impl Kind {
+impl SoftirqKind {
     /// All kinds, in the order of the rows in [`SoftirqKinds`].
     const ALL: [Self; 10] = [
         Self::Hi,
@@ -113,7 +113,7 @@ impl Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SoftirqKinds {
     columns: CpuColumns,
-    rows: [KindRow; Kind::ALL.len()],
+    rows: [KindRow; SoftirqKind::ALL.len()],
 }
 
 /// Numbers of a row by column; `found` is `None` if the file has no such row.
@@ -139,7 +139,9 @@ impl SoftirqKinds {
             let mut line = text;
             let cut = text.line().is_err();
             let Ok(name) = line.until_colon() else { continue };
-            let Some(row) = Kind::of(name).and_then(|kind| self.rows.get_mut(place(kind))) else { continue };
+            let Some(row) = SoftirqKind::of(name).and_then(|kind| self.rows.get_mut(place(kind))) else {
+                continue;
+            };
             row.counts.clear();
             row.found = Some(row.read(&mut line, self.columns.count()));
             if cut {
@@ -151,13 +153,13 @@ impl SoftirqKinds {
 
     /// Returns the error in the row of that kind, or `Ok` if the row is valid; `None` if there is no such row.
     #[must_use]
-    pub fn row(&self, kind: Kind) -> Option<&Result<(), TextError>> {
+    pub fn row(&self, kind: SoftirqKind) -> Option<&Result<(), TextError>> {
         self.rows.get(place(kind))?.found.as_ref()
     }
 
     /// Returns the number of soft interrupts of that kind that a CPU ran.
     #[must_use]
-    pub fn of(&self, kind: Kind, cpu: u32) -> Option<u64> {
+    pub fn of(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
         self.rows.get(place(kind))?.counts.get(self.columns.place(cpu)?).copied()
     }
 }
@@ -171,8 +173,8 @@ impl KindRow {
     }
 }
 
-fn place(kind: Kind) -> usize {
-    Kind::ALL.iter().position(|it| *it == kind).unwrap_or(Kind::ALL.len())
+fn place(kind: SoftirqKind) -> usize {
+    SoftirqKind::ALL.iter().position(|it| *it == kind).unwrap_or(SoftirqKind::ALL.len())
 }
 
 #[cfg(test)]
@@ -185,13 +187,13 @@ mod tests {
         let mut kinds = SoftirqKinds::default();
         kinds.parse(b"CPU0\nSCHED: 97\n").unwrap(); // must leave nothing behind
         kinds.parse(text.as_bytes()).unwrap();
-        assert_eq!([0, 1, 2].map(|cpu| kinds.of(Kind::Hi, cpu)), [Some(2), None, Some(3)]);
-        assert_eq!([0, 1, 2].map(|cpu| kinds.of(Kind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
-        assert_eq!((kinds.row(Kind::Sched), kinds.of(Kind::Sched, 0)), (None, None));
-        assert_eq!(kinds.row(Kind::Rcu).unwrap().clone().unwrap_err().line, 5);
+        assert_eq!([0, 1, 2].map(|cpu| kinds.of(SoftirqKind::Hi, cpu)), [Some(2), None, Some(3)]);
+        assert_eq!([0, 1, 2].map(|cpu| kinds.of(SoftirqKind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
+        assert_eq!((kinds.row(SoftirqKind::Sched), kinds.of(SoftirqKind::Sched, 0)), (None, None));
+        assert_eq!(kinds.row(SoftirqKind::Rcu).unwrap().clone().unwrap_err().line, 5);
         kinds.parse(b"CPU0\nHI: 2\nTIMER: 3").unwrap();
-        assert_eq!((kinds.row(Kind::Hi), kinds.of(Kind::Hi, 0)), (Some(&Ok(())), Some(2)));
-        assert!(kinds.row(Kind::Timer).unwrap().is_err(), "cut");
+        assert_eq!((kinds.row(SoftirqKind::Hi), kinds.of(SoftirqKind::Hi, 0)), (Some(&Ok(())), Some(2)));
+        assert!(kinds.row(SoftirqKind::Timer).unwrap().is_err(), "cut");
         assert!(kinds.parse(b"HI: 2\n").is_err());
     }
 

@@ -7,7 +7,7 @@ use super::machine::{CpuSources, NOT_APART, PartOfTime};
 use super::values::{CpuRange, saturated, sum};
 use crate::countersets::value::{MarkedRaw, unavailable};
 use crate::pass::Collection;
-use crate::sources::softirqs::Kind;
+use crate::sources::softirqs::SoftirqKind;
 
 impl CpuSources {
     /// Returns the raw value of a counter of Linux Processor for the CPUs of a row, in the same way as
@@ -63,18 +63,18 @@ fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
 }
 
 /// Returns the kind of soft interrupts that a counter counts.
-fn kind(counter: CounterId) -> Option<Kind> {
+fn kind(counter: CounterId) -> Option<SoftirqKind> {
     Some(match counter {
-        id::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC => Kind::Hi,
-        id::TIMER_SOFT_INTERRUPTS_PER_SEC => Kind::Timer,
-        id::NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC => Kind::NetTx,
-        id::NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC => Kind::NetRx,
-        id::BLOCK_SOFT_INTERRUPTS_PER_SEC => Kind::Block,
-        id::POLL_SOFT_INTERRUPTS_PER_SEC => Kind::IrqPoll,
-        id::TASKLET_SOFT_INTERRUPTS_PER_SEC => Kind::Tasklet,
-        id::SCHEDULER_SOFT_INTERRUPTS_PER_SEC => Kind::Sched,
-        id::HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC => Kind::HrTimer,
-        id::RCU_SOFT_INTERRUPTS_PER_SEC => Kind::Rcu,
+        id::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Hi,
+        id::TIMER_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Timer,
+        id::NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::NetTx,
+        id::NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::NetRx,
+        id::BLOCK_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Block,
+        id::POLL_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::IrqPoll,
+        id::TASKLET_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Tasklet,
+        id::SCHEDULER_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Sched,
+        id::HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::HrTimer,
+        id::RCU_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Rcu,
         _ => return None,
     })
 }
