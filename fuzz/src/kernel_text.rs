@@ -8,7 +8,7 @@ use perfset_linux::sources::cgroup::{
 };
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
-use perfset_linux::sources::diskstats::{DiskStats, Field};
+use perfset_linux::sources::diskstats::{DiskStats, DiskStatsField};
 use perfset_linux::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use perfset_linux::sources::file_nr::FileNr;
 use perfset_linux::sources::interrupts::Interrupts;
@@ -227,7 +227,7 @@ fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
     for device in stats.devices {
         assert!(!device.name.is_empty());
         let numbers = device.numbers?;
-        let there = Field::ALL.iter().take_while(|field| numbers.get(**field).is_some()).count();
+        let there = DiskStatsField::ALL.iter().take_while(|field| numbers.get(**field).is_some()).count();
         assert!([11, 15, 17].contains(&there));
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::sources::text::{Text, TextError};
 ///
 /// The kernel prints all times in ms, and in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum DiskStatsField {
     /// Field 4: number of completed reads.
     Reads,
     /// Field 5: number of reads that were merged with another.
@@ -46,7 +46,7 @@ pub enum Field {
     FlushMs,
 }
 
-impl Field {
+impl DiskStatsField {
     /// Returns `true` if the kernel prints the field in 32 bits: times always, counts where a word has 32 bits.
     #[must_use]
     pub fn is_short(self) -> bool {
@@ -82,7 +82,7 @@ impl Field {
 /// Numbers of a line: 11, 15 or 17, depending on the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
-    fields: [u64; Field::ALL.len()],
+    fields: [u64; DiskStatsField::ALL.len()],
     len: usize,
 }
 
@@ -92,8 +92,8 @@ impl Numbers {
 
     /// Returns the number in a field; `None` if this kernel does not count it.
     #[must_use]
-    pub fn get(&self, field: Field) -> Option<u64> {
-        let place = Field::ALL.iter().position(|known| *known == field)?;
+    pub fn get(&self, field: DiskStatsField) -> Option<u64> {
+        let place = DiskStatsField::ALL.iter().position(|known| *known == field)?;
         self.fields.get(..self.len)?.get(place).copied()
     }
 
@@ -194,7 +194,7 @@ mod tests {
     fn found(text: &str) -> Found {
         match &parse(text).unwrap()[0].numbers {
             Ok(numbers) => {
-                let fields = [Field::AllMs, Field::DiscardMs, Field::FlushMs];
+                let fields = [DiskStatsField::AllMs, DiskStatsField::DiscardMs, DiskStatsField::FlushMs];
                 (Some(fields.map(|field| numbers.get(field).unwrap_or(0))), String::new())
             }
             Err(error) => (None, error.found.clone()),
@@ -227,7 +227,7 @@ mod tests {
     fn every_field_is_in_its_place() {
         let text = format!("8 0 sda {}\n", (4..21).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
         let numbers = parse(&text).unwrap()[0].numbers.clone().unwrap();
-        assert!(Field::ALL.iter().map(|field| numbers.get(*field).unwrap()).eq(4..21));
+        assert!(DiskStatsField::ALL.iter().map(|field| numbers.get(*field).unwrap()).eq(4..21));
     }
 
     #[test]
@@ -235,8 +235,9 @@ mod tests {
         let devices = parse("8 0 sda x\n8 16 s\\d\u{FC} 1 2 3 4 5 6 7 8 9 10 11\n8 32 sdc 1 2").unwrap();
         let names: Vec<_> = devices.iter().map(|device| device.name.as_slice()).collect();
         assert_eq!(names, [b"sda".as_slice(), "s\\d\u{FC}".as_bytes(), b"sdc"]);
-        let reads =
-            devices.iter().map(|device| device.numbers.as_ref().map(|n| n.get(Field::Reads).unwrap()));
+        let reads = devices
+            .iter()
+            .map(|device| device.numbers.as_ref().map(|n| n.get(DiskStatsField::Reads).unwrap()));
         let reads: Vec<_> = reads.map(|reads| reads.map_err(ToString::to_string)).collect();
         let bad = |why: &str| Err(why.to_owned());
         assert_eq!(reads[0], bad("line 1: expected a number, found \"x\""));

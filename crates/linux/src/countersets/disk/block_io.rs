@@ -8,7 +8,7 @@ use super::physical::DiskRows;
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::MarkedRaw;
 use crate::pass::Collection;
-use crate::sources::diskstats::Field;
+use crate::sources::diskstats::DiskStatsField;
 
 /// Instances of Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.
 #[derive(Debug)]
@@ -38,37 +38,41 @@ impl InstanceSource for BlockIo {
     fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let requests = self.found.requests(at)?;
         match counter {
-            id::PERCENT_BUSY_TIME => requests.in_100ns(Field::BusyMs),
-            id::REQUESTS_IN_FLIGHT => requests.get(Field::InFlight),
-            id::AVG_REQUESTS_IN_FLIGHT => requests.in_100ns(Field::AllMs),
+            id::PERCENT_BUSY_TIME => requests.in_100ns(DiskStatsField::BusyMs),
+            id::REQUESTS_IN_FLIGHT => requests.get(DiskStatsField::InFlight),
+            id::AVG_REQUESTS_IN_FLIGHT => requests.in_100ns(DiskStatsField::AllMs),
 
             id::READS_PER_SEC | id::AVG_SEC_READ_BASE | id::AVG_SECTORS_READ_BASE => {
-                requests.get(Field::Reads)
+                requests.get(DiskStatsField::Reads)
             }
-            id::READS_MERGED_PER_SEC => requests.get(Field::ReadsMerged),
-            id::SECTORS_READ_PER_SEC | id::AVG_SECTORS_READ => requests.get(Field::SectorsRead),
-            id::PERCENT_READ_TIME => requests.in_100ns(Field::ReadMs),
-            id::AVG_SEC_READ => requests.in_perf_time(Field::ReadMs),
+            id::READS_MERGED_PER_SEC => requests.get(DiskStatsField::ReadsMerged),
+            id::SECTORS_READ_PER_SEC | id::AVG_SECTORS_READ => requests.get(DiskStatsField::SectorsRead),
+            id::PERCENT_READ_TIME => requests.in_100ns(DiskStatsField::ReadMs),
+            id::AVG_SEC_READ => requests.in_perf_time(DiskStatsField::ReadMs),
 
             id::WRITES_PER_SEC | id::AVG_SEC_WRITE_BASE | id::AVG_SECTORS_WRITE_BASE => {
-                requests.get(Field::Writes)
+                requests.get(DiskStatsField::Writes)
             }
-            id::WRITES_MERGED_PER_SEC => requests.get(Field::WritesMerged),
-            id::SECTORS_WRITTEN_PER_SEC | id::AVG_SECTORS_WRITE => requests.get(Field::SectorsWritten),
-            id::PERCENT_WRITE_TIME => requests.in_100ns(Field::WriteMs),
-            id::AVG_SEC_WRITE => requests.in_perf_time(Field::WriteMs),
+            id::WRITES_MERGED_PER_SEC => requests.get(DiskStatsField::WritesMerged),
+            id::SECTORS_WRITTEN_PER_SEC | id::AVG_SECTORS_WRITE => {
+                requests.get(DiskStatsField::SectorsWritten)
+            }
+            id::PERCENT_WRITE_TIME => requests.in_100ns(DiskStatsField::WriteMs),
+            id::AVG_SEC_WRITE => requests.in_perf_time(DiskStatsField::WriteMs),
 
             id::DISCARDS_PER_SEC | id::AVG_SEC_DISCARD_BASE | id::AVG_SECTORS_DISCARD_BASE => {
-                requests.get(Field::Discards)
+                requests.get(DiskStatsField::Discards)
             }
-            id::DISCARDS_MERGED_PER_SEC => requests.get(Field::DiscardsMerged),
-            id::SECTORS_DISCARDED_PER_SEC | id::AVG_SECTORS_DISCARD => requests.get(Field::SectorsDiscarded),
-            id::PERCENT_DISCARD_TIME => requests.in_100ns(Field::DiscardMs),
-            id::AVG_SEC_DISCARD => requests.in_perf_time(Field::DiscardMs),
+            id::DISCARDS_MERGED_PER_SEC => requests.get(DiskStatsField::DiscardsMerged),
+            id::SECTORS_DISCARDED_PER_SEC | id::AVG_SECTORS_DISCARD => {
+                requests.get(DiskStatsField::SectorsDiscarded)
+            }
+            id::PERCENT_DISCARD_TIME => requests.in_100ns(DiskStatsField::DiscardMs),
+            id::AVG_SEC_DISCARD => requests.in_perf_time(DiskStatsField::DiscardMs),
 
-            id::FLUSHES_PER_SEC | id::AVG_SEC_FLUSH_BASE => requests.get(Field::Flushes),
-            id::PERCENT_FLUSH_TIME => requests.in_100ns(Field::FlushMs),
-            id::AVG_SEC_FLUSH => requests.in_perf_time(Field::FlushMs),
+            id::FLUSHES_PER_SEC | id::AVG_SEC_FLUSH_BASE => requests.get(DiskStatsField::Flushes),
+            id::PERCENT_FLUSH_TIME => requests.in_100ns(DiskStatsField::FlushMs),
+            id::AVG_SEC_FLUSH => requests.in_perf_time(DiskStatsField::FlushMs),
 
             _ => Err(NoValue::NotGiven),
         }

@@ -15,7 +15,7 @@ use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::attribute;
-use crate::sources::diskstats::{Device, DiskStats, Field};
+use crate::sources::diskstats::{Device, DiskStats, DiskStatsField};
 
 /// All block devices, shared by the countersets: the file is read and parsed once per collection.
 #[derive(Clone, Debug)]
@@ -164,14 +164,14 @@ impl Disk {
 
     fn completed(&self) -> u64 {
         let of = |field| self.requests?.get(field).ok().map(|number| number.raw);
-        of(Field::Reads).unwrap_or(0).wrapping_add(of(Field::Writes).unwrap_or(0))
+        of(DiskStatsField::Reads).unwrap_or(0).wrapping_add(of(DiskStatsField::Writes).unwrap_or(0))
     }
 
     /// Returns `true` if the device has ever had a request.
     pub(super) fn is_used(&self) -> bool {
         let is_not_0 = |requests: &Requests, field| requests.get(field).is_ok_and(|number| number.raw > 0);
         match &self.requests {
-            Some(requests) => Field::ALL.into_iter().any(|field| is_not_0(requests, field)),
+            Some(requests) => DiskStatsField::ALL.into_iter().any(|field| is_not_0(requests, field)),
             None => true, // nobody knows
         }
     }

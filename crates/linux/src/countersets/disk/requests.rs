@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Mark, NoValue};
 
 use crate::countersets::several::Total;
 use crate::countersets::value::{MarkedRaw, unavailable};
-use crate::sources::diskstats::{Field, Numbers};
+use crate::sources::diskstats::{DiskStatsField, Numbers};
 
 /// Request counts of a device up to the last reading of its line.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Requests {
     /// Time that the machine had been up at the reading, less the time that the device was busy.
     idle_100ns: MarkedRaw,
     numbers: Numbers,
-    sums: [Sum; Field::ALL.len()],
+    sums: [Sum; DiskStatsField::ALL.len()],
 }
 
 /// Time at which lines were read.
@@ -35,7 +35,7 @@ pub(super) const BYTES: u64 = 512;
 impl Requests {
     /// Creates the counts of a new device.
     pub(super) fn new(numbers: Numbers, now: ReadTime) -> Self {
-        let sums = Field::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
+        let sums = DiskStatsField::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
         let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
         new.idle_100ns = new.resting();
         new
@@ -48,11 +48,11 @@ impl Requests {
             let before = self.sum(field);
             before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0), field).is_none())
         };
-        if [Field::Reads, Field::Writes].into_iter().any(steps_back) {
+        if [DiskStatsField::Reads, DiskStatsField::Writes].into_iter().any(steps_back) {
             return false;
         }
         (self.numbers, self.now) = (numbers, now);
-        for (sum, field) in self.sums.iter_mut().zip(Field::ALL) {
+        for (sum, field) in self.sums.iter_mut().zip(DiskStatsField::ALL) {
             sum.go_on(numbers.get(field).unwrap_or(0), field);
         }
         let before = self.idle_100ns.raw;
@@ -65,48 +65,48 @@ impl Requests {
     }
 
     fn resting(&self) -> MarkedRaw {
-        let busy = self.sum(Field::BusyMs).map_or(0, |sum| sum.sum.saturating_mul(MS_100NS));
+        let busy = self.sum(DiskStatsField::BusyMs).map_or(0, |sum| sum.sum.saturating_mul(MS_100NS));
         self.now.up_100ns.saturating_sub(busy).into()
     }
 
-    fn sum(&self, field: Field) -> Option<Sum> {
-        Field::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
+    fn sum(&self, field: DiskStatsField) -> Option<Sum> {
+        DiskStatsField::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
     }
 
     /// Returns one count, continued where the kernel's own count wraps to zero.
-    pub(super) fn get(&self, field: Field) -> Result<MarkedRaw, NoValue> {
+    pub(super) fn get(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
         match (field, self.sum(field)) {
-            (Field::InFlight, _) | (_, None) => Ok(raw.into()),
+            (DiskStatsField::InFlight, _) | (_, None) => Ok(raw.into()),
             (_, Some(sum)) => Ok(MarkedRaw { raw: sum.sum, mark: sum.is_held.then_some(Mark::Held) }),
         }
     }
 
     /// Returns a count multiplied by `factor`.
-    fn times(&self, field: Field, factor: u64) -> Result<MarkedRaw, NoValue> {
+    fn times(&self, field: DiskStatsField, factor: u64) -> Result<MarkedRaw, NoValue> {
         let MarkedRaw { raw, mark } = self.get(field)?;
         Ok(MarkedRaw { raw: raw.wrapping_mul(factor), mark })
     }
 
     /// Returns a time in units of 100 ns.
-    pub(super) fn in_100ns(&self, field: Field) -> Result<MarkedRaw, NoValue> {
+    pub(super) fn in_100ns(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_100NS)
     }
 
     /// Returns a time in units of PerfFreq.
-    pub(super) fn in_perf_time(&self, field: Field) -> Result<MarkedRaw, NoValue> {
+    pub(super) fn in_perf_time(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_NS)
     }
 
-    fn bytes(&self, field: Field) -> Result<MarkedRaw, NoValue> {
+    fn bytes(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, BYTES)
     }
 
     /// Returns the raw value of a counter of PhysicalDisk.
     pub(super) fn value(&self, counter: CounterId) -> Result<MarkedRaw, NoValue> {
-        let (read_ms, write_ms) = (Field::ReadMs, Field::WriteMs);
+        let (read_ms, write_ms) = (DiskStatsField::ReadMs, DiskStatsField::WriteMs);
         match counter {
-            id::CURRENT_DISK_QUEUE_LENGTH => self.get(Field::InFlight),
+            id::CURRENT_DISK_QUEUE_LENGTH => self.get(DiskStatsField::InFlight),
 
             id::PERCENT_DISK_TIME | id::AVG_DISK_QUEUE_LENGTH => {
                 both(self.in_100ns(read_ms)?, self.in_100ns(write_ms)?)
@@ -124,19 +124,23 @@ impl Requests {
             id::AVG_DISK_SEC_WRITE => self.in_perf_time(write_ms),
             id::DISK_TRANSFERS_PER_SEC
             | id::AVG_DISK_SEC_TRANSFER_BASE
-            | id::AVG_DISK_BYTES_TRANSFER_BASE => both(self.get(Field::Reads)?, self.get(Field::Writes)?),
+            | id::AVG_DISK_BYTES_TRANSFER_BASE => {
+                both(self.get(DiskStatsField::Reads)?, self.get(DiskStatsField::Writes)?)
+            }
             id::DISK_READS_PER_SEC | id::AVG_DISK_SEC_READ_BASE | id::AVG_DISK_BYTES_READ_BASE => {
-                self.get(Field::Reads)
+                self.get(DiskStatsField::Reads)
             }
             id::DISK_WRITES_PER_SEC | id::AVG_DISK_SEC_WRITE_BASE | id::AVG_DISK_BYTES_WRITE_BASE => {
-                self.get(Field::Writes)
+                self.get(DiskStatsField::Writes)
             }
 
             id::DISK_BYTES_PER_SEC | id::AVG_DISK_BYTES_TRANSFER => {
-                both(self.bytes(Field::SectorsRead)?, self.bytes(Field::SectorsWritten)?)
+                both(self.bytes(DiskStatsField::SectorsRead)?, self.bytes(DiskStatsField::SectorsWritten)?)
             }
-            id::DISK_READ_BYTES_PER_SEC | id::AVG_DISK_BYTES_READ => self.bytes(Field::SectorsRead),
-            id::DISK_WRITE_BYTES_PER_SEC | id::AVG_DISK_BYTES_WRITE => self.bytes(Field::SectorsWritten),
+            id::DISK_READ_BYTES_PER_SEC | id::AVG_DISK_BYTES_READ => self.bytes(DiskStatsField::SectorsRead),
+            id::DISK_WRITE_BYTES_PER_SEC | id::AVG_DISK_BYTES_WRITE => {
+                self.bytes(DiskStatsField::SectorsWritten)
+            }
 
             _ => Err(NoValue::NotGiven),
         }
@@ -227,7 +231,7 @@ impl Sum {
 
     /// Returns the growth of the count; `None` if it has fallen. A count that the kernel prints in 32 bits has passed
     /// zero if it falls by more than half of its range.
-    fn step_to(self, now: u64, field: Field) -> Option<u64> {
+    fn step_to(self, now: u64, field: DiskStatsField) -> Option<u64> {
         let may_pass_zero = field.is_short() && self.printed < Self::TURN;
         match self.printed.checked_sub(now) {
             None | Some(0) => now.checked_sub(self.printed),
@@ -236,7 +240,7 @@ impl Sum {
         }
     }
 
-    fn go_on(&mut self, now: u64, field: Field) {
+    fn go_on(&mut self, now: u64, field: DiskStatsField) {
         match self.step_to(now, field) {
             Some(step) => *self = Self { printed: now, sum: self.sum.wrapping_add(step), is_held: false },
             None => self.is_held = true,
@@ -267,7 +271,7 @@ mod tests {
             (6, 3 * turn + 5, true),
             (turn + 7, 3 * turn + 7, false),
         ] {
-            sum.go_on(now, Field::ReadMs);
+            sum.go_on(now, DiskStatsField::ReadMs);
             assert_eq!((sum.sum, sum.is_held), (want, held), "{now}");
         }
     }
