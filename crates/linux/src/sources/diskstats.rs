@@ -81,12 +81,12 @@ impl DiskStatsField {
 
 /// Numbers of a line: 11, 15 or 17, depending on the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
+pub struct DeviceCounters {
     fields: [u64; DiskStatsField::ALL.len()],
     len: usize,
 }
 
-impl Numbers {
+impl DeviceCounters {
     /// Valid numbers of fields in a line. Future kernels may print more.
     const LENGTHS: [usize; 3] = [11, 15, 17];
 
@@ -121,7 +121,7 @@ pub struct Device {
     /// The kernel's name for the device.
     pub name: Vec<u8>,
     /// Numbers of the line, or the error in them.
-    pub numbers: Result<Numbers, TextError>,
+    pub numbers: Result<DeviceCounters, TextError>,
 }
 
 /// Contents of `/proc/diskstats`. Malformed numbers do not affect the other lines.
@@ -153,7 +153,7 @@ impl DiskStats {
             let (major, minor) = (device_number(&mut text)?, device_number(&mut text)?);
             let name = text.word()?;
             let mut line = text;
-            let numbers = Numbers::parse(&mut line);
+            let numbers = DeviceCounters::parse(&mut line);
             match self.devices.get_mut(count) {
                 Some(device) => {
                     device.name.clear();

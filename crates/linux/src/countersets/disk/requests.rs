@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Mark, NoValue};
 
 use crate::countersets::several::Total;
 use crate::countersets::value::{MarkedRaw, unavailable};
-use crate::sources::diskstats::{DiskStatsField, Numbers};
+use crate::sources::diskstats::{DeviceCounters, DiskStatsField};
 
 /// Request counts of a device up to the last reading of its line.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Requests {
     now: ReadTime,
     /// Time that the machine had been up at the reading, less the time that the device was busy.
     idle_100ns: MarkedRaw,
-    numbers: Numbers,
+    numbers: DeviceCounters,
     sums: [Sum; DiskStatsField::ALL.len()],
 }
 
@@ -34,7 +34,7 @@ pub(super) const BYTES: u64 = 512;
 
 impl Requests {
     /// Creates the counts of a new device.
-    pub(super) fn new(numbers: Numbers, now: ReadTime) -> Self {
+    pub(super) fn new(numbers: DeviceCounters, now: ReadTime) -> Self {
         let sums = DiskStatsField::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
         let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
         new.idle_100ns = new.resting();
@@ -43,7 +43,7 @@ impl Requests {
 
     /// Updates the counts to a later reading. Returns `false`, and changes nothing, if the reading is of another
     /// device.
-    pub(super) fn go_on(&mut self, numbers: Numbers, now: ReadTime) -> bool {
+    pub(super) fn go_on(&mut self, numbers: DeviceCounters, now: ReadTime) -> bool {
         let steps_back = |field| {
             let before = self.sum(field);
             before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0), field).is_none())
