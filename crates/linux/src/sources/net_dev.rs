@@ -58,10 +58,10 @@ pub struct Counts {
 }
 
 /// Field for the numbers of a column; `None` if the column is not needed.
-type Column = Option<Field>;
+type Column = Option<NetDevField>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum NetDevField {
     RxBytes,
     RxPackets,
     RxErrors,
@@ -74,17 +74,17 @@ enum Field {
 }
 
 impl Counts {
-    fn place(&mut self, field: Field) -> &mut Option<u64> {
+    fn place(&mut self, field: NetDevField) -> &mut Option<u64> {
         match field {
-            Field::RxBytes => &mut self.rx_bytes,
-            Field::RxPackets => &mut self.rx_packets,
-            Field::RxErrors => &mut self.rx_errors,
-            Field::RxDropped => &mut self.rx_dropped,
-            Field::RxMulticast => &mut self.rx_multicast,
-            Field::TxBytes => &mut self.tx_bytes,
-            Field::TxPackets => &mut self.tx_packets,
-            Field::TxErrors => &mut self.tx_errors,
-            Field::TxDropped => &mut self.tx_dropped,
+            NetDevField::RxBytes => &mut self.rx_bytes,
+            NetDevField::RxPackets => &mut self.rx_packets,
+            NetDevField::RxErrors => &mut self.rx_errors,
+            NetDevField::RxDropped => &mut self.rx_dropped,
+            NetDevField::RxMulticast => &mut self.rx_multicast,
+            NetDevField::TxBytes => &mut self.tx_bytes,
+            NetDevField::TxPackets => &mut self.tx_packets,
+            NetDevField::TxErrors => &mut self.tx_errors,
+            NetDevField::TxDropped => &mut self.tx_dropped,
         }
     }
 }
@@ -153,15 +153,15 @@ fn columns<'a>(groups: &'a [u8], names: &'a [u8]) -> impl Iterator<Item = Column
 
 fn column(group: &[u8], name: &[u8]) -> Column {
     match (group, name) {
-        (b"Receive", b"bytes") => Some(Field::RxBytes),
-        (b"Receive", b"packets") => Some(Field::RxPackets),
-        (b"Receive", b"errs") => Some(Field::RxErrors),
-        (b"Receive", b"drop") => Some(Field::RxDropped),
-        (b"Receive", b"multicast") => Some(Field::RxMulticast),
-        (b"Transmit", b"bytes") => Some(Field::TxBytes),
-        (b"Transmit", b"packets") => Some(Field::TxPackets),
-        (b"Transmit", b"errs") => Some(Field::TxErrors),
-        (b"Transmit", b"drop") => Some(Field::TxDropped),
+        (b"Receive", b"bytes") => Some(NetDevField::RxBytes),
+        (b"Receive", b"packets") => Some(NetDevField::RxPackets),
+        (b"Receive", b"errs") => Some(NetDevField::RxErrors),
+        (b"Receive", b"drop") => Some(NetDevField::RxDropped),
+        (b"Receive", b"multicast") => Some(NetDevField::RxMulticast),
+        (b"Transmit", b"bytes") => Some(NetDevField::TxBytes),
+        (b"Transmit", b"packets") => Some(NetDevField::TxPackets),
+        (b"Transmit", b"errs") => Some(NetDevField::TxErrors),
+        (b"Transmit", b"drop") => Some(NetDevField::TxDropped),
         _ => None,
     }
 }
