@@ -24,7 +24,7 @@ use crate::sources::text::{Text, TextError};
 pub struct Netstat {
     /// Lines of names, each with its newline, kept between calls of `parse`.
     heads: Vec<u8>,
-    columns: Vec<Column>,
+    columns: Vec<NetstatColumn>,
     /// Number of each column; 0 if it is malformed.
     numbers: Vec<u64>,
     faults: Vec<(Range<usize>, TextError)>,
@@ -32,7 +32,7 @@ pub struct Netstat {
 
 /// Group and name of a number, as ranges of `heads`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Column {
+struct NetstatColumn {
     group: Range<usize>,
     name: Range<usize>,
 }
@@ -104,7 +104,7 @@ impl Netstat {
         for name in names.split(u8::is_ascii_whitespace) {
             let end = at.saturating_add(name.len());
             if !name.is_empty() {
-                self.columns.push(Column { group: group.clone(), name: at..end });
+                self.columns.push(NetstatColumn { group: group.clone(), name: at..end });
             }
             at = end.saturating_add(1);
         }
