@@ -37,7 +37,7 @@ use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::sockstat::{PROTOCOLS, SockStat};
 use perfset_linux::sources::softirqs::{SoftirqKinds, Softirqs};
 use perfset_linux::sources::swaps::Swaps;
-use perfset_linux::sources::sysvipc::Objects;
+use perfset_linux::sources::sysvipc::IpcObjects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
 use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
@@ -89,7 +89,7 @@ pub fn check(input: &[u8]) {
         b"node/numastat" => again(text, NumaStat::parse).err(),
         b"stat" => again(text, ProcStat::parse).and_then(faults).err(),
         b"stat/totals" => again(text, Totals::parse).and_then(of_totals).err(),
-        b"sysvipc" => again(text, Objects::parse).err(),
+        b"sysvipc" => again(text, IpcObjects::parse).err(),
         b"vmstat" => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b"loadavg" => again(text, LoadAvg::parse).err(),
         b"drm_fdinfo" => again(text, DrmFdinfo::parse).and_then(of_client).err(),

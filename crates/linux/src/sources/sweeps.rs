@@ -51,8 +51,8 @@ const PARSERS: &[(&str, Walk)] = &[
         sockets.add(text)?;
         sockets.connections().map(drop)
     }),
-    ("proc/sysvipc/sem", |text| sysvipc::Objects::default().parse(text)),
-    ("proc/sysvipc/shm", |text| sysvipc::Objects::default().parse(text)),
+    ("proc/sysvipc/sem", |text| sysvipc::IpcObjects::default().parse(text)),
+    ("proc/sysvipc/shm", |text| sysvipc::IpcObjects::default().parse(text)),
     ("proc/loadavg", |text| loadavg::Loads::default().parse(text)),
     ("proc/sys/fs/file-nr", |text| file_nr::FileNr::default().parse(text)),
     ("proc/schedstat", |text| {

@@ -14,12 +14,12 @@ use crate::sources::text::{Text, TextError};
 /// assert_eq!(sets, Objects { count: 1 });
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Objects {
+pub struct IpcObjects {
     /// Number of lines after the line of column names.
     pub count: u64,
 }
 
-impl Objects {
+impl IpcObjects {
     /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ mod tests {
             ("key semid\n 0 x 600\n", Err((2, "\"x\""))),
             ("key semid\n 0 1 600\n 0 2 60", Err((3, "the end of the file"))),
         ] {
-            let mut objects = Objects { count: 7 };
+            let mut objects = IpcObjects { count: 7 };
             let got = objects.parse(text.as_bytes()).map(|()| objects.count);
             assert_eq!(got.map_err(|e| (e.line, e.found)), want.map_err(|(l, f)| (l, f.into())), "{text:?}");
         }

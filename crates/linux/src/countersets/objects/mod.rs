@@ -20,8 +20,8 @@ mod tests;
 pub(crate) struct Objects {
     processes: ProcessCount,
     loadavg: ParsedFile<LoadAvg>,
-    semaphores: ParsedFile<sysvipc::Objects>,
-    shared_memory: ParsedFile<sysvipc::Objects>,
+    semaphores: ParsedFile<sysvipc::IpcObjects>,
+    shared_memory: ParsedFile<sysvipc::IpcObjects>,
 }
 
 impl Objects {
@@ -33,7 +33,7 @@ impl Objects {
                 path,
                 SeqFileKind::InRecords,
                 "this kernel has no System V IPC",
-                sysvipc::Objects::parse,
+                sysvipc::IpcObjects::parse,
             )
         };
         Self {
