@@ -70,7 +70,7 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
 pub struct Lines {
     /// Names of all lines in sequence, each with the byte that ends it.
     names: Vec<u8>,
-    lines: Vec<Line>,
+    lines: Vec<NamedLine>,
     /// Errors of malformed lines, by index of the line.
     faults: Vec<(usize, TextError)>,
     /// Error of the last line, if it was cut.
@@ -81,7 +81,7 @@ pub struct Lines {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Line {
+struct NamedLine {
     /// End of the line's name in `names`.
     name_end: usize,
     /// Number of the line; 0 if the line is malformed.
@@ -185,7 +185,7 @@ impl Lines {
                 self.names.truncate(name_at);
                 self.names.extend_from_slice(name);
                 self.names.push(end);
-                self.lines.push(Line { name_end: self.names.len(), number: 0 });
+                self.lines.push(NamedLine { name_end: self.names.len(), number: 0 });
             }
             let number = whole.and_then(|_| number(&mut line));
             if let Some(known) = self.lines.get_mut(at) {
