@@ -170,14 +170,14 @@ pub(crate) fn check_line<P: Provider>(
 pub(crate) struct Collected {
     /// Names, ids and births of the rows, in order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
-    pub(crate) cells: BTreeMap<(String, u32), Got>,
+    pub(crate) cells: BTreeMap<(String, u32), CellOutcome>,
     /// Times since which cells were counted, if they have one.
     pub(crate) since: BTreeMap<(String, u32), NonZeroU64>,
     pub(crate) bytes_read: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Got {
+pub(crate) enum CellOutcome {
     Value(u64),
     Held(u64),
     Reused(u64),
@@ -187,7 +187,7 @@ pub(crate) enum Got {
 }
 
 impl Collected {
-    pub(crate) fn get(&self, instance: &str, counter: CounterId) -> &Got {
+    pub(crate) fn get(&self, instance: &str, counter: CounterId) -> &CellOutcome {
         &self.cells[&(instance.to_owned(), counter.0)]
     }
 
@@ -209,7 +209,7 @@ impl Collected {
     pub(crate) fn all_but(&self, known: &[(CounterId, u64)]) -> Vec<CounterId> {
         assert_eq!(self.rows, [(String::new(), 0, None)]);
         for (counter, value) in known {
-            assert_eq!(*self.get("", *counter), Got::Value(*value), "{counter:?}");
+            assert_eq!(*self.get("", *counter), CellOutcome::Value(*value), "{counter:?}");
         }
         let missing = self.missing("");
         assert!(missing.values().all(|reason| reason.starts_with("unavailable: ")), "{missing:?}");
@@ -221,7 +221,7 @@ impl Collected {
         let of_row = self.cells.iter().filter(|((name, _), _)| name == instance);
         of_row
             .filter_map(|((_, counter), got)| match got {
-                Got::None(reason) => Some((*counter, reason.to_string())),
+                CellOutcome::None(reason) => Some((*counter, reason.to_string())),
                 _ => None,
             })
             .collect()
@@ -270,14 +270,14 @@ pub(crate) fn try_collect_of(
         let name = rows.name(row).to_string();
         for (column, (cell, counter)) in rows.cells(row).iter().zip(&counters).enumerate() {
             let got = match (cell.header.data_size.get(), rows.reason(row, column)) {
-                (0, Some(reason)) => Got::None(reason.clone()),
+                (0, Some(reason)) => CellOutcome::None(reason.clone()),
                 (len, _) => {
                     assert_eq!(len, counter.counter_type.value_len());
                     match rows.mark(row, column) {
-                        None => Got::Value(cell.value.get()),
-                        Some(Mark::Held) => Got::Held(cell.value.get()),
-                        Some(Mark::Reused) => Got::Reused(cell.value.get()),
-                        Some(Mark::Partial(missing)) => Got::Partial(cell.value.get(), missing.get()),
+                        None => CellOutcome::Value(cell.value.get()),
+                        Some(Mark::Held) => CellOutcome::Held(cell.value.get()),
+                        Some(Mark::Reused) => CellOutcome::Reused(cell.value.get()),
+                        Some(Mark::Partial(missing)) => CellOutcome::Partial(cell.value.get(), missing.get()),
                         other => panic!("{name} {:?}: {other:?}", counter.name),
                     }
                 }

@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
     use crate::countersets::value::unavailable;
-    use crate::testing::{Got, collect, try_collect};
+    use crate::testing::{CellOutcome, collect, try_collect};
 
     /// Any counterset would do.
     #[derive(Debug, Default)]
@@ -326,12 +326,12 @@ mod tests {
         let marked = MarkedRaw { raw: 3, mark: Some(Mark::Held) };
         let none = NoValue::Denied("why".into());
         for (values, want) in [
-            (vec![Ok(2.into()), Ok(3.into())], Got::Value(5)),
-            (vec![Ok(2.into()), Ok(marked)], Got::Held(5)),
-            (vec![Ok(2.into()), Err(none.clone()), Ok(3.into())], Got::Partial(5, 1)),
-            (vec![Ok(2.into()), Err(unavailable("no such thing"))], Got::Value(2)),
-            (vec![Err(unavailable("no such thing")), Err(none.clone())], Got::None(none)),
-            (vec![Ok(u64::MAX.into()), Ok(3.into())], Got::Value(2)),
+            (vec![Ok(2.into()), Ok(3.into())], CellOutcome::Value(5)),
+            (vec![Ok(2.into()), Ok(marked)], CellOutcome::Held(5)),
+            (vec![Ok(2.into()), Err(none.clone()), Ok(3.into())], CellOutcome::Partial(5, 1)),
+            (vec![Ok(2.into()), Err(unavailable("no such thing"))], CellOutcome::Value(2)),
+            (vec![Err(unavailable("no such thing")), Err(none.clone())], CellOutcome::None(none)),
+            (vec![Ok(u64::MAX.into()), Ok(3.into())], CellOutcome::Value(2)),
         ] {
             let mut provider = scripted(values.clone());
             let collected = collect(&mut provider, &[COUNTER], &["*"]);
@@ -367,7 +367,7 @@ mod tests {
             (collected.get(TOTAL_NAME, COUNTER).clone(), collected.since(TOTAL_NAME, COUNTER))
         };
         let (first, since) = total(|_| {});
-        assert_eq!(first, Got::Value(320));
+        assert_eq!(first, CellOutcome::Value(320));
         let steps: [Step; 5] = [
             (|all| all.values[0] = Ok(21.into()), 321),
             (|all| drop((all.keys.pop(), all.values.pop())), 321),
@@ -382,7 +382,7 @@ mod tests {
             (|all| all.values[1] = Ok(7_004.into()), 329),
         ];
         for (change, want) in steps {
-            assert_eq!(total(change), (Got::Value(want), since));
+            assert_eq!(total(change), (CellOutcome::Value(want), since));
         }
         assert!(since.is_some());
     }
@@ -404,7 +404,7 @@ mod tests {
             (Some(7), 9_004, 325),
             (Some(8), 5, 325),
         ] {
-            assert_eq!(total(birth, raw), Got::Value(want), "{birth:?} {raw}");
+            assert_eq!(total(birth, raw), CellOutcome::Value(want), "{birth:?} {raw}");
         }
     }
 

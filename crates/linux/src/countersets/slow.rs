@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::countersets::numa::{LinuxNuma, online};
     use crate::countersets::several::MultiInstanceProvider;
-    use crate::testing::{Got, Tree, collect, fixture};
+    use crate::testing::{CellOutcome, Tree, collect, fixture};
 
     const LONG: Duration = Duration::from_secs(3600);
 
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(provider.catalogue().unwrap().countersets[0].guid, id::GUID);
         assert!(provider.slow.is_none());
         let collected = collect(&mut provider, &[id::NUMA_MISS], &["0"]);
-        assert_eq!(*collected.get("0", id::NUMA_MISS), Got::Value(7_022_033));
+        assert_eq!(*collected.get("0", id::NUMA_MISS), CellOutcome::Value(7_022_033));
         let mut rows = Rows::default();
         rows.start();
         provider.instances(&id::GUID, &mut rows).unwrap();

@@ -8,7 +8,7 @@ use crate::countersets::single::SingleInstanceProvider;
 use crate::countersets::vmstat;
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
 };
 
 use id::*;
@@ -102,7 +102,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
         assert_eq!(lost(&collected), want, "{fault}");
         for counter in want {
             let got = collected.get("", *counter);
-            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{fault}: {got:?}");
+            assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{fault}: {got:?}");
         }
         assert_eq!(collected.missing("").len(), want.len() + never().len(), "{fault}");
     }
@@ -141,14 +141,14 @@ fn values_are_those_of_now_in_any_order() {
     tree.write("proc/vmstat", "nr_dirty_threshold 2\nnr_written 40000000003\npgfault 7\nnr_dirty 5\n");
     let collected = collect(&mut provider, &OF_KNOWN, &["*"]);
     let values = OF_KNOWN.map(|counter| collected.get("", counter).clone());
-    assert_eq!(values, [40_000_000_003, 5, 2].map(Got::Value));
+    assert_eq!(values, [40_000_000_003, 5, 2].map(CellOutcome::Value));
 }
 
 #[test]
 fn other_machines() {
     let small = collect_all(&mut provider(&fixture("small-vm")));
     let values = OF_KNOWN.map(|counter| small.get("", counter).clone());
-    assert_eq!(values, [3_504_465, 2_929, 1_186_940].map(Got::Value));
+    assert_eq!(values, [3_504_465, 2_929, 1_186_940].map(CellOutcome::Value));
 
     let old = collect_all(&mut provider(&fixture("old-kernel"))).missing("");
     assert_eq!(old.len(), COUNTERSET.counters.len());
@@ -158,6 +158,6 @@ fn other_machines() {
     let tree = Tree::proc_of("two-nodes");
     tree.write("proc/vmstat", "nr_free_pages 2\nnr_dirty 3\nnr_writeback 5\npgpgin 7\n");
     let collected = collect_all(&mut provider(&tree.roots()));
-    assert_eq!(*collected.get("", DIRTY_PAGES), Got::Value(3));
+    assert_eq!(*collected.get("", DIRTY_PAGES), CellOutcome::Value(3));
     assert_eq!(lost(&collected), [DATA_FLUSH_PAGES_PER_SEC, DIRTY_PAGE_THRESHOLD]);
 }

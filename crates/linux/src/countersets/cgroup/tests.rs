@@ -11,7 +11,7 @@ use perfset_core::{CounterId, NoValue};
 use super::CGroup;
 use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened};
+use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
@@ -311,8 +311,8 @@ fn check(collected: &Collected, known: &[(&str, [Option<u64>; 41])]) {
     for (name, values) in known {
         for (counter, value) in (0..).map(CounterId).zip(values) {
             match (collected.get(name, counter), value) {
-                (Got::Value(got), Some(value)) => assert_eq!(got, value, "{name} {counter:?}"),
-                (Got::None(NoValue::Unavailable(_)), None) => {}
+                (CellOutcome::Value(got), Some(value)) => assert_eq!(got, value, "{name} {counter:?}"),
+                (CellOutcome::None(NoValue::Unavailable(_)), None) => {}
                 (got, value) => panic!("{name} {counter:?}: {got:?}, not {value:?}"),
             }
         }
@@ -354,7 +354,7 @@ fn a_hybrid_is_decided_group_by_group() {
         ("docker", MEMORY_BYTES, 3004543),
         ("docker", PERCENT_STORAGE_SOME_STALLED_TIME, 230),
     ] {
-        assert_eq!(*collected.get(group, counter), Got::Value(want), "{group} {counter:?}");
+        assert_eq!(*collected.get(group, counter), CellOutcome::Value(want), "{group} {counter:?}");
     }
     let why = "unavailable: the group is in no hierarchy with the controller memory";
     assert_eq!(collected.missing("session")[&MEMORY_BYTES.0], why);
@@ -469,7 +469,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost.collect::<Vec<_>>(), want, "{file} {fault}");
             for counter in want {
                 let got = collected.get("app.slice", CounterId(*counter));
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
             assert_eq!(collected.missing("app.slice/web@1.service").len(), 1, "{file} {fault}");
         }
@@ -498,8 +501,8 @@ fn groups_come_and_go() {
     tree.write("sys/fs/cgroup/zz/pids.current", "7\n");
     let more = tasks(&mut provider);
     assert_eq!(more.names(), ["/", "app.slice", "app.slice/a", "app.slice/web@1.service", "zz"]);
-    assert_eq!(*more.get("app.slice/a", TASK_COUNT), Got::Value(5));
-    assert_eq!(*more.get("zz", TASK_COUNT), Got::Value(7));
+    assert_eq!(*more.get("app.slice/a", TASK_COUNT), CellOutcome::Value(5));
+    assert_eq!(*more.get("zz", TASK_COUNT), CellOutcome::Value(7));
     fs::remove_dir_all(tree.path("sys/fs/cgroup/app.slice/a")).unwrap();
     fs::remove_dir_all(tree.path("sys/fs/cgroup/zz")).unwrap();
     let after = tasks(&mut provider);
@@ -512,7 +515,7 @@ fn groups_come_and_go() {
     let other = tasks(&mut provider);
     assert_eq!(
         (other.names(), other.get("app.slice", TASK_COUNT)),
-        (vec!["/", "app.slice"], &Got::Value(11))
+        (vec!["/", "app.slice"], &CellOutcome::Value(11))
     );
     assert_ne!(other.birth("app.slice"), before.birth("app.slice"));
     assert_eq!(other.birth("/"), before.birth("/"));
@@ -565,7 +568,7 @@ fn odd_names() {
     want.push("\u{FFFD}\"quoted'");
     assert_eq!(collected.names(), want);
     for name in ["(#1) *", "back_x2dslash", "new\nline", "\u{FFFD}\"quoted'"] {
-        assert_eq!(*collected.get(name, TASK_COUNT), Got::Value(5));
+        assert_eq!(*collected.get(name, TASK_COUNT), CellOutcome::Value(5));
     }
 }
 
@@ -579,7 +582,7 @@ fn without_control_groups_there_is_no_instance() {
     tree.write("sys/fs/cgroup/pids/a/pids.current", "3\n");
     let collected = collect_all(&mut provider);
     assert_eq!(collected.names(), ["/", "a"], "mounted a moment ago");
-    assert_eq!(*collected.get("a", TASK_COUNT), Got::Value(3));
+    assert_eq!(*collected.get("a", TASK_COUNT), CellOutcome::Value(3));
 }
 
 /// However deep they are.

@@ -20,7 +20,9 @@ use super::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use crate::countersets::several::MultiInstanceProvider;
 use crate::pass::Collection;
 use crate::roots::Roots;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
+use crate::testing::{
+    CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,
+};
 
 const NOW: u64 = 133_456_789_012_345_678;
 /// When the machine started: more than 50 days before.
@@ -158,7 +160,7 @@ fn every_counter_of_physical_disk() {
     for (device, ..) in devices {
         let values = of_physical_disk(fields("many-disks", device));
         for (counter, value) in values {
-            assert_eq!(*collected.get(device, counter), Got::Value(value), "{device} {counter:?}");
+            assert_eq!(*collected.get(device, counter), CellOutcome::Value(value), "{device} {counter:?}");
             *sums.entry(counter.0).or_insert(0_u128) += u128::from(value);
         }
         assert_eq!(values.len() + 1, physical_disk::COUNTERSET.counters.len());
@@ -171,7 +173,7 @@ fn every_counter_of_physical_disk() {
     for (counter, sum) in sums {
         let is_mean = MEANS.contains(&CounterId(counter));
         let want = if is_mean { sum / u128::try_from(devices.len()).unwrap() } else { sum };
-        let want = Got::Value(u64::try_from(want).unwrap());
+        let want = CellOutcome::Value(u64::try_from(want).unwrap());
         assert_eq!(*collected.get("_Total", CounterId(counter)), want, "{counter}");
     }
     assert_eq!(collected.missing("_Total").len(), 1);
@@ -204,7 +206,7 @@ fn disks_and_volumes_are_listed() {
     let small = collect_all(&mut elsewhere(&fixture("small-vm")));
     assert_eq!(small.names(), ["/", "_Total"]);
     let reads = small.get("/", logical_disk::DISK_READS_PER_SEC);
-    assert_eq!(*reads, Got::Value(fields("small-vm", "vda")[4]));
+    assert_eq!(*reads, CellOutcome::Value(fields("small-vm", "vda")[4]));
 }
 
 #[test]
@@ -254,7 +256,7 @@ fn every_counter_of_block_io() {
         ];
         assert_eq!(values.len(), COUNTERSET.counters.len());
         for (counter, value) in values {
-            assert_eq!(*collected.get(device, counter), Got::Value(value), "{device} {counter:?}");
+            assert_eq!(*collected.get(device, counter), CellOutcome::Value(value), "{device} {counter:?}");
         }
     }
     let small = collect_all(&mut block(&fixture("small-vm")));
@@ -290,7 +292,7 @@ fn every_counter_of_logical_disk() {
                 let (free, all) = (f_bavail * f_frsize, (f_blocks - f_bfree + f_bavail) * f_frsize);
                 let got = [PERCENT_FREE_SPACE, PERCENT_FREE_SPACE_BASE, FREE_MEGABYTES]
                     .map(|counter| collected.get(name, counter).clone());
-                assert_eq!(got, [free, all, free >> 20].map(Got::Value), "{name}");
+                assert_eq!(got, [free, all, free >> 20].map(CellOutcome::Value), "{name}");
             }
             None => {
                 let why = "unavailable: its mount point is in a file system that may never answer";
@@ -305,7 +307,7 @@ fn every_counter_of_logical_disk() {
         };
         for (counter, value) in of_physical_disk(fields("many-disks", device)) {
             let counter = of_logical_disk(counter);
-            assert_eq!(*collected.get(name, counter), Got::Value(value), "{name} {counter:?}");
+            assert_eq!(*collected.get(name, counter), CellOutcome::Value(value), "{name} {counter:?}");
         }
         assert!(missing.contains_key(&SPLIT_IO_PER_SEC.0));
     }
@@ -329,7 +331,7 @@ fn total_of_logical_disk() {
     let collected = collect_all(&mut logical(&tree.roots()));
     assert_eq!(collected.names(), ["/", "/boot", "/home", "_Total"]);
     let got = |counter| match collected.get("_Total", counter) {
-        Got::Value(value) => *value,
+        CellOutcome::Value(value) => *value,
         other => panic!("{other:?}"),
     };
     assert_eq!(got(PERCENT_FREE_SPACE), 650_011 * 4_096 + 390_001 * 1_024 + 50_021 * 4_096);
@@ -366,7 +368,8 @@ fn this_machine() {
         MultiInstanceProvider::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
     let collected = collect_all(&mut provider);
     for name in collected.names() {
-        let is_there = |counter| !matches!(collected.get(name, counter), Got::None(NoValue::Failed(_)));
+        let is_there =
+            |counter| !matches!(collected.get(name, counter), CellOutcome::None(NoValue::Failed(_)));
         assert!(is_there(logical_disk::PERCENT_FREE_SPACE), "{name}");
         assert!(is_there(logical_disk::PERCENT_IDLE_TIME), "{name}");
     }
@@ -377,7 +380,7 @@ fn failed_statvfs_affects_its_volume_only() {
     use logical_disk::*;
     fn counted(collected: &Collected) -> Vec<&str> {
         let rows = collected.names().into_iter();
-        rows.filter(|name| matches!(collected.get(name, FREE_MEGABYTES), Got::Value(_))).collect()
+        rows.filter(|name| matches!(collected.get(name, FREE_MEGABYTES), CellOutcome::Value(_))).collect()
     }
     let roots = fixture("many-disks");
     for (errno, want) in [
@@ -512,12 +515,12 @@ fn faults() {
         let of_logical = collect_all(&mut logical(&tree.roots()));
         assert_eq!(of_logical.names().len(), VOLUMES.len() + 1);
         let free = of_logical.get("/", logical_disk::PERCENT_FREE_SPACE);
-        assert!(matches!(free, Got::Value(_)), "{fault}");
+        assert!(matches!(free, CellOutcome::Value(_)), "{fault}");
         let of_root = of_logical.get("/", logical_disk::DISK_READS_PER_SEC);
         match fault {
             "empty" => {
                 assert_eq!((of_physical.unwrap().names(), of_block.unwrap().names()), (vec![], vec![]));
-                assert!(matches!(of_root, Got::None(NoValue::Unavailable(_))));
+                assert!(matches!(of_root, CellOutcome::None(NoValue::Unavailable(_))));
             }
             "cut" => {
                 // Only the last line, which is that of zram0, is lost.
@@ -526,13 +529,13 @@ fn faults() {
                 let missing = of_block.names().into_iter().filter(|name| !of_block.missing(name).is_empty());
                 assert_eq!(missing.collect::<Vec<_>>(), ["zram0"]);
                 assert!(
-                    matches!(of_block.get("zram0", block_io::READS_PER_SEC), Got::None(why) if is_right(why))
+                    matches!(of_block.get("zram0", block_io::READS_PER_SEC), CellOutcome::None(why) if is_right(why))
                 );
             }
             _ => {
                 assert!(matches!(of_physical.unwrap_err(), SourceError::Failed(_)), "{fault}");
                 assert!(matches!(of_block.unwrap_err(), SourceError::Failed(_)), "{fault}");
-                assert!(matches!(of_root, Got::None(why) if is_right(why)), "{fault}");
+                assert!(matches!(of_root, CellOutcome::None(why) if is_right(why)), "{fault}");
             }
         }
 
@@ -587,9 +590,9 @@ fn without_sys_nobody_knows_which_are_disks() {
         assert!(message.contains("there is no /sys/block"), "{message}");
     }
     let collected = collect_all(&mut logical(&tree.roots()));
-    assert!(matches!(collected.get("/", logical_disk::DISK_READS_PER_SEC), Got::Value(_)));
+    assert!(matches!(collected.get("/", logical_disk::DISK_READS_PER_SEC), CellOutcome::Value(_)));
     // What btrfs was mounted from by a name of the device mapper.
-    assert!(matches!(collected.get("/pool", logical_disk::DISK_READS_PER_SEC), Got::None(_)));
+    assert!(matches!(collected.get("/pool", logical_disk::DISK_READS_PER_SEC), CellOutcome::None(_)));
 }
 
 #[test]
@@ -599,7 +602,7 @@ fn an_old_kernel() {
     assert_eq!(collected.names(), ["sda", "sdb", "_Total"]);
     assert_eq!(collected.rows[0], ("sda".into(), 8 << 20, None));
     for (counter, value) in of_physical_disk(fields("old-disks", "sda")) {
-        assert_eq!(*collected.get("sda", counter), Got::Value(value), "{counter:?}");
+        assert_eq!(*collected.get("sda", counter), CellOutcome::Value(value), "{counter:?}");
     }
     let reasons = collected.missing("sdb");
     let four = "diskstats:3: expected a number, found the end of the line";
@@ -614,7 +617,7 @@ fn an_old_kernel() {
     let collected = collect_all(&mut logical(&roots));
     assert_eq!(collected.names(), ["/", "/a b", "_Total"]);
     let reads = collected.get("/", logical_disk::DISK_READS_PER_SEC);
-    assert_eq!(*reads, Got::Value(fields("old-disks", "sda1")[4]));
+    assert_eq!(*reads, CellOutcome::Value(fields("old-disks", "sda1")[4]));
 }
 
 thread_local! {
@@ -665,13 +668,21 @@ fn milliseconds_that_pass_zero() {
         { (5, 0, 2 * turn) },
     ] {
         let collected = disk.at(NOW, reads, printed, 0);
-        assert_eq!(*collected.get("sda", PERCENT_DISK_READ_TIME), Got::Value(want * 10_000), "{printed}");
-        assert_eq!(*collected.get("_Total", AVG_DISK_SEC_READ), Got::Value(want * 1_000_000), "{printed}");
+        assert_eq!(
+            *collected.get("sda", PERCENT_DISK_READ_TIME),
+            CellOutcome::Value(want * 10_000),
+            "{printed}"
+        );
+        assert_eq!(
+            *collected.get("_Total", AVG_DISK_SEC_READ),
+            CellOutcome::Value(want * 1_000_000),
+            "{printed}"
+        );
     }
     let lost = disk.lines(NOW, "8 0 sda x\n");
-    assert!(matches!(lost.get("sda", PERCENT_DISK_READ_TIME), Got::None(NoValue::Failed(_))));
+    assert!(matches!(lost.get("sda", PERCENT_DISK_READ_TIME), CellOutcome::None(NoValue::Failed(_))));
     let again = disk.at(NOW, 6, 7, 0);
-    assert_eq!(*again.get("sda", PERCENT_DISK_READ_TIME), Got::Value((2 * turn + 7) * 10_000));
+    assert_eq!(*again.get("sda", PERCENT_DISK_READ_TIME), CellOutcome::Value((2 * turn + 7) * 10_000));
 }
 
 #[test]
@@ -680,16 +691,16 @@ fn idle_time_does_not_fall() {
     let mut disk = OneDisk::new();
     let ms = 10_000;
     for (elapsed, busy, want) in [
-        (0, 100, Got::Value(1_000 - 100)),
-        (10, 110, Got::Value(1_000 - 100)), // all the time
-        (20, 124, Got::Held(1_000 - 100)),  // a tick too much
-        (30, 128, Got::Value(1_030 - 128)),
-        (130, 128, Got::Value(1_130 - 128)),
+        (0, 100, CellOutcome::Value(1_000 - 100)),
+        (10, 110, CellOutcome::Value(1_000 - 100)), // all the time
+        (20, 124, CellOutcome::Held(1_000 - 100)),  // a tick too much
+        (30, 128, CellOutcome::Value(1_030 - 128)),
+        (130, 128, CellOutcome::Value(1_130 - 128)),
     ] {
         let collected = disk.at((1_000 + elapsed) * ms, 1, 0, busy);
         let want = match want {
-            Got::Held(raw) => Got::Held(raw * ms),
-            Got::Value(raw) => Got::Value(raw * ms),
+            CellOutcome::Held(raw) => CellOutcome::Held(raw * ms),
+            CellOutcome::Value(raw) => CellOutcome::Value(raw * ms),
             other => other,
         };
         assert_eq!(*collected.get("sda", IDLE), want, "{elapsed}");
@@ -704,13 +715,17 @@ fn idle_time_begins_anew_when_the_machine_does() {
     let ms = 10_000;
     STARTED.set(NOW);
     let before = OneDisk::new().at(NOW + 5_000 * ms, 9, 0, 700);
-    assert_eq!(*before.get("sda", IDLE), Got::Value(4_300 * ms));
+    assert_eq!(*before.get("sda", IDLE), CellOutcome::Value(4_300 * ms));
     STARTED.set(NOW + 6_000 * ms);
     let after = OneDisk::new().at(NOW + 6_100 * ms, 2, 0, 30);
-    assert_eq!(*after.get("sda", IDLE), Got::Value(70 * ms));
+    assert_eq!(*after.get("sda", IDLE), CellOutcome::Value(70 * ms));
     let mut disk = OneDisk::new();
-    assert_eq!(*disk.at(NOW + 6_100 * ms, 2, 0, 101).get("sda", IDLE), Got::Value(0), "busier than up");
-    assert_eq!(*disk.at(NOW + 6_200 * ms, 2, 0, 101).get("sda", IDLE), Got::Value(99 * ms));
+    assert_eq!(
+        *disk.at(NOW + 6_100 * ms, 2, 0, 101).get("sda", IDLE),
+        CellOutcome::Value(0),
+        "busier than up"
+    );
+    assert_eq!(*disk.at(NOW + 6_200 * ms, 2, 0, 101).get("sda", IDLE), CellOutcome::Value(99 * ms));
 }
 
 #[test]
@@ -730,7 +745,7 @@ fn disks_that_come_and_go() {
     assert_eq!(births(&disk.lines(NOW, &line("sda", 0, 8))), [row("sda", 5)]);
     let fewer = disk.lines(NOW, &line("sda", 0, 7));
     assert_eq!(births(&fewer), [row("sda", 6)], "another, of which nobody saw it come");
-    assert_eq!(*fewer.get("sda", reads), Got::Value(7));
+    assert_eq!(*fewer.get("sda", reads), CellOutcome::Value(7));
 
     // One that comes before it, and both in another order.
     disk.tree.write("sys/block/sdb/size", "7\n");

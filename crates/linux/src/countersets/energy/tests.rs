@@ -5,7 +5,7 @@ use perfset_core::catalogue::energy_meter as id;
 use super::EnergyMeter;
 use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
 use crate::roots::Roots;
-use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
+use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
@@ -56,14 +56,14 @@ fn every_zone() {
     let want: Vec<_> = NAMES.into_iter().zip(ids).chain([(TOTAL_NAME, 0xFFFF_FFFE)]).collect();
     assert_eq!(rows, want);
     for (name, (.., energy)) in NAMES.iter().zip(ZONES) {
-        assert_eq!(*collected.get(name, ENERGY), Got::Value(energy * 2_500 / 9), "{name}");
+        assert_eq!(*collected.get(name, ENERGY), CellOutcome::Value(energy * 2_500 / 9), "{name}");
         for counter in [POWER, POWER_BASE, TIME] {
             assert!(collected.missing(name)[&counter.0].starts_with("unavailable: "));
         }
     }
     // Packages and memory: cores and graphics are in their package, and the machine has them all in it.
     let total: u64 = [0, 3, 4, 5].map(|zone: usize| ZONES[zone].2).iter().sum();
-    assert_eq!(*collected.get(TOTAL_NAME, ENERGY), Got::Value(total * 2_500 / 9));
+    assert_eq!(*collected.get(TOTAL_NAME, ENERGY), CellOutcome::Value(total * 2_500 / 9));
 }
 
 /// Never to change: programs and logs hold these numbers.
@@ -105,13 +105,13 @@ fn a_fault_costs_only_its_zone_and_the_total() {
         for name in NAMES.into_iter().chain([TOTAL_NAME]) {
             let got = collected.get(name, ENERGY);
             let is_lost = name == NAMES[5] || name == TOTAL_NAME;
-            let lost = matches!(got, Got::None(reason) if is_right(reason));
+            let lost = matches!(got, CellOutcome::None(reason) if is_right(reason));
             assert_eq!(lost, is_lost, "{fault} {name}: {got:?}");
         }
         let tree = machine();
         cause(&tree, "sys/class/powercap/intel-rapl:0:0/energy_uj"); // no part of the total
         let collected = collect(&mut provider(&tree.roots()), &[ENERGY], &["*"]);
-        assert!(matches!(collected.get(TOTAL_NAME, ENERGY), Got::Value(_)));
+        assert!(matches!(collected.get(TOTAL_NAME, ENERGY), CellOutcome::Value(_)));
     }
 }
 
@@ -123,9 +123,9 @@ fn a_counter_that_starts_anew_is_shown_as_it_is() {
         tree.write("sys/class/powercap/intel-rapl:0/energy_uj", &format!("{micro_joules}\n"));
         collect(&mut provider, &[ENERGY], &["*"]).get(NAMES[0], ENERGY).clone()
     };
-    assert_eq!(energy(262_143_328_850), Got::Value(72_817_591_347_222));
-    assert_eq!(energy(5), Got::Value(1_388));
-    assert_eq!(energy(u64::MAX), Got::Value(u64::MAX));
+    assert_eq!(energy(262_143_328_850), CellOutcome::Value(72_817_591_347_222));
+    assert_eq!(energy(5), CellOutcome::Value(1_388));
+    assert_eq!(energy(u64::MAX), CellOutcome::Value(u64::MAX));
 }
 
 #[test]

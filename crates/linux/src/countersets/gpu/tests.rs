@@ -13,7 +13,7 @@ use perfset_engine::SourceError;
 use super::*;
 use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
 use crate::kept_file::LOOK_AGAIN_NS;
-use crate::testing::{Collected, Got, Tree, collect, collect_all, fixture, opened, try_collect};
+use crate::testing::{CellOutcome, Collected, Tree, collect, collect_all, fixture, opened, try_collect};
 
 /// No test depends on how quickly another thread runs.
 const LONG: std::time::Duration = std::time::Duration::from_secs(3600);
@@ -41,9 +41,9 @@ where
 
 /// Values of the counters of a set, in its order; `None` where there is none.
 fn row(collected: &Collected, set: &Counterset, name: &str) -> Vec<Option<u64>> {
-    let value = |got: &Got| match got {
-        Got::Value(value) => Some(*value),
-        Got::None(_) => None,
+    let value = |got: &CellOutcome| match got {
+        CellOutcome::Value(value) => Some(*value),
+        CellOutcome::None(_) => None,
         other => panic!("{name}: {other:?}"),
     };
     set.counters.iter().map(|counter| value(collected.get(name, counter.id))).collect()
@@ -93,8 +93,10 @@ fn cycles() {
         assert_eq!(found, want.map(Some), "{name}");
     }
     let video = "pid_1301_luid_0x00000000_0x00000010_phys_0_eng_2_engtype_video";
-    assert_eq!(*collected.get(video, linux_engine::PERCENT_UTILIZATION), Got::Value(19_906));
-    let Got::Value(base) = collected.get(video, linux_engine::PERCENT_UTILIZATION_BASE) else { panic!() };
+    assert_eq!(*collected.get(video, linux_engine::PERCENT_UTILIZATION), CellOutcome::Value(19_906));
+    let CellOutcome::Value(base) = collected.get(video, linux_engine::PERCENT_UTILIZATION_BASE) else {
+        panic!()
+    };
     let now = crate::clock::elapsed_ns() / 100;
     assert!((2 * now).abs_diff(*base) < 2 * 600_000_000, "{base} of two engines, {now}");
     let why = &collected.missing(video)[&linux_engine::CYCLES_PER_SEC.0];
@@ -133,8 +135,8 @@ fn older_names_of_memory() {
     }
     let collected = collect_all(&mut process_memory(&tree.roots()));
     let name = "pid_1201_luid_0x00000000_0x00000300_phys_0";
-    assert_eq!(*collected.get(name, memory::DEDICATED_USAGE), Got::Value((10_007 + 20_011) << 10));
-    assert_eq!(*collected.get(name, memory::SHARED_USAGE), Got::Value((307 + 503) << 10));
+    assert_eq!(*collected.get(name, memory::DEDICATED_USAGE), CellOutcome::Value((10_007 + 20_011) << 10));
+    assert_eq!(*collected.get(name, memory::SHARED_USAGE), CellOutcome::Value((307 + 503) << 10));
     let why = &collected.missing(name)[&memory::TOTAL_COMMITTED.0];
     assert_eq!(why, "unavailable: its driver tells only what is in place");
 }
@@ -210,8 +212,10 @@ fn readings_of_adapters() {
         for counter in COUNTERSET.counters.iter() {
             let value = values.iter().find(|(id, _)| *id == counter.id).map(|(_, value)| *value);
             match (collected.get(name, counter.id), value) {
-                (Got::Value(found), Some(value)) => assert_eq!(*found, value, "{name} {:?}", counter.name),
-                (Got::None(NoValue::Unavailable(_)), None) => {}
+                (CellOutcome::Value(found), Some(value)) => {
+                    assert_eq!(*found, value, "{name} {:?}", counter.name)
+                }
+                (CellOutcome::None(NoValue::Unavailable(_)), None) => {}
                 other => panic!("{name} {:?}: {other:?}", counter.name),
             }
         }
@@ -241,7 +245,7 @@ fn other_places_of_readings() {
         ("0000:04:00.0", GPU_TEMPERATURE, None),
     ] {
         let found = match collected.get(name, counter) {
-            Got::Value(value) => Some(*value),
+            CellOutcome::Value(value) => Some(*value),
             _ => None,
         };
         assert_eq!(found, want, "{name} {counter:?}");
@@ -293,8 +297,8 @@ fn a_client_belongs_to_one_process() {
     tree.write("proc/1201/fdinfo/14", "");
     let after = all(&mut provider);
     assert_eq!(after.names(), [gfx(701), gfx(1201)]);
-    assert_eq!(*after.get(&gfx(701), engine::RUNNING_TIME), Got::Value(67_004_170));
-    assert_eq!(*after.get(&gfx(1201), engine::RUNNING_TIME), Got::Value(13_009));
+    assert_eq!(*after.get(&gfx(701), engine::RUNNING_TIME), CellOutcome::Value(67_004_170));
+    assert_eq!(*after.get(&gfx(1201), engine::RUNNING_TIME), CellOutcome::Value(13_009));
     assert_ne!(after.birth(&gfx(1201)), before.birth(&gfx(1201)), "its sum is over others");
 
     // One of two descriptors of one client makes no difference.
@@ -389,7 +393,8 @@ fn a_line_costs_only_what_it_feeds() {
         let path = tree.path(file).display().to_string();
         assert!(missing.values().all(|reason| reason.contains(&path)), "{missing:?}");
         assert!(missing.values().all(|reason| reason.ends_with(why)), "{missing:?}");
-        let others = collected.cells.values().filter(|got| matches!(got, Got::None(NoValue::Failed(_))));
+        let others =
+            collected.cells.values().filter(|got| matches!(got, CellOutcome::None(NoValue::Failed(_))));
         assert_eq!(others.count(), want.len());
     }
 }
@@ -402,10 +407,10 @@ fn a_step_back_is_held() {
     let file = "proc/1301/fdinfo/5";
     let text = tree.text(file);
     for (ns, want) in [
-        (101_300, Got::Value(1_013)),
-        (101_200, Got::Held(1_013)),
-        (101_300, Got::Value(1_013)),
-        (101_500, Got::Value(1_015)),
+        (101_300, CellOutcome::Value(1_013)),
+        (101_200, CellOutcome::Held(1_013)),
+        (101_300, CellOutcome::Value(1_013)),
+        (101_500, CellOutcome::Value(1_015)),
     ] {
         tree.write(file, &text.replace("101300 ns", &format!("{ns} ns")));
         let collected = collect(&mut provider, &[engine::RUNNING_TIME], &["*"]);
@@ -518,7 +523,7 @@ fn cards_without_clients() {
     }
     assert_eq!(collect_all(&mut engines(&tree.roots())).names(), [""; 0]);
     let collected = collect(&mut adapters::<LinuxGpu>(&tree.roots()), &[linux::PROCESSES], &["card3"]);
-    assert_eq!(*collected.get("card3", linux::PROCESSES), Got::Value(0));
+    assert_eq!(*collected.get("card3", linux::PROCESSES), CellOutcome::Value(0));
 }
 
 /// Processes that may not be looked into are counted, not forgotten.
@@ -536,8 +541,8 @@ fn refusals() {
     let counters = [linux::PROCESSES, linux::GRAPHICS_CLOCK];
     let collected =
         collect(&mut MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&shared)), &counters, &["*02.0"]);
-    assert!(matches!(collected.get("0000:00:02.0", linux::PROCESSES), Got::None(NoValue::Denied(_))));
-    assert_eq!(*collected.get("0000:00:02.0", linux::GRAPHICS_CLOCK), Got::Value(350));
+    assert!(matches!(collected.get("0000:00:02.0", linux::PROCESSES), CellOutcome::None(NoValue::Denied(_))));
+    assert_eq!(*collected.get("0000:00:02.0", linux::GRAPHICS_CLOCK), CellOutcome::Value(350));
     assert_eq!(
         collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared))).names().len(),
         10,
@@ -655,8 +660,8 @@ fn adapters_of_nvidia() {
     ] {
         assert_eq!(missing[&counter.0], want);
     }
-    assert_eq!(*collected.get("0000:81:00.0", DEDICATED_MEMORY_USED), Got::Value(7_919));
-    assert_eq!(*collected.get("0000:81:00.0", PROCESSES), Got::Value(3));
+    assert_eq!(*collected.get("0000:81:00.0", DEDICATED_MEMORY_USED), CellOutcome::Value(7_919));
+    assert_eq!(*collected.get("0000:81:00.0", PROCESSES), CellOutcome::Value(3));
     let missing = collected.missing("0000:82:00.0");
     assert_eq!(missing.len(), COUNTERSET.counters.len());
     assert!(missing.values().all(|reason| reason == "unavailable: NVIDIA's library does not list this GPU"));
@@ -668,7 +673,7 @@ fn a_gpu_of_nvidia_is_lost() {
     let tree = with_nvidia("two-nodes");
     let shared = Gpu::shared(&tree.roots(), made_up_with_a_lost_one);
     let collected = collect_all(&mut MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&shared)));
-    assert_eq!(*collected.get("0000:81:00.0", linux::DEDICATED_MEMORY_USED), Got::Value(7_919));
+    assert_eq!(*collected.get("0000:81:00.0", linux::DEDICATED_MEMORY_USED), CellOutcome::Value(7_919));
     let missing = collected.missing("0000:82:00.0");
     assert!(missing.values().all(|reason| reason == "f of NVIDIA's library returned 15"), "{missing:?}");
 }
@@ -699,7 +704,7 @@ fn processes_of_nvidia() {
         assert_eq!(found, [None, want, None, want, None], "{pid}");
     }
     let drm = "pid_1301_luid_0x00000000_0x00000010_phys_0";
-    assert_eq!(*collected.get(drm, memory::TOTAL_COMMITTED), Got::Value(60_013 << 10));
+    assert_eq!(*collected.get(drm, memory::TOTAL_COMMITTED), CellOutcome::Value(60_013 << 10));
     assert_eq!(collect_all(&mut provider).rows, collected.rows);
 
     // Alone, without a library: that there are no rows has a reason.

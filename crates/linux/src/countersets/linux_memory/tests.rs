@@ -12,7 +12,7 @@ use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
 };
 
 use id::*;
@@ -63,7 +63,7 @@ fn every_line_has_a_counter() {
             for (name, number, is_kib) in lines(&roots, file) {
                 let counter = COUNTERSET.counters.iter().find(|c| c.name.as_deref() == Some(&name)).unwrap();
                 let number = if is_kib { number * 1_024 } else { number };
-                assert_eq!(*collected.get("", counter.id), Got::Value(number), "{name}");
+                assert_eq!(*collected.get("", counter.id), CellOutcome::Value(number), "{name}");
                 let source = format!("/proc/{file}: {name}{}", if is_kib { " x 1024" } else { "" });
                 assert_eq!(counter.source, source);
                 assert_eq!(counter.unit == "By", is_kib, "{name}");
@@ -159,7 +159,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost(&collected), want, "{file} {fault}");
             for counter in want {
                 let got = collected.get("", counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
         }
     }
@@ -188,7 +191,7 @@ fn lines_come_and_go() {
         tree.write("proc/vmstat", text);
         let collected = collect(&mut provider, &[PGFAULT, OOM_KILL, PSWPIN], &["*"]);
         [PGFAULT, OOM_KILL, PSWPIN].map(|counter| match collected.get("", counter) {
-            Got::Value(value) => Some(*value),
+            CellOutcome::Value(value) => Some(*value),
             _ => None,
         })
     };
@@ -202,7 +205,7 @@ fn lines_come_and_go() {
 fn an_old_kernel() {
     let collected = collect_all(&mut provider(&fixture("old-kernel")));
     let missing = collected.missing("");
-    assert_eq!(*collected.get("", MEMFREE), Got::Value(69 * 1_024));
+    assert_eq!(*collected.get("", MEMFREE), CellOutcome::Value(69 * 1_024));
     assert_eq!(missing[&PGFAULT.0], "unavailable: there is no /proc/vmstat");
     assert_eq!(missing[&MEMAVAILABLE.0], "unavailable: this kernel does not report it");
 }

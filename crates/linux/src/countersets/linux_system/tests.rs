@@ -10,7 +10,7 @@ use crate::kept_file::SeqFileKind;
 use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
 };
 
 use id::*;
@@ -106,7 +106,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost(&collected), want, "{file} {fault}");
             for counter in want {
                 let got = collected.get("", *counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
         }
     }
@@ -160,7 +163,7 @@ fn open_files_are_read_in_turn() {
 #[test]
 fn other_machines() {
     let old = collect_all(&mut provider(&fixture("old-kernel")));
-    assert_eq!(*old.get("", PERCENT_PROCESS_IDS_IN_USE), Got::Value(127));
+    assert_eq!(*old.get("", PERCENT_PROCESS_IDS_IN_USE), CellOutcome::Value(127));
     assert!(lost(&old).contains(&OPEN_FILES));
     let mut rows = Rows::default();
     provider(&fixture("old-kernel")).instances(&id::GUID, &mut rows).unwrap();

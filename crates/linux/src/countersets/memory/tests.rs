@@ -13,7 +13,7 @@ use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
 };
 
 use id::*;
@@ -183,7 +183,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost(&collected), want, "{file} {fault}");
             for counter in want {
                 let got = collected.get("", counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
         }
     }
@@ -241,7 +244,7 @@ fn standby_is_what_is_available_and_not_free() {
     tree.write("proc/meminfo", &tree.text("proc/meminfo").replace("8789953", "9789953"));
     let collected = collect_all(&mut provider(&tree.roots()));
     let want = (9_789_953 - 8_859_967) * 1_024;
-    assert_eq!(*collected.get("", STANDBY_CACHE_NORMAL_PRIORITY_BYTES), Got::Value(want));
+    assert_eq!(*collected.get("", STANDBY_CACHE_NORMAL_PRIORITY_BYTES), CellOutcome::Value(want));
 }
 
 /// Kernels before 6.1 count what they reclaim for huge pages among that of programs.
@@ -258,8 +261,8 @@ fn reclaimed_pages_of_kernels_with_fewer_lines() {
         tree.write("proc/vmstat", &text.replace(line, ""));
         let collected = collect_all(&mut provider(&tree.roots()));
         match (collected.get("", TRANSITION_PAGES_REPURPOSED_PER_SEC), want) {
-            (Got::Value(found), Some(want)) => assert_eq!(*found, want, "without {line}"),
-            (Got::None(NoValue::Unavailable(_)), None) => {}
+            (CellOutcome::Value(found), Some(want)) => assert_eq!(*found, want, "without {line}"),
+            (CellOutcome::None(NoValue::Unavailable(_)), None) => {}
             (found, want) => panic!("without {line}: {found:?}, not {want:?}"),
         }
     }
@@ -275,7 +278,7 @@ fn another_order_of_lines() {
     }
     let collected = collect_all(&mut provider(&tree.roots()));
     for (counter, value) in KNOWN {
-        assert_eq!(*collected.get("", counter), Got::Value(value), "{counter:?}");
+        assert_eq!(*collected.get("", counter), CellOutcome::Value(value), "{counter:?}");
     }
 }
 
@@ -288,9 +291,9 @@ fn values_are_those_of_now() {
     tree.write("proc/vmstat", &tree.text("proc/vmstat").replace("4119053", "40000000003"));
     tree.write("proc/modules", "a 2 0\n");
     let collected = collect_all(&mut provider);
-    assert_eq!(*collected.get("", FREE_ZERO_PAGE_LIST_BYTES), Got::Value(5 * 1_024));
-    assert_eq!(*collected.get("", PAGE_FAULTS_PER_SEC), Got::Value(40_000_000_003));
-    assert_eq!(*collected.get("", SYSTEM_DRIVER_TOTAL_BYTES), Got::Value(2));
+    assert_eq!(*collected.get("", FREE_ZERO_PAGE_LIST_BYTES), CellOutcome::Value(5 * 1_024));
+    assert_eq!(*collected.get("", PAGE_FAULTS_PER_SEC), CellOutcome::Value(40_000_000_003));
+    assert_eq!(*collected.get("", SYSTEM_DRIVER_TOTAL_BYTES), CellOutcome::Value(2));
 }
 
 #[test]
@@ -314,15 +317,15 @@ fn hostile_numbers_saturate() {
         (FREE_SYSTEM_PAGE_TABLE_ENTRIES, 0),
         (PAGES_PER_SEC, max / PAGE_SIZE * 2),
     ] {
-        assert_eq!(*collected.get("", counter), Got::Value(want), "{counter:?}");
+        assert_eq!(*collected.get("", counter), CellOutcome::Value(want), "{counter:?}");
     }
 }
 
 #[test]
 fn an_old_kernel() {
     let collected = collect_all(&mut provider(&fixture("old-kernel")));
-    assert_eq!(*collected.get("", FREE_ZERO_PAGE_LIST_BYTES), Got::Value(69 * 1_024));
-    assert_eq!(*collected.get("", SYSTEM_DRIVER_TOTAL_BYTES), Got::Value(137 + 139 + 149));
+    assert_eq!(*collected.get("", FREE_ZERO_PAGE_LIST_BYTES), CellOutcome::Value(69 * 1_024));
+    assert_eq!(*collected.get("", SYSTEM_DRIVER_TOTAL_BYTES), CellOutcome::Value(137 + 139 + 149));
     let missing = collected.missing("");
     assert_eq!(missing[&AVAILABLE_BYTES.0], "unavailable: this kernel does not report it");
     assert_eq!(missing[&CACHE_BYTES.0], "unavailable: this kernel does not report it");

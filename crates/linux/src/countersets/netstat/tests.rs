@@ -11,7 +11,7 @@ use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
-    Collected, FAULTS, Got, Tree, all_instances, check_line, collect, collect_all, fixture, opened,
+    CellOutcome, Collected, FAULTS, Tree, all_instances, check_line, collect, collect_all, fixture, opened,
 };
 
 use linux_tcp::*;
@@ -45,7 +45,7 @@ fn numbers(text: &str) -> BTreeMap<String, u64> {
 /// The value of every counter, by its name.
 fn values(counterset: &Counterset, collected: &Collected) -> BTreeMap<String, u64> {
     let value = |counter: &perfset_core::Counter| match collected.get("", counter.id) {
-        Got::Value(value) => Some((counter.name.as_deref().unwrap().to_owned(), *value)),
+        CellOutcome::Value(value) => Some((counter.name.as_deref().unwrap().to_owned(), *value)),
         _ => None,
     };
     counterset.counters.iter().filter_map(value).collect()
@@ -156,7 +156,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost(&collected), want, "{file} {fault}");
             for counter in want {
                 let got = collected.get("", counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
         }
     }
@@ -192,7 +195,7 @@ fn names_may_move_between_collections() {
         tree.write("proc/net/netstat", text);
         let collected = collect(&mut provider, &counters, &["*"]);
         let got = counters.map(|counter| match collected.get("", counter) {
-            Got::Value(value) => Some(*value),
+            CellOutcome::Value(value) => Some(*value),
             _ => None,
         });
         assert_eq!(got, want, "{text:?}");
@@ -206,7 +209,7 @@ fn an_old_kernel() {
     for (counter, want) in
         [(TCPEXTTW, 571), (TCPEXTPAWSACTIVE, 599), (TCPEXTTCPHPHITS, 643), (MEMORY_PAGES, 677)]
     {
-        assert_eq!(*collected.get("", counter), Got::Value(want), "{counter:?}");
+        assert_eq!(*collected.get("", counter), CellOutcome::Value(want), "{counter:?}");
     }
     assert_eq!(values(&COUNTERSET, &collected).len(), 22);
     let collected = collect_all(&mut ip(&roots));
@@ -221,7 +224,10 @@ fn a_small_virtual_machine() {
     let collected = collect_all(&mut tcp(&roots));
     assert_eq!(lost(&collected), []);
     let numbers = numbers(&std::fs::read_to_string(roots.net("netstat")).unwrap());
-    assert_eq!(*collected.get("", TCPEXTTCPORIGDATASENT), Got::Value(numbers["TcpExtTCPOrigDataSent"]));
+    assert_eq!(
+        *collected.get("", TCPEXTTCPORIGDATASENT),
+        CellOutcome::Value(numbers["TcpExtTCPOrigDataSent"])
+    );
     assert_eq!(collect_all(&mut ip(&roots)).missing("").len(), 0);
 }
 
@@ -230,6 +236,6 @@ fn below_another_root_the_network_is_that_of_the_first_process() {
     let tree = Tree::proc_of("two-nodes");
     tree.write("proc/1/net/netstat", "TcpExt: TW\nTcpExt: 7\n");
     let collected = collect(&mut tcp(&tree.roots()), &[TCPEXTTW, MEMORY_PAGES], &["*"]);
-    assert_eq!(*collected.get("", TCPEXTTW), Got::Value(7));
+    assert_eq!(*collected.get("", TCPEXTTW), CellOutcome::Value(7));
     assert_eq!(collected.missing("")[&MEMORY_PAGES.0], "unavailable: there is no /proc/net/sockstat");
 }

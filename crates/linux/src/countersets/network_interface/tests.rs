@@ -11,7 +11,9 @@ use super::NetworkInterface;
 use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
 use crate::pass::Collection;
 use crate::roots::Roots;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
+use crate::testing::{
+    CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,
+};
 
 use id::*;
 
@@ -64,7 +66,7 @@ fn every_counter() {
     let collected = collect_all(&mut provider(&fixture("two-nodes")));
     assert_eq!(collected.rows, [("eth0".to_owned(), 61_027, None), (LONG.to_owned(), 61_043, None)]);
     for (counter, value) in KNOWN {
-        assert_eq!(*collected.get("eth0", counter), Got::Value(value), "{counter:?}");
+        assert_eq!(*collected.get("eth0", counter), CellOutcome::Value(value), "{counter:?}");
     }
     let missing = collected.missing("eth0");
     assert!(missing.values().all(|reason| reason.starts_with("unavailable: ")), "{missing:?}");
@@ -75,8 +77,8 @@ fn every_counter() {
         "unavailable: queues can be asked only of the kernel itself, not below another root than /proc"
     );
 
-    assert_eq!(*collected.get(LONG, BYTES_RECEIVED_PER_SEC), Got::Value(20_000_443));
-    assert_eq!(*collected.get(LONG, PACKETS_RECEIVED_UNKNOWN), Got::Value(61_051));
+    assert_eq!(*collected.get(LONG, BYTES_RECEIVED_PER_SEC), CellOutcome::Value(20_000_443));
+    assert_eq!(*collected.get(LONG, PACKETS_RECEIVED_UNKNOWN), CellOutcome::Value(61_051));
     assert_eq!(lost(&collected, LONG), [CURRENT_BANDWIDTH]);
     assert_eq!(
         collected.missing(LONG)[&CURRENT_BANDWIDTH.0],
@@ -146,7 +148,10 @@ fn a_fault_costs_only_what_the_file_feeds() {
             assert_eq!(lost(&collected, "eth0"), counters, "{file} {fault}");
             for counter in counters {
                 let got = collected.get("eth0", *counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
         }
     }
@@ -206,7 +211,7 @@ fn names_of_any_bytes() {
     let want = ["w\u{FFFD}\u{FFFD}n", "a_b", "café", "eth0:1", "..", "../../x", "(x)#1", "\u{1}"];
     assert_eq!(collected.names(), want);
     for ((number, name), (_, id, _)) in (2_u32..).zip(want).zip(&collected.rows) {
-        assert_eq!(*collected.get(name, BYTES_RECEIVED_PER_SEC), Got::Value(number.into()), "{name}");
+        assert_eq!(*collected.get(name, BYTES_RECEIVED_PER_SEC), CellOutcome::Value(number.into()), "{name}");
         if name.starts_with('.') {
             assert!(*id >= 0x8000_0000, "{name}: {id}");
             assert_eq!(
@@ -252,8 +257,8 @@ fn hundreds_of_interfaces() {
         assert_eq!(collected.rows.len(), 500);
         for n in 0..count {
             let name = format!("veth{n:x}");
-            assert_eq!(*collected.get(&name, BYTES_TOTAL_PER_SEC), Got::Value(2 * n + 2_000));
-            assert_eq!(*collected.get(&name, PACKETS_RECEIVED_UNKNOWN), Got::Value(n + 3_000));
+            assert_eq!(*collected.get(&name, BYTES_TOTAL_PER_SEC), CellOutcome::Value(2 * n + 2_000));
+            assert_eq!(*collected.get(&name, PACKETS_RECEIVED_UNKNOWN), CellOutcome::Value(n + 3_000));
         }
     }
     // Other tests open files meanwhile.
@@ -333,8 +338,8 @@ fn below_another_root_the_network_is_that_of_the_first_process() {
     tree.write("proc/1/net/dev", &format!("{HEADS}eth0: 2 3 5 7\n"));
     let collected = collect(&mut provider(&tree.roots()), &[BYTES_TOTAL_PER_SEC, CURRENT_BANDWIDTH], &["*"]);
     assert_eq!(collected.names(), ["eth0"]);
-    assert_eq!(*collected.get("eth0", BYTES_TOTAL_PER_SEC), Got::Value(7));
-    assert_eq!(*collected.get("eth0", CURRENT_BANDWIDTH), Got::Value(40_009_000_000));
+    assert_eq!(*collected.get("eth0", BYTES_TOTAL_PER_SEC), CellOutcome::Value(7));
+    assert_eq!(*collected.get("eth0", CURRENT_BANDWIDTH), CellOutcome::Value(40_009_000_000));
 }
 
 #[test]
@@ -344,8 +349,8 @@ fn an_old_kernel() {
     assert!(
         collected.rows.iter().all(|row| row.1 >= 0x8000_0000) && collected.rows[0].1 != collected.rows[1].1
     );
-    assert_eq!(*collected.get("eth0", BYTES_TOTAL_PER_SEC), Got::Value(307 + 353));
-    assert_eq!(*collected.get("eth0:1", PACKETS_OUTBOUND_DISCARDED), Got::Value(463));
+    assert_eq!(*collected.get("eth0", BYTES_TOTAL_PER_SEC), CellOutcome::Value(307 + 353));
+    assert_eq!(*collected.get("eth0:1", PACKETS_OUTBOUND_DISCARDED), CellOutcome::Value(463));
     assert_eq!(lost(&collected, "eth0"), OF_SYS);
 }
 
@@ -355,5 +360,5 @@ fn a_small_virtual_machine() {
     let rows: Vec<_> = collected.rows.iter().map(|row| (row.0.as_str(), row.1)).collect();
     assert_eq!(rows, [("ifb0", 2), ("ifb1", 3), ("eth0", 4)]);
     assert_eq!(lost(&collected, "eth0"), [CURRENT_BANDWIDTH]);
-    assert_eq!(*collected.get("eth0", PACKETS_RECEIVED_UNKNOWN), Got::Value(0));
+    assert_eq!(*collected.get("eth0", PACKETS_RECEIVED_UNKNOWN), CellOutcome::Value(0));
 }

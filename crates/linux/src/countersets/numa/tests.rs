@@ -7,7 +7,7 @@ use perfset_engine::SourceError;
 use super::{LinuxNuma, NodeMemory, online};
 use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
 use crate::roots::Roots;
-use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
+use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect};
 
 fn memory(roots: &Roots) -> MultiInstanceProvider<NodeMemory> {
     MultiInstanceProvider::new(NodeMemory::new(roots, online(roots)))
@@ -51,9 +51,9 @@ fn memory_of_each_node() {
     let want = [("0", 0), ("1", 1), (TOTAL_NAME, 0xFFFF_FFFE)].map(|(name, id)| (name.to_owned(), id));
     assert!(collected.rows.iter().map(|row| (row.0.clone(), row.1)).eq(want));
     for (counter, kib) in KNOWN {
-        assert_eq!(*collected.get("0", counter), Got::Value(kib / 1_024), "{counter:?}");
-        assert_eq!(*collected.get("1", counter), Got::Value(0), "{counter:?}"); // it has none
-        assert_eq!(*collected.get(TOTAL_NAME, counter), Got::Value(kib / 1_024), "{counter:?}");
+        assert_eq!(*collected.get("0", counter), CellOutcome::Value(kib / 1_024), "{counter:?}");
+        assert_eq!(*collected.get("1", counter), CellOutcome::Value(0), "{counter:?}"); // it has none
+        assert_eq!(*collected.get(TOTAL_NAME, counter), CellOutcome::Value(kib / 1_024), "{counter:?}");
     }
 }
 
@@ -66,11 +66,14 @@ fn a_total_is_cut_off_after_the_sum() {
     }
     let total = numa_node_memory::TOTAL_MBYTES;
     let collected = collect(&mut memory(&tree.roots()), &[total], &["*"]);
-    assert_eq!((collected.get("0", total), collected.get("1", total)), (&Got::Value(3), &Got::Value(3)));
-    assert_eq!(*collected.get(TOTAL_NAME, total), Got::Value(6));
+    assert_eq!(
+        (collected.get("0", total), collected.get("1", total)),
+        (&CellOutcome::Value(3), &CellOutcome::Value(3))
+    );
+    assert_eq!(*collected.get(TOTAL_NAME, total), CellOutcome::Value(6));
     tree.write("node/node1/meminfo", "Node 1 MemTotal: 3585 kB\n");
     let collected = collect(&mut memory(&tree.roots()), &[total], &["*"]);
-    assert_eq!(*collected.get(TOTAL_NAME, total), Got::Value(7));
+    assert_eq!(*collected.get(TOTAL_NAME, total), CellOutcome::Value(7));
 }
 
 #[test]
@@ -78,9 +81,9 @@ fn pages_of_each_node() {
     let collected = collect_all(&mut pages(&fixture("two-nodes")));
     assert_eq!(collected.names(), ["0", "1", TOTAL_NAME]);
     for (counter, of_0, of_1) in TAKEN {
-        assert_eq!(*collected.get("0", counter), Got::Value(of_0), "{counter:?}");
-        assert_eq!(*collected.get("1", counter), Got::Value(of_1), "{counter:?}");
-        assert_eq!(*collected.get(TOTAL_NAME, counter), Got::Value(of_0 + of_1), "{counter:?}");
+        assert_eq!(*collected.get("0", counter), CellOutcome::Value(of_0), "{counter:?}");
+        assert_eq!(*collected.get("1", counter), CellOutcome::Value(of_1), "{counter:?}");
+        assert_eq!(*collected.get(TOTAL_NAME, counter), CellOutcome::Value(of_0 + of_1), "{counter:?}");
     }
 }
 
@@ -140,13 +143,13 @@ fn a_fault_costs_only_the_node() {
                     _ => false,
                 };
                 let got = collected.get("0", counter);
-                let is_lost = matches!(got, Got::None(reason) if is_right(reason));
+                let is_lost = matches!(got, CellOutcome::None(reason) if is_right(reason));
                 assert_eq!(is_lost, !is_kept, "{file} {fault}: {got:?}");
                 let total = collected.get(TOTAL_NAME, counter);
-                let lacks_one = matches!(total, Got::Partial(_, 1));
+                let lacks_one = matches!(total, CellOutcome::Partial(_, 1));
                 // A file that is not there is not one that cannot be read.
                 assert_eq!(lacks_one, !is_kept && fault != "missing", "{file} {fault}: {total:?}");
-                assert!(matches!(collected.get("1", counter), Got::Value(_)), "{file} {fault}");
+                assert!(matches!(collected.get("1", counter), CellOutcome::Value(_)), "{file} {fault}");
             }
         }
     }
@@ -175,7 +178,10 @@ fn nodes_come_and_go() {
     tree.write("node/node1023/numastat", "numa_hit 5\n");
     let after = collect(&mut provider, &[hit], &["*"]);
     assert_eq!(after.names(), ["1", "1023", TOTAL_NAME]);
-    assert_eq!((after.get("1", hit), after.get("1023", hit)), (&Got::Value(7_077_113), &Got::Value(5)));
+    assert_eq!(
+        (after.get("1", hit), after.get("1023", hit)),
+        (&CellOutcome::Value(7_077_113), &CellOutcome::Value(5))
+    );
     assert_ne!(before.birth(TOTAL_NAME), after.birth(TOTAL_NAME));
 }
 
@@ -187,6 +193,6 @@ fn other_machines() {
     let small = fixture("small-vm");
     let collected = collect_all(&mut memory(&small));
     assert_eq!(collected.names(), ["0", TOTAL_NAME]);
-    assert_eq!(*collected.get("0", numa_node_memory::TOTAL_MBYTES), Got::Value(24_684_096 / 1_024));
+    assert_eq!(*collected.get("0", numa_node_memory::TOTAL_MBYTES), CellOutcome::Value(24_684_096 / 1_024));
     assert!(collect_all(&mut pages(&small)).missing("0").is_empty());
 }

@@ -10,7 +10,7 @@ use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
 };
 
 use id::*;
@@ -71,7 +71,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             let collected = collect_all(&mut provider(&tree.roots()));
             assert_eq!(lost(&collected), [feeds], "{file} {fault}");
             let got = collected.get("", feeds);
-            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+            assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
         }
     }
 }
@@ -103,7 +103,10 @@ fn processes_are_counted_once_a_collection() {
 #[test]
 fn other_machines() {
     let small = collect_all(&mut provider(&fixture("small-vm")));
-    assert_eq!((small.get("", SEMAPHORES), small.get("", SECTIONS)), (&Got::Value(0), &Got::Value(0)));
+    assert_eq!(
+        (small.get("", SEMAPHORES), small.get("", SECTIONS)),
+        (&CellOutcome::Value(0), &CellOutcome::Value(0))
+    );
     let old = collect(&mut provider(&fixture("old-kernel")), &[SEMAPHORES], &["*"]);
     assert_eq!(old.missing("")[&SEMAPHORES.0], "unavailable: this kernel has no System V IPC");
 }

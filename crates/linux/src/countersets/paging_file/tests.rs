@@ -7,7 +7,7 @@ use perfset_engine::SourceError;
 use super::PagingFile;
 use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
-use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
+use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect};
 
 use id::*;
 
@@ -25,8 +25,8 @@ fn every_counter() {
         ("/swap file", 524_287, 4_194_301),
         ("_Total", 1_048_573 + 524_287 + 262_139 + 131_071, 8_388_587 + 4_194_301 + 2_097_143 + 1_048_571),
     ] {
-        assert_eq!(*collected.get(name, PERCENT_USAGE), Got::Value(used), "{name}");
-        assert_eq!(*collected.get(name, PERCENT_USAGE_BASE), Got::Value(size), "{name}");
+        assert_eq!(*collected.get(name, PERCENT_USAGE), CellOutcome::Value(used), "{name}");
+        assert_eq!(*collected.get(name, PERCENT_USAGE_BASE), CellOutcome::Value(size), "{name}");
         let missing = collected.missing(name);
         assert_eq!(missing.keys().collect::<Vec<_>>(), [&PERCENT_USAGE_PEAK.0, &PERCENT_USAGE_PEAK_BASE.0]);
         assert!(missing.values().all(|why| why == "unavailable: the kernel keeps no such maximum"));
@@ -64,7 +64,7 @@ fn no_swap() {
     assert_eq!(collect_all(&mut provider(&fixture("two-nodes"))).names(), [""; 0], "a kernel without swap");
     let old = collect_all(&mut provider(&fixture("old-disks")));
     assert_eq!(old.names(), ["/dev/sdc2", "/a b/swap", "_Total"]);
-    assert_eq!(*old.get("/a b/swap", PERCENT_USAGE), Got::Value(109));
+    assert_eq!(*old.get("/a b/swap", PERCENT_USAGE), CellOutcome::Value(109));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn faults() {
             "missing" => assert_eq!(collected.unwrap().names(), [""; 0]),
             "cut" => {
                 let collected = collected.unwrap();
-                assert!(matches!(collected.get("_Total", PERCENT_USAGE), Got::Partial(_, 1)));
+                assert!(matches!(collected.get("_Total", PERCENT_USAGE), CellOutcome::Partial(_, 1)));
                 assert!(collected.missing("/dev/dm-1").is_empty());
             }
             _ => assert!(matches!(collected.unwrap_err(), SourceError::Failed(_)), "{fault}"),
@@ -86,7 +86,7 @@ fn faults() {
     let tree = Tree::proc_of("many-disks");
     tree.write("proc/swaps", &tree.text("proc/swaps").replace("4194301", "-"));
     let collected = collect(&mut provider(&tree.roots()), &[PERCENT_USAGE], &["*"]);
-    let Got::None(NoValue::Failed(why)) = collected.get("/swap file", PERCENT_USAGE) else {
+    let CellOutcome::None(NoValue::Failed(why)) = collected.get("/swap file", PERCENT_USAGE) else {
         panic!("{collected:?}")
     };
     assert!(why.ends_with("/swaps:3: expected a number, found \"-\""), "{why}");

@@ -12,7 +12,7 @@ use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::pass::Collection;
 use crate::roots::Roots;
-use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
+use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
@@ -51,17 +51,21 @@ fn every_counter() {
     assert_eq!(collected.rows, rows.map(|(name, id)| (name.to_owned(), id, None)));
     for (name, some, full) in KNOWN {
         for (at, (of_some, of_full)) in SOME.into_iter().zip(FULL).enumerate() {
-            assert_eq!(*collected.get(name, of_full), Got::Value(full[at]), "{name}");
+            assert_eq!(*collected.get(name, of_full), CellOutcome::Value(full[at]), "{name}");
             match some {
-                Some(some) => assert_eq!(*collected.get(name, of_some), Got::Value(some[at]), "{name}"),
+                Some(some) => {
+                    assert_eq!(*collected.get(name, of_some), CellOutcome::Value(some[at]), "{name}")
+                }
                 None => assert_eq!(
                     collected.missing(name)[&of_some.0],
                     "unavailable: the kernel does not count this time for this resource"
                 ),
             }
         }
-        assert_eq!(*collected.get(name, STALLED_TIME_BASE), Got::Value(10_000));
-        let Got::Value(_) = collected.get(name, STALLED_TIME_TIMESTAMP) else { panic!("{name}: no time") };
+        assert_eq!(*collected.get(name, STALLED_TIME_BASE), CellOutcome::Value(10_000));
+        let CellOutcome::Value(_) = collected.get(name, STALLED_TIME_TIMESTAMP) else {
+            panic!("{name}: no time")
+        };
     }
 }
 
@@ -131,7 +135,7 @@ fn a_fault_costs_only_its_resource() {
         assert_eq!(missing.filter(|counter| !lost.contains(&CounterId(*counter))).count(), 0, "{fault}");
         for counter in lost {
             let got = collected.get("memory", *counter);
-            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{fault}: {got:?}");
+            assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{fault}: {got:?}");
         }
         assert!(collected.missing("io").is_empty(), "{fault}");
     }
@@ -182,7 +186,7 @@ fn resources_come_and_go() {
 fn other_machines() {
     let small = collect_all(&mut provider(&fixture("small-vm")));
     assert_eq!(small.names(), ["cpu", "memory", "io"]);
-    assert_eq!(*small.get("io", PERCENT_SOME_STALLED_TIME_300_SECONDS), Got::Value(23));
+    assert_eq!(*small.get("io", PERCENT_SOME_STALLED_TIME_300_SECONDS), CellOutcome::Value(23));
     assert_eq!(collect_all(&mut provider(&fixture("old-kernel"))).rows, []);
 }
 

@@ -9,8 +9,8 @@ use perfset_engine::{CollectRequest, Provider, Rows, SourceError};
 use super::Providers;
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, all_instances, check_line, collect, collect_all, fixture,
-    opened,
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, all_instances, check_line, collect, collect_all,
+    fixture, opened,
 };
 
 /// The counters of TCPv4.
@@ -200,7 +200,12 @@ fn every_counter() {
         let collected = collected(&fixture("two-nodes"), set);
         assert_eq!(collected.rows, [(String::new(), 0, None)]);
         for (counter, value) in known {
-            assert_eq!(*collected.get("", *counter), Got::Value(*value), "{} {counter:?}", counterset.name);
+            assert_eq!(
+                *collected.get("", *counter),
+                CellOutcome::Value(*value),
+                "{} {counter:?}",
+                counterset.name
+            );
         }
         let others = collected.missing("");
         assert_eq!(known.len() + others.len(), counterset.counters.len(), "{}", counterset.name);
@@ -318,8 +323,8 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
                 for (counter, value) in known {
                     let got = collected.get("", *counter);
                     let as_wanted = match got {
-                        Got::None(reason) => is_hit && is_right(reason),
-                        got => !is_hit && *got == Got::Value(*value),
+                        CellOutcome::None(reason) => is_hit && is_right(reason),
+                        got => !is_hit && *got == CellOutcome::Value(*value),
                     };
                     assert!(as_wanted, "{file} {fault}, {} {counter:?}: {got:?}", counterset.name);
                 }
@@ -425,7 +430,12 @@ fn another_order_of_lines() {
     for set in SETS {
         let collected = collected(&tree.roots(), set);
         for (counter, value) in set.2 {
-            assert_eq!(*collected.get("", *counter), Got::Value(*value), "{} {counter:?}", set.0.name);
+            assert_eq!(
+                *collected.get("", *counter),
+                CellOutcome::Value(*value),
+                "{} {counter:?}",
+                set.0.name
+            );
         }
     }
 }
@@ -444,11 +454,11 @@ fn values_are_those_of_now() {
     let many = rows[1..].concat().repeat(5_000);
     tree.write("proc/net/tcp6", &format!("{}{many}", rows[0]));
     let ip = collect_all(&mut all.ipv4);
-    assert_eq!(*ip.get("", ipv4::DATAGRAMS_RECEIVED_PER_SEC), Got::Value(40_000_000_003));
+    assert_eq!(*ip.get("", ipv4::DATAGRAMS_RECEIVED_PER_SEC), CellOutcome::Value(40_000_000_003));
     let udp = collect_all(&mut all.udpv6);
-    assert_eq!(*udp.get("", udpv6::DATAGRAMS_PER_SEC), Got::Value(5 + 7));
+    assert_eq!(*udp.get("", udpv6::DATAGRAMS_PER_SEC), CellOutcome::Value(5 + 7));
     let tcp = collect_all(&mut all.tcpv6);
-    assert_eq!(*tcp.get("", tcpv6::CONNECTIONS_ESTABLISHED), Got::Value(6 * 5_000));
+    assert_eq!(*tcp.get("", tcpv6::CONNECTIONS_ESTABLISHED), CellOutcome::Value(6 * 5_000));
     assert_eq!(tcp.bytes_read, fs::metadata(tree.path("proc/net/tcp6")).unwrap().len());
 }
 
@@ -468,7 +478,7 @@ fn hostile_numbers_saturate() {
     let max = u64::MAX;
     tree.write("proc/net/snmp", &format!("Ip: InReceives OutRequests\nIp: {max} 2\n"));
     let collected = collected(&tree.roots(), SETS[2]);
-    assert_eq!(*collected.get("", ipv4::DATAGRAMS_PER_SEC), Got::Value(max));
+    assert_eq!(*collected.get("", ipv4::DATAGRAMS_PER_SEC), CellOutcome::Value(max));
 }
 
 /// Four sections with fewer numbers, and no IPv6.
@@ -486,9 +496,9 @@ fn an_old_kernel() {
         }
     }
     let ip = collected(&fixture("old-kernel"), SETS[2]);
-    assert_eq!(*ip.get("", ipv4::FRAGMENTS_CREATED_PER_SEC), Got::Value(313));
+    assert_eq!(*ip.get("", ipv4::FRAGMENTS_CREATED_PER_SEC), CellOutcome::Value(313));
     let icmp = collected(&fixture("old-kernel"), SETS[3]);
-    assert_eq!(*icmp.get("", icmp::SENT_ADDRESS_MASK_REPLY), Got::Value(467));
+    assert_eq!(*icmp.get("", icmp::SENT_ADDRESS_MASK_REPLY), CellOutcome::Value(467));
 }
 
 #[test]
@@ -502,5 +512,5 @@ fn a_small_virtual_machine() {
         );
     }
     let tcp = collected(&fixture("small-vm"), SETS[0]);
-    assert_eq!(*tcp.get("", tcpv4::SEGMENTS_SENT_PER_SEC), Got::Value(417_927));
+    assert_eq!(*tcp.get("", tcpv4::SEGMENTS_SENT_PER_SEC), CellOutcome::Value(417_927));
 }

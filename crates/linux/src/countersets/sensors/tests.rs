@@ -6,7 +6,7 @@ use perfset_core::catalogue::linux_sensors as id;
 use super::LinuxSensors;
 use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
-use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
+use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
@@ -44,14 +44,14 @@ fn every_sensor() {
         let got = collected.get(&row.0, measures);
         match name {
             "nct6775/-12V" => {
-                let Got::None(reason) = got else { panic!("{got:?}") };
+                let CellOutcome::None(reason) = got else { panic!("{got:?}") };
                 assert_eq!(reason.to_string(), "unavailable: it is -11903: counters hold nothing below 0");
             }
-            _ => assert_eq!(*got, Got::Value(value), "{name}"),
+            _ => assert_eq!(*got, CellOutcome::Value(value), "{name}"),
         }
         let is_humidity = measures == PERCENT_RELATIVE_HUMIDITY;
         if is_humidity {
-            assert_eq!(*collected.get(&row.0, PERCENT_RELATIVE_HUMIDITY_BASE), Got::Value(100_000));
+            assert_eq!(*collected.get(&row.0, PERCENT_RELATIVE_HUMIDITY_BASE), CellOutcome::Value(100_000));
         }
         let mut missing = collected.missing(&row.0);
         missing.remove(&measures.0);
@@ -97,9 +97,9 @@ fn a_fault_costs_only_its_sensor() {
             assert!(!collected.names().contains(&"nct6775/fan2"));
         } else {
             let got = collected.get("nct6775/fan2", FAN_SPEED);
-            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{fault}: {got:?}");
+            assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{fault}: {got:?}");
         }
-        assert_eq!(*collected.get("nct6775/in0", VOLTAGE), Got::Value(1_103));
+        assert_eq!(*collected.get("nct6775/in0", VOLTAGE), CellOutcome::Value(1_103));
     }
 }
 
@@ -121,7 +121,7 @@ fn names_and_labels_that_make_no_sense() {
                 "{fault}"
             );
         }
-        assert_eq!(*collected.get(names[0], TEMPERATURE), Got::Value(47_017 + 273_150));
+        assert_eq!(*collected.get(names[0], TEMPERATURE), CellOutcome::Value(47_017 + 273_150));
     }
 }
 
@@ -138,7 +138,7 @@ fn chips_and_sensors_come_and_go() {
     tree.write("sys/class/hwmon/hwmon12/temp3_input", "7\n");
     let collected = collect(&mut provider, &[TEMPERATURE], &["*"]);
     assert_eq!(collected.names(), ["coretemp/Package id 0", "another/Composite", "another/temp3"]);
-    assert_eq!(*collected.get("another/temp3", TEMPERATURE), Got::Value(273_157));
+    assert_eq!(*collected.get("another/temp3", TEMPERATURE), CellOutcome::Value(273_157));
     assert_eq!(collect(&mut provider, &[TEMPERATURE], &["*"]).names().len(), 3);
 }
 

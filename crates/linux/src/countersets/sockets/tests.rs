@@ -9,7 +9,9 @@ use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::sources::sockstat::PROTOCOLS;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
+use crate::testing::{
+    CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,
+};
 
 use id::*;
 
@@ -25,7 +27,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<Sockets> {
 fn row(collected: &Collected, name: &str) -> [Option<u64>; 6] {
     [IN_USE, ORPHANED, TIME_WAIT, ALLOCATED, MEMORY_PAGES, MEMORY_BYTES].map(|counter| {
         match collected.get(name, counter) {
-            Got::Value(value) => Some(*value),
+            CellOutcome::Value(value) => Some(*value),
             _ => None,
         }
     })
@@ -118,12 +120,12 @@ fn a_fault_costs_only_the_rows_that_the_file_feeds() {
                     }
                     "cut" => {
                         let got = collected.get(name, MEMORY_BYTES);
-                        assert!(matches!(got, Got::None(reason) if is_right(reason)), "{got:?}");
+                        assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{got:?}");
                     }
                     _ => {
                         assert_eq!(row(&collected, name), [None; 6], "{file} {fault} {name}");
                         let got = collected.get(name, IN_USE);
-                        assert!(matches!(got, Got::None(reason) if is_right(reason)), "{got:?}");
+                        assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{got:?}");
                     }
                 }
             }

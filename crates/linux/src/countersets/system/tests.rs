@@ -11,7 +11,9 @@ use crate::countersets::single::SingleInstanceProvider;
 use crate::kept_file::SeqFileKind;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
-use crate::testing::{ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture};
+use crate::testing::{
+    CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture,
+};
 
 use id::*;
 
@@ -101,7 +103,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost(&collected), want, "{file} {fault}");
             for counter in want {
                 let got = collected.get("", *counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
         }
     }
@@ -136,16 +141,16 @@ fn processes_come_and_go() {
     let tree = Tree::proc_of("two-nodes");
     let mut provider = provider(&tree.roots());
     let mut count = || collect(&mut provider, &[PROCESSES], &["*"]).get("", PROCESSES).clone();
-    assert_eq!(count(), Got::Value(5));
+    assert_eq!(count(), CellOutcome::Value(5));
     for pid in [1, 11, 4_194_304] {
         fs::create_dir(tree.path(&format!("proc/{pid}"))).unwrap();
     }
     tree.write("proc/7a", "");
-    assert_eq!(count(), Got::Value(8));
+    assert_eq!(count(), CellOutcome::Value(8));
     fs::remove_dir(tree.path("proc/11")).unwrap();
-    assert_eq!(count(), Got::Value(7));
+    assert_eq!(count(), CellOutcome::Value(7));
     fs::remove_dir_all(tree.roots().proc).unwrap();
-    let Got::None(reason) = count() else { panic!("there is no /proc") };
+    let CellOutcome::None(reason) = count() else { panic!("there is no /proc") };
     let proc = tree.roots().proc.display().to_string();
     assert_eq!(reason.to_string(), format!("{proc}: cannot be read: No such file or directory (os error 2)"));
 }
@@ -157,18 +162,24 @@ fn nobody_waits_while_there_are_enough_processors() {
     for (running, want) in [(0, 0), (1, 0), (7, 0), (8, 1), (u64::MAX, u64::MAX - 7)] {
         tree.write("proc/stat", &stat.replace("procs_running 389", &format!("procs_running {running}")));
         let collected = collect(&mut provider(&tree.roots()), &[PROCESSOR_QUEUE_LENGTH], &["*"]);
-        assert_eq!(*collected.get("", PROCESSOR_QUEUE_LENGTH), Got::Value(want), "{running}");
+        assert_eq!(*collected.get("", PROCESSOR_QUEUE_LENGTH), CellOutcome::Value(want), "{running}");
     }
 }
 
 #[test]
 fn other_machines() {
     let old = collect_all(&mut provider(&fixture("old-kernel")));
-    assert_eq!(*old.get("", CONTEXT_SWITCHES_PER_SEC), Got::Value(53));
-    assert_eq!((old.get("", THREADS), old.get("", PROCESSES)), (&Got::Value(127), &Got::Value(1)));
+    assert_eq!(*old.get("", CONTEXT_SWITCHES_PER_SEC), CellOutcome::Value(53));
+    assert_eq!(
+        (old.get("", THREADS), old.get("", PROCESSES)),
+        (&CellOutcome::Value(127), &CellOutcome::Value(1))
+    );
     assert_eq!(lost(&old), [PROCESSOR_QUEUE_LENGTH]);
     let small = collect_all(&mut provider(&fixture("small-vm")));
-    assert_eq!(*small.get("", CONTEXT_SWITCHES_PER_SEC), Got::Value(732_725));
-    assert_eq!(*small.get("", PROCESSOR_QUEUE_LENGTH), Got::Value(0));
-    assert_eq!((small.get("", THREADS), small.get("", PROCESSES)), (&Got::Value(97), &Got::Value(3)));
+    assert_eq!(*small.get("", CONTEXT_SWITCHES_PER_SEC), CellOutcome::Value(732_725));
+    assert_eq!(*small.get("", PROCESSOR_QUEUE_LENGTH), CellOutcome::Value(0));
+    assert_eq!(
+        (small.get("", THREADS), small.get("", PROCESSES)),
+        (&CellOutcome::Value(97), &CellOutcome::Value(3))
+    );
 }

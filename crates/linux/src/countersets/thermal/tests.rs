@@ -6,7 +6,7 @@ use perfset_core::catalogue::thermal_zone_information as id;
 use super::ThermalZones;
 use crate::countersets::several::MultiInstanceProvider;
 use crate::roots::Roots;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened};
+use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
@@ -22,7 +22,7 @@ fn column(collected: &Collected, counter: perfset_core::CounterId) -> Vec<Result
         .rows
         .iter()
         .map(|row| match collected.get(&row.0, counter) {
-            Got::Value(value) => Ok(*value),
+            CellOutcome::Value(value) => Ok(*value),
             other => Err(format!("{other:?}")),
         })
         .collect()
@@ -61,8 +61,8 @@ fn a_device_at_rest() {
         tree.write(&format!("{CLASS}/thermal_zone0/{device}/cur_state"), "-1\n");
     }
     let collected = collect_all(&mut provider(&tree.roots()));
-    assert_eq!(*collected.get("acpitz", PERCENT_PASSIVE_LIMIT), Got::Value(100));
-    assert_eq!(*collected.get("acpitz", THROTTLE_REASONS), Got::Value(0));
+    assert_eq!(*collected.get("acpitz", PERCENT_PASSIVE_LIMIT), CellOutcome::Value(100));
+    assert_eq!(*collected.get("acpitz", THROTTLE_REASONS), CellOutcome::Value(0));
 }
 
 #[test]
@@ -118,7 +118,10 @@ fn a_fault_costs_only_its_zone() {
             assert_eq!(missing, want, "{file} {fault}");
             for counter in counters {
                 let got = collected.get("acpitz", counter);
-                assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+                assert!(
+                    matches!(got, CellOutcome::None(reason) if is_right(reason)),
+                    "{file} {fault}: {got:?}"
+                );
             }
             assert!(collected.missing("x86_pkg_temp").is_empty());
         }
@@ -140,11 +143,13 @@ fn temperature_below_absolute_zero_is_unavailable() {
         let collected = collect_all(&mut provider(&tree.roots()));
         let tenths = collected.get("acpitz", HIGH_PRECISION_TEMPERATURE);
         match want {
-            Some((_, want)) => assert_eq!(*tenths, Got::Value(want), "{temp}"),
-            None => assert!(matches!(tenths, Got::None(NoValue::Unavailable(_))), "{temp}: {tenths:?}"),
+            Some((_, want)) => assert_eq!(*tenths, CellOutcome::Value(want), "{temp}"),
+            None => {
+                assert!(matches!(tenths, CellOutcome::None(NoValue::Unavailable(_))), "{temp}: {tenths:?}")
+            }
         }
         if let Some((want, _)) = want.filter(|_| temp != "-273150") {
-            assert_eq!(*collected.get("acpitz", TEMPERATURE), Got::Value(want), "{temp}");
+            assert_eq!(*collected.get("acpitz", TEMPERATURE), CellOutcome::Value(want), "{temp}");
         }
     }
 }
@@ -171,7 +176,7 @@ fn zones_come_and_go() {
     tree.write("sys/class/thermal/thermal_zone10/type", "another\n");
     let collected = collect(&mut provider, &[TEMPERATURE], &["*"]);
     assert_eq!(collected.names(), ["outside", "another"]);
-    assert_eq!(*collected.get("another", TEMPERATURE), Got::Value(61 + 273));
+    assert_eq!(*collected.get("another", TEMPERATURE), CellOutcome::Value(61 + 273));
 }
 
 #[test]

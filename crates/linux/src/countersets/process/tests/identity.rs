@@ -187,10 +187,18 @@ fn times_that_step_back_are_held() {
         counters.map(|counter| collected.get(name, counter).clone())
     };
     let plain = |user: u64| {
-        [Got::Value(user * 40_000), Got::Value(2_053 * 40_000), Got::Value((user + 2_053) * 40_000)]
+        [
+            CellOutcome::Value(user * 40_000),
+            CellOutcome::Value(2_053 * 40_000),
+            CellOutcome::Value((user + 2_053) * 40_000),
+        ]
     };
     assert_eq!(times(2_039), plain(2_039));
-    let held = [Got::Held(2_039 * 40_000), Got::Value(2_053 * 40_000), Got::Held((2_039 + 2_053) * 40_000)];
+    let held = [
+        CellOutcome::Held(2_039 * 40_000),
+        CellOutcome::Value(2_053 * 40_000),
+        CellOutcome::Held((2_039 + 2_053) * 40_000),
+    ];
     assert_eq!(times(2_038), held);
     assert_eq!(times(2_040), plain(2_040));
 }

@@ -102,7 +102,7 @@ pub(super) fn layered_on(roots: &Roots, way: ProcessSource) -> Processes {
     Processes::new(roots, (stat, vmstat(roots)), units, start_100ns, way)
 }
 
-type Cells = BTreeMap<(String, u32, Birth), BTreeMap<(bool, u32), Got>>;
+type Cells = BTreeMap<(String, u32, Birth), BTreeMap<(bool, u32), CellOutcome>>;
 
 /// Everything of both countersets, by process; of Process V2 with `false`.
 fn everything(processes: &mut Processes) -> Cells {
@@ -127,10 +127,10 @@ fn listed(list: &[(&Counterset, CounterId)], counter: (bool, u32)) -> bool {
 }
 
 /// The value, however it is marked.
-fn value(got: &Got) -> Option<u64> {
+fn value(got: &CellOutcome) -> Option<u64> {
     match got {
-        Got::Value(value) | Got::Held(value) | Got::Reused(value) => Some(*value),
-        Got::None(_) | Got::Partial(..) => None,
+        CellOutcome::Value(value) | CellOutcome::Held(value) | CellOutcome::Reused(value) => Some(*value),
+        CellOutcome::None(_) | CellOutcome::Partial(..) => None,
     }
 }
 
@@ -231,7 +231,7 @@ pub(super) fn conforms(
             }
             let rested = first[&time] == last[&time];
             *if rested { &mut resting } else { &mut running } += 1;
-            let sum = |cells: &BTreeMap<(bool, u32), Got>| -> Option<u64> {
+            let sum = |cells: &BTreeMap<(bool, u32), CellOutcome>| -> Option<u64> {
                 SHARES.iter().map(|(_, id)| value(&cells[&(false, id.0)])).sum()
             };
             if let [Some(a), Some(b), Some(c)] = [first, got, last].map(sum) {
@@ -241,7 +241,7 @@ pub(super) fn conforms(
             for (counter, got) in got {
                 let (first, last) = (&first[counter], &last[counter]);
                 let place = || format!("{process:?} {counter:?}: {first:?}, {got:?}, {last:?}");
-                reused += u32::from(matches!(got, Got::Reused(_)));
+                reused += u32::from(matches!(got, CellOutcome::Reused(_)));
                 let in_turn = listed(&IN_TURN, *counter);
                 let key = (process.0.clone(), *counter);
                 if in_turn && value(first) == value(last) && value(got) != value(first) {
@@ -263,7 +263,7 @@ pub(super) fn conforms(
                     assert!(a <= b && (b <= c || is_share), "{}", place());
                 }
                 // Nor can it show less than it has shown before, where the kernel divides otherwise later.
-                let is_held = listed(&SHARES, *counter) && matches!(got, Got::Held(_));
+                let is_held = listed(&SHARES, *counter) && matches!(got, CellOutcome::Held(_));
                 if rested && !in_turn && !is_held && value(first) == value(last) {
                     assert_eq!(value(got), value(first), "{}", place());
                 }
@@ -289,7 +289,7 @@ fn every_counter_alone_says_the_same_in_all_layers() {
             let said = ways.map(|way| {
                 let collected = collect_of(&mut layered(way), set, &[counter], &[&name]);
                 match collected.get(&name, counter) {
-                    Got::None(reason) => Err(reason.clone()),
+                    CellOutcome::None(reason) => Err(reason.clone()),
                     _ if counter == lp::PROPORTIONAL_SET_BYTES => Ok(None), // others share it
                     got => Ok(value(got)),
                 }
@@ -374,7 +374,7 @@ fn all_say_what_the_files_say() {
                     continue; // it ran meanwhile
                 }
                 for (counter, want) in files {
-                    if listed(&IN_TURN, counter) && matches!(got[&counter], Got::Reused(_)) {
+                    if listed(&IN_TURN, counter) && matches!(got[&counter], CellOutcome::Reused(_)) {
                         continue;
                     }
                     assert_eq!(value(&got[&counter]), Some(want), "{name} {counter:?}: {:?}", got[&counter]);

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset};
 
 use super::*;
 use crate::countersets::vmstat;
-use crate::testing::{Collected, Got, Tree, collect_of, fixture, try_collect_of};
+use crate::testing::{CellOutcome, Collected, Tree, collect_of, fixture, try_collect_of};
 
 mod identity;
 mod layers;

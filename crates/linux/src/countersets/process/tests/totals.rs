@@ -14,12 +14,15 @@ fn of_machine(tree: &Tree) {
 
 fn number(collected: &Collected, instance: &str, counter: CounterId) -> Option<u64> {
     match collected.get(instance, counter) {
-        Got::None(_) => None,
-        Got::Value(value) | Got::Held(value) | Got::Reused(value) | Got::Partial(value, _) => Some(*value),
+        CellOutcome::None(_) => None,
+        CellOutcome::Value(value)
+        | CellOutcome::Held(value)
+        | CellOutcome::Reused(value)
+        | CellOutcome::Partial(value, _) => Some(*value),
     }
 }
 
-fn total(provider: &mut Processes, counters: &[CounterId]) -> Vec<Got> {
+fn total(provider: &mut Processes, counters: &[CounterId]) -> Vec<CellOutcome> {
     let collected = collect_of(provider, &v2::COUNTERSET, counters, &["_Total"]);
     counters.iter().map(|counter| collected.get("_Total", *counter).clone()).collect()
 }
@@ -37,7 +40,9 @@ fn a_total_keeps_what_ended_processes_used() {
     assert_eq!(total(&mut provider, &counts), before);
     let [left] = &total(&mut provider, &[v2::THREAD_COUNT])[..] else { panic!() };
     let ended = number(&of_one, "a) b(:300", v2::THREAD_COUNT).unwrap();
-    assert!(matches!((threads, left), (Got::Value(all), Got::Value(left)) if all - ended == *left));
+    assert!(
+        matches!((threads, left), (CellOutcome::Value(all), CellOutcome::Value(left)) if all - ended == *left)
+    );
 }
 
 /// The kernel adds what a process read and wrote to its parent's when it has ended: that was counted before.
@@ -47,7 +52,7 @@ fn io_of_ended_children_counts_once() {
     let counter = v2::IO_READ_BYTES_PER_SEC;
     let mut provider = provider(&tree.roots());
     let mut read = || match total(&mut provider, &[counter])[..] {
-        [Got::Value(all)] => all,
+        [CellOutcome::Value(all)] => all,
         ref other => panic!("{other:?}"),
     };
     let rises = |pid: u32, by: u64| {
@@ -95,13 +100,15 @@ fn a_hidden_process_is_missing() {
     let mut provider = Processes::new(&roots, shared, units, || START_100NS, ProcessSource::Gate);
     let counters = [v2::IO_READ_BYTES_PER_SEC, v2::PERCENT_PROCESSOR_TIME, v2::THREAD_COUNT];
     let begun = total(&mut provider, &counters);
-    let [Got::Value(all), Got::Value(time), Got::Value(threads)] = begun[..] else { panic!("{begun:?}") };
+    let [CellOutcome::Value(all), CellOutcome::Value(time), CellOutcome::Value(threads)] = begun[..] else {
+        panic!("{begun:?}")
+    };
 
     let (folder, away) = (tree.path("proc/300"), tree.path("proc/away"));
     std::fs::rename(&folder, &away).unwrap();
     let hidden = total(&mut provider, &counters);
     assert!(
-        matches!(hidden[..], [Got::Partial(a, 1), Got::Partial(b, 1), Got::Value(c)]
+        matches!(hidden[..], [CellOutcome::Partial(a, 1), CellOutcome::Partial(b, 1), CellOutcome::Value(c)]
             if a == all && b == time && c < threads),
         "a level is that of the rows: {hidden:?}"
     );
@@ -111,10 +118,10 @@ fn a_hidden_process_is_missing() {
     tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2187"));
     clocks.insert(300, 2_000);
     set(&clocks);
-    assert_eq!(total(&mut provider, &counters[..1]), [Got::Value(all + 50)]);
+    assert_eq!(total(&mut provider, &counters[..1]), [CellOutcome::Value(all + 50)]);
     // It is hidden again, reads 11 more and ends. Its parent reads 7.
     std::fs::rename(&folder, &away).unwrap();
-    assert_eq!(total(&mut provider, &counters[..1]), [Got::Partial(all + 50, 1)]);
+    assert_eq!(total(&mut provider, &counters[..1]), [CellOutcome::Partial(all + 50, 1)]);
     let text = tree.text("proc/1/io");
     let rchar = |line: &str| line.strip_prefix("rchar: ")?.parse::<u64>().ok();
     let of_parent = text.lines().find_map(rchar).unwrap();
@@ -123,7 +130,7 @@ fn a_hidden_process_is_missing() {
     clocks.remove(&300);
     clocks.insert(1, 2_000);
     set(&clocks);
-    assert_eq!(total(&mut provider, &counters[..1]), [Got::Value(all + 68)]);
+    assert_eq!(total(&mut provider, &counters[..1]), [CellOutcome::Value(all + 68)]);
     install(None);
 }
 
@@ -133,12 +140,12 @@ fn a_count_without_its_file_is_missing() {
     let tree = Tree::proc_of("processes");
     let counter = v2::IO_READ_BYTES_PER_SEC;
     let mut provider = provider(&tree.roots());
-    let [Got::Value(all)] = total(&mut provider, &[counter])[..] else { panic!() };
+    let [CellOutcome::Value(all)] = total(&mut provider, &[counter])[..] else { panic!() };
     let text = tree.text("proc/300/io");
     tree.remove("proc/300/io");
-    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all, 1)]);
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Partial(all, 1)]);
     tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2147"));
-    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all + 10)]);
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all + 10)]);
 }
 
 /// Checks that a process that cannot be read takes away its own part of the total, and no more.
@@ -146,27 +153,31 @@ fn a_count_without_its_file_is_missing() {
 fn a_total_of_some_processes() {
     let tree = Tree::proc_of("processes");
     let counter = v2::IO_READ_BYTES_PER_SEC;
-    let [Got::Value(all)] = total(&mut provider(&tree.roots()), &[counter])[..] else { panic!() };
+    let [CellOutcome::Value(all)] = total(&mut provider(&tree.roots()), &[counter])[..] else { panic!() };
     let text = tree.text("proc/300/io");
     tree.write("proc/300/io", "x\n");
     let mut provider = provider(&tree.roots());
-    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all - 2_137, 1)]);
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Partial(all - 2_137, 1)]);
     tree.write("proc/300/io", &text);
     assert_eq!(
         total(&mut provider, &[counter]),
-        [Got::Value(all - 2_137)],
+        [CellOutcome::Value(all - 2_137)],
         "it adds what it reads from now on"
     );
     tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2140"));
-    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_134)]);
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all - 2_134)]);
     tree.write("proc/300/io", "x\n");
-    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all - 2_134, 1)], "what it has read stays");
+    assert_eq!(
+        total(&mut provider, &[counter]),
+        [CellOutcome::Partial(all - 2_134, 1)],
+        "what it has read stays"
+    );
     tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2150"));
-    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_124)]);
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all - 2_124)]);
     tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 9"));
-    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all - 2_124, 1)], "it was reset");
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Partial(all - 2_124, 1)], "it was reset");
     tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 11"));
-    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_122)]);
+    assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all - 2_122)]);
 }
 
 /// Checks that there is no total if no process can be read. The reason is that of the processes, not that of `Idle`,
@@ -178,7 +189,7 @@ fn a_total_of_nothing() {
         tree.write(&format!("proc/{pid}/io"), "x\n");
     }
     let got = total(&mut provider(&tree.roots()), &[v2::IO_READ_BYTES_PER_SEC]);
-    assert!(matches!(&got[..], [Got::None(NoValue::Failed(_))]), "{got:?}");
+    assert!(matches!(&got[..], [CellOutcome::None(NoValue::Failed(_))]), "{got:?}");
 }
 
 /// Many processes that live for one collection each leave what they used, and a thousand of them are no burden.
@@ -187,8 +198,10 @@ fn processes_that_come_and_go() {
     let tree = Tree::proc_of("processes");
     let counters = [v2::PERCENT_PRIVILEGED_TIME, v2::IO_WRITE_BYTES_PER_SEC, v2::PAGE_FAULTS_PER_SEC];
     let mut provider = provider(&tree.roots());
-    let values = |got: Vec<Got>| -> Vec<u64> {
-        got.iter().map(|got| if let Got::Value(value) = got { *value } else { panic!("{got:?}") }).collect()
+    let values = |got: Vec<CellOutcome>| -> Vec<u64> {
+        got.iter()
+            .map(|got| if let CellOutcome::Value(value) = got { *value } else { panic!("{got:?}") })
+            .collect()
     };
     let mut want = values(total(&mut provider, &counters));
     let (stat, io) = (tree.text("proc/300/stat"), tree.text("proc/300/io"));
@@ -313,7 +326,7 @@ fn sums_of_the_rows() {
     for counter in times {
         let rows = all.names().into_iter().filter(|name| *name != "_Total");
         let sum: u64 = rows.map(|name| number(&all, name, counter).unwrap()).sum();
-        assert_eq!(*all.get("_Total", counter), Got::Value(sum), "{counter:?}");
+        assert_eq!(*all.get("_Total", counter), CellOutcome::Value(sum), "{counter:?}");
     }
 }
 

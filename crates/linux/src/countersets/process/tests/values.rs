@@ -45,7 +45,7 @@ fn every_counter_of_process_v2() {
     let mut provider = provider(&fixture("processes"));
     let collected = collect_of(&mut provider, &v2::COUNTERSET, &all_of(&v2::COUNTERSET), &["a) b(:300"]);
     for (counter, value) in KNOWN_V2 {
-        assert_eq!(*collected.get("a) b(:300", counter), Got::Value(value), "{counter:?}");
+        assert_eq!(*collected.get("a) b(:300", counter), CellOutcome::Value(value), "{counter:?}");
     }
     let missing = collected.missing("a) b(:300");
     assert_eq!(missing.keys().copied().map(CounterId).collect::<Vec<_>>(), NEVER_V2);
@@ -65,8 +65,8 @@ fn every_counter_of_process() {
         let same = v2::COUNTERSET.counters.iter().find(|other| other.name.as_deref() == name).unwrap();
         let want = KNOWN_V2.iter().find(|known| known.0 == same.id).map(|known| known.1);
         match (collected.get("a) b(", counter.id), want) {
-            (Got::Value(value), Some(want)) => assert_eq!(*value, want, "{:?}", counter.name),
-            (Got::None(NoValue::Unavailable(_)), None) => {}
+            (CellOutcome::Value(value), Some(want)) => assert_eq!(*value, want, "{:?}", counter.name),
+            (CellOutcome::None(NoValue::Unavailable(_)), None) => {}
             other => panic!("{:?}: {other:?}", counter.name),
         }
     }
@@ -99,7 +99,7 @@ fn every_counter_of_linux_process() {
         (lp::USER_ID, 1_003),
     ];
     for (counter, value) in known {
-        assert_eq!(*collected.get("a) b(:300", counter), Got::Value(value), "{counter:?}");
+        assert_eq!(*collected.get("a) b(:300", counter), CellOutcome::Value(value), "{counter:?}");
     }
     assert_eq!(known.len(), lp::COUNTERSET.counters.len());
 }
@@ -114,7 +114,7 @@ fn every_counter_of_thread() {
     let of_all = |counter| names.map(|name| collected.get(name, counter).clone());
     let values = |counter| {
         of_all(counter).map(|got| match got {
-            Got::Value(value) => Some(value),
+            CellOutcome::Value(value) => Some(value),
             _ => None,
         })
     };
@@ -166,7 +166,7 @@ fn rows_in_order() {
     assert_eq!(collected.names(), want);
     assert_eq!(collected.rows.iter().map(|row| row.1).collect::<Vec<_>>()[..4], [0, 1, 2, 77]);
     let priorities = want.map(|name| match collected.get(name, v2::PRIORITY_BASE) {
-        Got::Value(value) => *value,
+        CellOutcome::Value(value) => *value,
         _ => 0,
     });
     assert_eq!(priorities, [0, 8, 8, 13, 8, 23, 1, 8, 4, 10, 8, 6, 0]);
@@ -190,9 +190,13 @@ fn resting_processors() {
     let mut provider = provider(&fixture("processes"));
     let collected = collect_of(&mut provider, &v2::COUNTERSET, &all_of(&v2::COUNTERSET), &["Idle:0"]);
     let rest = (70_001 + 307 + 80_021 + 401) * 40_000;
-    assert_eq!(*collected.get("Idle:0", v2::PERCENT_PROCESSOR_TIME), Got::Value(rest));
-    assert_eq!(*collected.get("Idle:0", v2::PERCENT_PRIVILEGED_TIME), Got::Value(rest), "the kernel rests");
-    assert_eq!(*collected.get("Idle:0", v2::PERCENT_USER_TIME), Got::Value(0));
+    assert_eq!(*collected.get("Idle:0", v2::PERCENT_PROCESSOR_TIME), CellOutcome::Value(rest));
+    assert_eq!(
+        *collected.get("Idle:0", v2::PERCENT_PRIVILEGED_TIME),
+        CellOutcome::Value(rest),
+        "the kernel rests"
+    );
+    assert_eq!(*collected.get("Idle:0", v2::PERCENT_USER_TIME), CellOutcome::Value(0));
     assert_eq!(collected.missing("Idle:0").len(), v2::COUNTERSET.counters.len() - 3);
 }
 
@@ -202,9 +206,10 @@ fn totals() {
     let collected = collect_of(&mut provider, &v2::COUNTERSET, &all_of(&v2::COUNTERSET), &["*"]);
     for counter in [v2::PAGE_FAULTS_PER_SEC, v2::WORKING_SET, v2::THREAD_COUNT, v2::PRIVATE_BYTES] {
         let rows = collected.names().into_iter().filter(|name| !["_Total", "Idle:0"].contains(name));
-        let sum: u64 =
-            rows.map(|name| if let Got::Value(v) = collected.get(name, counter) { *v } else { 0 }).sum();
-        assert_eq!(*collected.get("_Total", counter), Got::Value(sum), "{counter:?}");
+        let sum: u64 = rows
+            .map(|name| if let CellOutcome::Value(v) = collected.get(name, counter) { *v } else { 0 })
+            .sum();
+        assert_eq!(*collected.get("_Total", counter), CellOutcome::Value(sum), "{counter:?}");
     }
     let none = [v2::PRIORITY_BASE, v2::ELAPSED_TIME, v2::PROCESS_ID, v2::CREATING_PROCESS_ID];
     let missing = collected.missing("_Total");
@@ -227,7 +232,7 @@ fn missing_memory_values_have_reasons() {
     assert_eq!(reasons("gone:400").len(), 4);
     assert!(reasons("gone:400").iter().all(|(_, reason)| reason == ended));
     for name in ["kthreadd:2", "kworker/0:1H:77"] {
-        assert_eq!(*collected.get(name, v2::WORKING_SET), Got::Value(0), "the kernel says so");
+        assert_eq!(*collected.get(name, v2::WORKING_SET), CellOutcome::Value(0), "the kernel says so");
         let of_kernel: Vec<_> = reasons(name).iter().map(|(counter, _)| CounterId(*counter)).collect();
         assert_eq!(of_kernel, [v2::WORKING_SET_PEAK, v2::PRIVATE_BYTES]);
     }
@@ -262,7 +267,7 @@ fn delays_are_known_only_if_they_are_measured() {
         }
         let counter = lp::PERCENT_BLOCK_I_O_DELAY_TIME;
         let collected = collect_of(&mut provider(&tree.roots()), &lp::COUNTERSET, &[counter], &["init:1"]);
-        assert_eq!(matches!(collected.get("init:1", counter), Got::Value(_)), known, "{text:?}");
+        assert_eq!(matches!(collected.get("init:1", counter), CellOutcome::Value(_)), known, "{text:?}");
     }
 }
 
@@ -384,9 +389,9 @@ fn a_process_whose_stat_makes_no_sense_is_there_all_the_same() {
         for (provider, name) in [(&mut known, "a) b(:300"), (&mut provider(&tree.roots()), "?:300")] {
             let collected = collect_of(provider, &v2::COUNTERSET, &counters, &["*"]);
             assert_eq!(collected.rows.len(), 13, "{name} {:.20}", text);
-            assert_eq!(*collected.get(name, v2::IO_READ_BYTES_PER_SEC), Got::Value(2_137));
+            assert_eq!(*collected.get(name, v2::IO_READ_BYTES_PER_SEC), CellOutcome::Value(2_137));
             let failed = collected.get(name, v2::THREAD_COUNT);
-            assert!(matches!(failed, Got::None(NoValue::Failed(_))), "{failed:?}");
+            assert!(matches!(failed, CellOutcome::None(NoValue::Failed(_))), "{failed:?}");
         }
     }
     let tree = Tree::proc_of("processes");
@@ -423,7 +428,7 @@ fn a_process_whose_first_thread_has_ended() {
     tree.write("proc/400/stat", &tree.text("proc/400/stat").replace(" 20 0 1 0 9041 ", " 20 0 7 0 9041 "));
     let counters = [v2::THREAD_COUNT, v2::WORKING_SET];
     let collected = collect_of(&mut provider(&tree.roots()), &v2::COUNTERSET, &counters, &["gone:400"]);
-    assert_eq!(*collected.get("gone:400", v2::THREAD_COUNT), Got::Value(7));
+    assert_eq!(*collected.get("gone:400", v2::THREAD_COUNT), CellOutcome::Value(7));
     let why = "unavailable: the first thread of the process has ended, which alone shows its memory";
     assert_eq!(collected.missing("gone:400")[&v2::WORKING_SET.0], why);
 }
@@ -455,8 +460,8 @@ fn processors_that_went_take_their_rest_along() {
         collect_of(&mut provider, &v2::COUNTERSET, &[counter], &["Idle:0"]).get("Idle:0", counter).clone()
     };
     let all = (70_001 + 307 + 80_021 + 401) * 40_000;
-    assert_eq!(rest(&text), Got::Value(all));
-    assert_eq!(rest(&text.replace("80021", "80019")), Got::Held(all));
+    assert_eq!(rest(&text), CellOutcome::Value(all));
+    assert_eq!(rest(&text.replace("80021", "80019")), CellOutcome::Held(all));
     let one = text.lines().filter(|line| !line.starts_with("cpu1")).collect::<Vec<_>>().join("\n");
-    assert_eq!(rest(&format!("{one}\n")), Got::Value((70_001 + 307) * 40_000));
+    assert_eq!(rest(&format!("{one}\n")), CellOutcome::Value((70_001 + 307) * 40_000));
 }

@@ -46,7 +46,9 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             assert_eq!(lost(&collected, "1,0"), *of_1_0, "{file} {fault}");
             for counter in of_0_1 {
                 match collected.get("0,1", CounterId(*counter)) {
-                    Got::None(reason) => assert!(is_right(reason), "{file} {fault} {counter}: {reason:?}"),
+                    CellOutcome::None(reason) => {
+                        assert!(is_right(reason), "{file} {fault} {counter}: {reason:?}")
+                    }
                     got => panic!("{file} {fault} {counter}: {got:?}"),
                 }
             }
@@ -59,7 +61,7 @@ fn reasons_name_file_line_and_what() {
     let tree = Tree::copy_of("two-nodes");
     let reason = |file: &str, counter: CounterId, row: &str| {
         let got = collect(&mut provider(tree.roots()), &[counter], &[row]).get(row, counter).clone();
-        let Got::None(reason) = got else { panic!("{file}: {got:?}") };
+        let CellOutcome::None(reason) = got else { panic!("{file}: {got:?}") };
         let path = tree.path(file).display().to_string();
         reason
             .to_string()
@@ -94,7 +96,7 @@ fn a_gauge_of_several_cpus_leaves_out_those_without() {
     }
     let collected = collect_all(&mut provider(tree.roots()));
     let of_7 = collected.get("1,2", PERCENT_OF_MAXIMUM_FREQUENCY).clone();
-    assert!(matches!(of_7, Got::Value(_)));
+    assert!(matches!(of_7, CellOutcome::Value(_)));
     assert_eq!(*collected.get("1,_Total", PERCENT_OF_MAXIMUM_FREQUENCY), of_7);
     tree.remove("cpu/cpu7/cpufreq/scaling_cur_freq");
     let collected = collect_all(&mut provider(tree.roots()));
@@ -105,11 +107,11 @@ fn a_gauge_of_several_cpus_leaves_out_those_without() {
 fn nominal_frequency_has_three_sources() {
     let tree = Tree::copy_of("two-nodes");
     let mhz = || collect(&mut provider(tree.roots()), &[PROCESSOR_FREQUENCY], &["*"]);
-    assert_eq!(*mhz().get("1,1", PROCESSOR_FREQUENCY), Got::Value(2_115));
+    assert_eq!(*mhz().get("1,1", PROCESSOR_FREQUENCY), CellOutcome::Value(2_115));
     tree.remove("cpu/cpu3/cpufreq/base_frequency");
-    assert_eq!(*mhz().get("1,1", PROCESSOR_FREQUENCY), Got::Value(3_515));
+    assert_eq!(*mhz().get("1,1", PROCESSOR_FREQUENCY), CellOutcome::Value(3_515));
     tree.remove("cpu/cpu3/cpufreq/cpuinfo_max_freq");
-    assert_eq!(*mhz().get("1,1", PROCESSOR_FREQUENCY), Got::Value(1_801));
+    assert_eq!(*mhz().get("1,1", PROCESSOR_FREQUENCY), CellOutcome::Value(1_801));
     tree.write("proc/cpuinfo", "processor : 3\ncpu MHz : x\n");
     let cpuinfo = tree.path("proc/cpuinfo").display().to_string();
     let why = format!("{cpuinfo}:2: expected a number, found \"x\"");
@@ -144,12 +146,12 @@ fn hostile_numbers_saturate_or_wrap() {
     }
     tree.write("cpu/cpu2/acpi_cppc/feedback_ctrs", &format!("ref:{max} del:{max}\n"));
     let collected = collect_all(&mut provider(tree.roots()));
-    assert_eq!(*collected.get("0,1", PERCENT_USER_TIME), Got::Value(max));
-    assert_eq!(*collected.get("0,1", PERCENT_C1_TIME), Got::Value(max));
-    assert_eq!(*collected.get("0,1", INTERRUPTS_PER_SEC), Got::Value(0xFFFF_FFFE));
-    assert_eq!(*collected.get("_Total", INTERRUPTS_PER_SEC), Got::Value(0xFFFF_FFFE));
+    assert_eq!(*collected.get("0,1", PERCENT_USER_TIME), CellOutcome::Value(max));
+    assert_eq!(*collected.get("0,1", PERCENT_C1_TIME), CellOutcome::Value(max));
+    assert_eq!(*collected.get("0,1", INTERRUPTS_PER_SEC), CellOutcome::Value(0xFFFF_FFFE));
+    assert_eq!(*collected.get("_Total", INTERRUPTS_PER_SEC), CellOutcome::Value(0xFFFF_FFFE));
     let cycles = u64::try_from((100 * u128::from(max)) >> 10).unwrap();
-    assert_eq!(*collected.get("0,1", PERCENT_PROCESSOR_PERFORMANCE), Got::Value(cycles));
+    assert_eq!(*collected.get("0,1", PERCENT_PROCESSOR_PERFORMANCE), CellOutcome::Value(cycles));
 }
 
 #[test]
@@ -222,7 +224,7 @@ fn cpus_that_proc_stat_lacks_have_no_row() {
     for row in rows {
         assert_eq!(lost(&collected, row), [0; 0], "{row}");
     }
-    let user = |cpus: [u64; 4]| Got::Value(cpus.iter().sum::<u64>() * 40_000 / 4);
+    let user = |cpus: [u64; 4]| CellOutcome::Value(cpus.iter().sum::<u64>() * 40_000 / 4);
     assert_eq!(*collected.get("_Total", PERCENT_USER_TIME), user([2 + 3, 73 + 79, 127 + 131, 179 + 181]));
     assert_ne!(collected.birth("_Total"), whole.birth("_Total"), "sums over others");
 

@@ -12,9 +12,9 @@ const NO_SOFTIRQ: &str = "unavailable: the kernel has counted no time in soft in
 
 /// `% Interrupt Time` and `% DPC Time` of a row; both must be those of Linux Processor.
 fn times_of(provider: &mut ProcessorInformation, tree: &Tree, row: &str) -> [Result<u64, String>; 2] {
-    let told = |got: &Got| match got {
-        Got::Value(raw) => Ok(*raw),
-        Got::None(reason) => Err(reason.to_string()),
+    let told = |got: &CellOutcome| match got {
+        CellOutcome::Value(raw) => Ok(*raw),
+        CellOutcome::None(reason) => Err(reason.to_string()),
         got => panic!("{got:?}"),
     };
     let times = [PERCENT_INTERRUPT_TIME, PERCENT_DPC_TIME];
@@ -40,7 +40,11 @@ fn time_that_the_kernel_never_counts_is_missing() {
         assert_eq!(times_of(&mut provider, &tree, row), [Err(NO_IRQ.to_owned()), Ok(softirq)], "{row}");
     }
     let privileged = collect(&mut provider, &[PERCENT_PRIVILEGED_TIME], &["0,1"]);
-    assert_eq!(*privileged.get("0,1", PERCENT_PRIVILEGED_TIME), Got::Value(8 * 40_000), "its other parts");
+    assert_eq!(
+        *privileged.get("0,1", PERCENT_PRIVILEGED_TIME),
+        CellOutcome::Value(8 * 40_000),
+        "its other parts"
+    );
 
     write(&tree, "9 0 9 9 9 0 0", "4 0 4 4 4 0 0", "5 0 5 5 5 0 0");
     let neither = [Err(NO_IRQ.to_owned()), Err(NO_SOFTIRQ.to_owned())];

@@ -9,7 +9,7 @@ use perfset_engine::{Provider, Rows, SourceError};
 
 use super::ProcessorInformation;
 use crate::roots::Roots;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, try_collect};
+use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, try_collect};
 
 mod faults;
 mod interrupt_time;

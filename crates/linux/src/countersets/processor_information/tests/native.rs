@@ -94,13 +94,13 @@ fn every_counter_of_linux_processor() {
     assert_eq!(collected.rows, collect_all(&mut provider(roots)).rows);
     for (row, values) in [("1,1", OF_1_1), ("1,_Total", OF_NODE_1)] {
         for (counter, value) in (0..).map(CounterId).zip(values) {
-            assert_eq!(*collected.get(row, counter), Got::Value(value), "{row} {counter:?}");
+            assert_eq!(*collected.get(row, counter), CellOutcome::Value(value), "{row} {counter:?}");
         }
     }
     assert_eq!(linux_processor::COUNTERSET.counters.len(), OF_1_1.len());
     let hi = linux_processor::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC;
     let of_all = 733 + 739 + 743 + 751 + 757 + 769 + 773;
-    assert_eq!(*collected.get("_Total", hi), Got::Value(of_all), "CPU 5 is offline");
+    assert_eq!(*collected.get("_Total", hi), CellOutcome::Value(of_all), "CPU 5 is offline");
 }
 
 /// Fields of CPU 3 and of the CPUs 1 and 7, in the order of the ids.
@@ -123,8 +123,8 @@ fn every_counter_of_scheduler() {
     for (counter, queues) in (0..).map(CounterId).zip(QUEUES) {
         let sum: u64 = queues.iter().sum();
         let (one, node) = if counter.0 < 2 { (queues[0] / 100, sum / 3 / 100) } else { (queues[0], sum) };
-        assert_eq!(*collected.get("1,1", counter), Got::Value(one), "{counter:?}");
-        assert_eq!(*collected.get("1,_Total", counter), Got::Value(node), "{counter:?}");
+        assert_eq!(*collected.get("1,1", counter), CellOutcome::Value(one), "{counter:?}");
+        assert_eq!(*collected.get("1,_Total", counter), CellOutcome::Value(node), "{counter:?}");
     }
     assert_eq!(scheduler::COUNTERSET.counters.len(), QUEUES.len());
 }
@@ -183,7 +183,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
                 let got = collected.get("0,1", CounterId(counter));
                 // Without any row of a kind there is none of that kind.
                 let fits = |reason| is_right(reason) || matches!(reason, NoValue::Unavailable(_));
-                assert!(matches!(got, Got::None(reason) if fits(reason)), "{file} {fault}: {got:?}");
+                assert!(matches!(got, CellOutcome::None(reason) if fits(reason)), "{file} {fault}: {got:?}");
             }
         }
     }
@@ -216,9 +216,9 @@ fn idle_and_iowait_that_step_back_are_held_each() {
     let mut provider = linux(tree.roots());
     let (idle, iowait) = (linux_processor::PERCENT_IDLE_TIME, linux_processor::PERCENT_I_O_WAIT_TIME);
     for (text, want_idle, want_iowait) in [
-        ("100 200", Got::Value(100 * 40_000), Got::Value(200 * 40_000)),
-        ("103 199", Got::Value(103 * 40_000), Got::Held(200 * 40_000)),
-        ("102 207", Got::Held(103 * 40_000), Got::Value(207 * 40_000)),
+        ("100 200", CellOutcome::Value(100 * 40_000), CellOutcome::Value(200 * 40_000)),
+        ("103 199", CellOutcome::Value(103 * 40_000), CellOutcome::Held(200 * 40_000)),
+        ("102 207", CellOutcome::Held(103 * 40_000), CellOutcome::Value(207 * 40_000)),
     ] {
         tree.write("proc/stat", &format!("cpu  0 0 0 0\ncpu0 2 3 5 {text}\ncpu1 2 3 5 0 0\n"));
         let collected = collect_all(&mut provider);
@@ -274,12 +274,12 @@ fn four_thousand_cpus() {
             assert_eq!([busy.rows.len(), linux.rows.len(), queues.rows.len()], [rows; 3]);
             let last = format!("3,{}", count / 4 - 1);
             let cpu = u64::from(count - 1);
-            assert_eq!(*busy.get(&last, id::PERCENT_PROCESSOR_TIME), Got::Value((cpu + 3) * 40_000));
-            assert_eq!(*linux.get(&last, steal), Got::Value((cpu + 5) * 40_000));
-            assert_eq!(*linux.get(&last, rcu), Got::Value(cpu + 17));
-            assert_eq!(*queues.get(&last, slices), Got::Value(cpu + 13));
+            assert_eq!(*busy.get(&last, id::PERCENT_PROCESSOR_TIME), CellOutcome::Value((cpu + 3) * 40_000));
+            assert_eq!(*linux.get(&last, steal), CellOutcome::Value((cpu + 5) * 40_000));
+            assert_eq!(*linux.get(&last, rcu), CellOutcome::Value(cpu + 17));
+            assert_eq!(*queues.get(&last, slices), CellOutcome::Value(cpu + 13));
             let all = u64::from(count) * (cpu + 2 * 13) / 2;
-            assert_eq!(*queues.get("_Total", slices), Got::Value(all));
+            assert_eq!(*queues.get("_Total", slices), CellOutcome::Value(all));
         }
         times.into_iter().min().unwrap_or(Duration::MAX)
     };

@@ -96,9 +96,9 @@ fn values_are_those_of_now() {
     tree.write("cpu/cpu3/cpufreq/base_frequency", "3000000\n");
     tree.write("cpu/cpu3/cpuidle/state2/usage", "100000000000\n");
     let collected = collect_all(&mut provider);
-    assert_eq!(*collected.get("1,1", PERCENT_USER_TIME), Got::Value((1_270 + 131) * 40_000));
-    assert_eq!(*collected.get("1,1", PROCESSOR_FREQUENCY), Got::Value(3_000));
-    assert_eq!(*collected.get("1,1", C2_TRANSITIONS_PER_SEC), Got::Value(100_000_000_000));
+    assert_eq!(*collected.get("1,1", PERCENT_USER_TIME), CellOutcome::Value((1_270 + 131) * 40_000));
+    assert_eq!(*collected.get("1,1", PROCESSOR_FREQUENCY), CellOutcome::Value(3_000));
+    assert_eq!(*collected.get("1,1", C2_TRANSITIONS_PER_SEC), CellOutcome::Value(100_000_000_000));
 }
 
 #[test]
@@ -122,7 +122,10 @@ fn cpus_come_and_go() {
     );
     let changed = |name: &str| before.birth(name) != without_6.birth(name);
     assert!(changed("_Total") && changed("0,_Total") && !changed("1,_Total"));
-    assert_eq!(*without_6.get("0,_Total", PERCENT_DPC_TIME), Got::Value((17 + 103 + 211) * 40_000 / 3));
+    assert_eq!(
+        *without_6.get("0,_Total", PERCENT_DPC_TIME),
+        CellOutcome::Value((17 + 103 + 211) * 40_000 / 3)
+    );
 
     tree.write("cpu/online", "0-4,6-7\n");
     tree.write("node/node0/cpulist", "0,2,4,6\n");
@@ -144,7 +147,7 @@ fn cpus_come_and_go_in_proc_stat() {
     assert!(rows(&collect(&mut provider, &[PROCESSOR_FREQUENCY], &["*"])), "nobody looked");
     let without_7 = collect(&mut provider, &[PERCENT_USER_TIME], &["*"]);
     assert!(!rows(&without_7), "{:?}", without_7.names());
-    assert!(without_7.cells.values().all(|got| matches!(got, Got::Value(_))), "{without_7:?}");
+    assert!(without_7.cells.values().all(|got| matches!(got, CellOutcome::Value(_))), "{without_7:?}");
     let changed = |name: &str| before.birth(name) != without_7.birth(name);
     assert!(changed("_Total") && changed("1,_Total") && !changed("0,_Total"));
     assert!(!rows(&collect(&mut provider, &[PROCESSOR_FREQUENCY], &["*"])), "as it was known last");
@@ -181,11 +184,14 @@ fn files_that_appear_are_found() {
             .get("0,0", PERCENT_OF_MAXIMUM_FREQUENCY)
             .clone()
     };
-    assert!(matches!(percent(7), Got::None(NoValue::Unavailable(_))));
+    assert!(matches!(percent(7), CellOutcome::None(NoValue::Unavailable(_))));
     tree.write("cpu/cpu0/cpufreq/scaling_cur_freq", "700000\n");
     tree.write("cpu/cpu0/cpufreq/cpuinfo_max_freq", "1000000\n");
-    assert!(matches!(percent(16), Got::None(NoValue::Unavailable(_))), "it is not looked for each time");
-    assert_eq!(percent(17), Got::Value(70));
+    assert!(
+        matches!(percent(16), CellOutcome::None(NoValue::Unavailable(_))),
+        "it is not looked for each time"
+    );
+    assert_eq!(percent(17), CellOutcome::Value(70));
 }
 
 #[test]
@@ -202,10 +208,10 @@ fn frequencies_of_cpuinfo_are_read_in_turn() {
             collected.get("_Total", PROCESSOR_FREQUENCY).clone(),
         )
     };
-    assert_eq!(mhz(7), (Got::Value(2_445), Got::Value(2_445)));
+    assert_eq!(mhz(7), (CellOutcome::Value(2_445), CellOutcome::Value(2_445)));
     tree.write("proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 100.0\nprocessor\t: 1\ncpu MHz\t\t: 300.0\n");
-    assert_eq!(mhz(16), (Got::Reused(2_445), Got::Reused(2_445)));
-    assert_eq!(mhz(17), (Got::Value(300), Got::Value(200)));
+    assert_eq!(mhz(16), (CellOutcome::Reused(2_445), CellOutcome::Reused(2_445)));
+    assert_eq!(mhz(17), (CellOutcome::Value(300), CellOutcome::Value(200)));
 }
 
 #[test]
@@ -229,13 +235,13 @@ fn idle_time_that_steps_back_is_held() {
     ] {
         tree.write("proc/stat", &format!("cpu  0 0 0 0\ncpu0 2 3 5 {now}\ncpu1 11 13 17 0\n"));
         let collected = collect_all(&mut provider);
-        let got = |raw: u64| if held { Got::Held(raw) } else { Got::Value(raw) };
+        let got = |raw: u64| if held { CellOutcome::Held(raw) } else { CellOutcome::Value(raw) };
         assert_eq!(*collected.get("0,0", PERCENT_PROCESSOR_TIME), got(want * a_tick), "{now}");
         assert_eq!(*collected.get("0,0", PERCENT_IDLE_TIME), got(want * a_tick), "{now}");
         assert_eq!(*collected.get("0,0", PERCENT_PRIORITY_TIME), got((want + 3) * a_tick), "{now}");
         assert_eq!(*collected.get("_Total", PERCENT_IDLE_TIME), got(want * a_tick / 2), "{now}");
-        assert_eq!(*collected.get("0,0", PERCENT_USER_TIME), Got::Value(5 * a_tick), "{now}");
-        assert_eq!(*collected.get("0,1", PERCENT_IDLE_TIME), Got::Value(0), "{now}");
+        assert_eq!(*collected.get("0,0", PERCENT_USER_TIME), CellOutcome::Value(5 * a_tick), "{now}");
+        assert_eq!(*collected.get("0,1", PERCENT_IDLE_TIME), CellOutcome::Value(0), "{now}");
     }
 }
 
@@ -246,9 +252,9 @@ fn held_value_survives_offline_of_other_cpu() {
     tree.write("proc/stat", "cpu  0 0 0 0\ncpu0 2 3 5 100\ncpu1 2 3 5 200\n");
     collect_all(&mut provider);
     tree.write("proc/stat", "cpu  0 0 0 0\ncpu1 2 3 5 199\n");
-    assert_eq!(*collect_all(&mut provider).get("0,0", PERCENT_IDLE_TIME), Got::Held(200 * 40_000));
+    assert_eq!(*collect_all(&mut provider).get("0,0", PERCENT_IDLE_TIME), CellOutcome::Held(200 * 40_000));
     tree.write("proc/stat", "cpu  0 0 0 0\ncpu0 2 3 5 99\ncpu1 2 3 5 199\n");
     let both = collect_all(&mut provider);
-    assert_eq!(*both.get("0,0", PERCENT_IDLE_TIME), Got::Value(99 * 40_000), "it is another start");
-    assert_eq!(*both.get("0,1", PERCENT_IDLE_TIME), Got::Held(200 * 40_000));
+    assert_eq!(*both.get("0,0", PERCENT_IDLE_TIME), CellOutcome::Value(99 * 40_000), "it is another start");
+    assert_eq!(*both.get("0,1", PERCENT_IDLE_TIME), CellOutcome::Held(200 * 40_000));
 }

@@ -217,11 +217,11 @@ fn every_counter_of_every_row() {
             let what = format!("{name} {:?}", counter.name);
             let want = expected(counter.id.0, cpus);
             match (collected.get(name, counter.id), want) {
-                (Got::Value(got), Some(want)) if counter.counter_type.value_len() == 4 => {
+                (CellOutcome::Value(got), Some(want)) if counter.counter_type.value_len() == 4 => {
                     assert_eq!(*got, want & 0xFFFF_FFFF, "{what}");
                 }
-                (Got::Value(got), Some(want)) => assert_eq!(*got, want, "{what}"),
-                (Got::None(NoValue::Unavailable(_)), None) => {}
+                (CellOutcome::Value(got), Some(want)) => assert_eq!(*got, want, "{what}"),
+                (CellOutcome::None(NoValue::Unavailable(_)), None) => {}
                 (got, want) => panic!("{what}: {got:?}, not {want:?}"),
             }
         }
@@ -237,7 +237,7 @@ fn privileged_utility_is_cumulative() {
         tree.write("proc/stat", &format!("cpu  0 0 0 0\ncpu0 {user} 0 {system} 0 0 0 {softirq} 0 0 0\n"));
         tree.write("cpu/cpu0/acpi_cppc/feedback_ctrs", &format!("ref:1000000 del:{delivered}\n"));
         let collected = collect(&mut provider, &[id::PERCENT_PRIVILEGED_UTILITY], &["0,0"]);
-        let Got::Value(raw) = *collected.get("0,0", id::PERCENT_PRIVILEGED_UTILITY) else { panic!() };
+        let CellOutcome::Value(raw) = *collected.get("0,0", id::PERCENT_PRIVILEGED_UTILITY) else { panic!() };
         raw
     };
     let before = cycles(1_000, 500, 10, 1_000_000);
@@ -299,9 +299,9 @@ fn an_old_kernel() {
         (id::PERCENT_PRIORITY_TIME, 7 + 3, 19 + 13),
     ] {
         let a_tick = 10_000_000 / CLOCK_TICKS;
-        assert_eq!(*collected.get("0,0", counter), Got::Value(of_0 * a_tick));
-        assert_eq!(*collected.get("0,1", counter), Got::Value(of_1 * a_tick));
-        assert_eq!(*collected.get("_Total", counter), Got::Value((of_0 + of_1) * a_tick / 2));
+        assert_eq!(*collected.get("0,0", counter), CellOutcome::Value(of_0 * a_tick));
+        assert_eq!(*collected.get("0,1", counter), CellOutcome::Value(of_1 * a_tick));
+        assert_eq!(*collected.get("_Total", counter), CellOutcome::Value((of_0 + of_1) * a_tick / 2));
     }
     assert_eq!(collected.missing("_Total")[&3], "unavailable: there is no /proc/interrupts");
     let missing = collected.missing("0,0");
@@ -320,7 +320,7 @@ fn a_small_virtual_machine() {
     assert_eq!(collected.names(), ["_Total", "0,0", "0,1", "0,_Total"]);
     assert_eq!(
         *collected.get("0,0", id::PROCESSOR_FREQUENCY),
-        Got::Value(2_445),
+        CellOutcome::Value(2_445),
         "2445.430 of /proc/cpuinfo"
     );
     let missing: Vec<u32> = collected.missing("0,1").into_keys().collect();
