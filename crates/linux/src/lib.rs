@@ -47,7 +47,7 @@ mod long_file;
 #[cfg(target_os = "linux")]
 mod may_trace;
 #[cfg(target_os = "linux")]
-mod pass;
+mod collection;
 mod roots;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
+use crate::collection::{ParsedFile, SharedFile, SharedParsedFile};
 use crate::kept_file::SeqFileKind;
-use crate::pass::{ParsedFile, SharedFile, SharedParsedFile};
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
 

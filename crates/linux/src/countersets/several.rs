@@ -11,7 +11,7 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError, Tot
 
 use super::value::{MarkedRaw, fill, reading};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::pass::Collection;
+use crate::collection::Collection;
 
 /// Instances of a counterset, with the sources of their values.
 pub(crate) trait InstanceSource: Debug + Send {

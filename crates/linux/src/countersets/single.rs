@@ -8,7 +8,7 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, Sourc
 
 use super::value::{MarkedRaw, fill};
 use crate::clock::elapsed_ns;
-use crate::pass::Collection;
+use crate::collection::Collection;
 
 /// Values of the only instance of a counterset, with their sources.
 pub(crate) trait ValueSource: Debug + Send {

@@ -3,9 +3,9 @@
 use perfset_core::catalogue::cache as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
+use crate::collection::{Collection, SharedParsedFile};
 use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
-use crate::pass::{Collection, SharedParsedFile};
 use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]

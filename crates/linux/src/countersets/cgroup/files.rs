@@ -7,10 +7,10 @@ use perfset_core::{CounterId, NoValue};
 
 use super::Group;
 use super::mounts::{Hierarchy, Mounts};
+use crate::collection::{Collection, CollectionCache};
 use crate::countersets::pressure_stall::{self, FULL, Line, Reading, SOME, in_100ns};
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
-use crate::pass::{Collection, CollectionCache};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
 use crate::sources::named::Number;

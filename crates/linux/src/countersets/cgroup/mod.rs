@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
+use crate::collection::Collection;
 use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
 use crate::countersets::value::{MarkedRaw, instance_name};
-use crate::pass::Collection;
 use crate::roots::Roots;
 
 mod files;

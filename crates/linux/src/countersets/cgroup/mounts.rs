@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::Tree;
+use crate::collection::Collection;
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, SeqFileKind};
-use crate::pass::Collection;
 use crate::sources::cgroup::Controllers;
 
 /// A hierarchy: version 2, or that of a controller of version 1.

@@ -540,8 +540,8 @@ fn one_that_comes_as_another_goes() {
 /// Between the listing and the reading.
 #[test]
 fn a_group_that_vanishes_loses_only_itself() {
+    use crate::collection::Collection;
     use crate::countersets::several::InstanceSource;
-    use crate::pass::Collection;
 
     let tree = Tree::copy_of("two-nodes");
     let mut groups = CGroup::new(&tree.roots(), CLOCK_TICKS);

@@ -5,9 +5,9 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{DeviceKind, Disks};
 use super::physical::DiskRows;
+use crate::collection::Collection;
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::MarkedRaw;
-use crate::pass::Collection;
 use crate::sources::diskstats::DiskStatsField;
 
 /// Instances of Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.

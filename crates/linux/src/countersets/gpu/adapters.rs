@@ -6,9 +6,9 @@ use perfset_core::NoValue;
 
 use super::Luid;
 use super::card::CardFiles;
+use crate::collection::Collection;
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
-use crate::pass::Collection;
 use crate::roots::Roots;
 use crate::sources::drm_nodes::{Node, node};
 use crate::sources::pci_address::PciAddress;

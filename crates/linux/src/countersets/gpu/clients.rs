@@ -9,10 +9,10 @@ use rustix::io::Errno;
 
 use super::Luid;
 use super::adapters::Adapters;
+use crate::collection::Collection;
 use crate::countersets::value::MarkedRaw;
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
-use crate::pass::Collection;
 use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use crate::sources::drm_nodes::{Node, open_node};
 use crate::sources::named::Number;

@@ -12,7 +12,7 @@ use perfset_engine::{Deadline, Provider};
 
 use super::slow::LazyProvider;
 use super::together::ProviderGroup;
-use crate::pass::Collection;
+use crate::collection::Collection;
 use crate::roots::Roots;
 use crate::sources::pci_address::PciAddress;
 

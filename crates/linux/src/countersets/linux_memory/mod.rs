@@ -4,9 +4,9 @@ use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, Counterset};
 use perfset_engine::RowWriter;
 
+use crate::collection::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
-use crate::pass::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::sources::meminfo::AllLines;
 use crate::sources::named::Lines;
 use crate::sources::vmstat::VmStat;

@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::single::ValueSource;
 use super::value::unavailable;
-use crate::pass::{Collection, ParsedFile, SharedFile};
+use crate::collection::{Collection, ParsedFile, SharedFile};
 use crate::sources::netstat::Netstat;
 use crate::sources::sockstat::SockStat;
 use crate::sources::text::TextError;

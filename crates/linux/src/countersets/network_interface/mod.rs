@@ -5,8 +5,8 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::several::{InstanceKey, InstanceSource};
 use super::value::{MarkedRaw, unavailable};
+use crate::collection::{Collection, ParsedFile};
 use crate::kept_file::SeqFileKind;
-use crate::pass::{Collection, ParsedFile};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, NetDev};
 

@@ -6,8 +6,8 @@ use std::ops::BitOr;
 use perfset_core::{Birth, NoValue};
 
 use super::reader::gone;
+use crate::collection::Collection;
 use crate::countersets::value::instance_name;
-use crate::pass::Collection;
 use crate::sources::named::Number;
 use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;

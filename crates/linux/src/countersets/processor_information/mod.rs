@@ -9,8 +9,8 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
 use super::value::{MarkedRaw, fill};
+use crate::collection::{Collection, SharedFile};
 use crate::kept_file::SeqFileKind;
-use crate::pass::{Collection, SharedFile};
 use crate::roots::Roots;
 
 mod cpu_files;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
+use crate::collection::{Collection, CollectionCache};
 use crate::countersets::several::{InstanceKey, InstanceSource};
 use crate::countersets::value::{MarkedRaw, instance_name, unavailable};
 use crate::folder::DirReader;
 use crate::kept_file::{KeptFile, SeqFileKind};
-use crate::pass::{Collection, CollectionCache};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::hwmon::{Sensor, SensorKind, sensor};

@@ -5,8 +5,8 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::several::{InstanceKey, InstanceSource, Total};
 use super::value::{MarkedRaw, unavailable};
+use crate::collection::{Collection, ParsedFile, SharedFile};
 use crate::kept_file::SeqFileKind;
-use crate::pass::{Collection, ParsedFile, SharedFile};
 use crate::roots::Roots;
 use crate::sources::named::Number;
 use crate::sources::sockstat::{self, PROTOCOLS, SockStat};
