@@ -22,7 +22,7 @@ use crate::damage::Damages;
 const OBJECTS: usize = 4_096;
 
 /// Merged logs of one machine, read sample by sample.
-pub(super) struct Deck {
+pub(super) struct MergedLogs {
     selection: Arc<Selection>,
     tapes: Vec<Tape>,
     /// Registered counter list of each log reader.
@@ -51,7 +51,7 @@ pub(super) struct Deck {
     damages: Arc<Mutex<Vec<Damages>>>,
 }
 
-impl Deck {
+impl MergedLogs {
     /// Opens the logs and registers the counters of their machine.
     pub fn open(selection: &Arc<Selection>, damages: Arc<Mutex<Vec<Damages>>>) -> Result<Self, OpenError> {
         let open = |(number, input)| {
@@ -449,7 +449,7 @@ impl Deck {
 }
 
 /// Stores the damage found, unless another reader of the same logs has found more.
-impl Drop for Deck {
+impl Drop for MergedLogs {
     fn drop(&mut self) {
         let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
         // Queries read different parts of the logs, so their results are not added up.

@@ -26,7 +26,7 @@ use perfset_engine::{
 
 use crate::damage::Damages;
 use crate::open::LogError;
-use deck::Deck;
+use deck::MergedLogs;
 pub use selection::Pick;
 use selection::{Choice, Selection};
 pub use tape::Input;
@@ -258,8 +258,8 @@ impl Logs {
     }
 
     /// Opens merged logs to play a selection of these logs.
-    fn play(&self, selection: &Arc<Selection>) -> Result<Deck, SourceError> {
-        Ok(Deck::open(selection, Arc::clone(&self.damages))?)
+    fn play(&self, selection: &Arc<Selection>) -> Result<MergedLogs, SourceError> {
+        Ok(MergedLogs::open(selection, Arc::clone(&self.damages))?)
     }
 }
 
@@ -297,7 +297,7 @@ impl Source for Logs {
 }
 
 fn series(
-    deck: &mut Deck,
+    deck: &mut MergedLogs,
     id: CounterId,
     instance: &Identity<'_>,
     each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
@@ -333,7 +333,7 @@ fn series(
 /// Player of merged logs, used for queries.
 #[derive(Clone)]
 struct LogPlayer {
-    deck: Arc<Mutex<Deck>>,
+    deck: Arc<Mutex<MergedLogs>>,
     /// Logs whose instances of all samples are enumerated. If `None`, the current sample's instances are enumerated.
     all: Option<Arc<Selection>>,
 }
@@ -341,12 +341,12 @@ struct LogPlayer {
 impl LogPlayer {
     /// Creates a player that is not advanced. Damage found by it is discarded.
     fn before_the_first(selection: &Arc<Selection>) -> Result<Self, OpenError> {
-        let mut deck = Deck::open(selection, Arc::default())?;
+        let mut deck = MergedLogs::open(selection, Arc::default())?;
         deck.rest();
         Ok(Self { deck: Arc::new(Mutex::new(deck)), all: Some(Arc::clone(selection)) })
     }
 
-    fn deck(&self) -> MutexGuard<'_, Deck> {
+    fn deck(&self) -> MutexGuard<'_, MergedLogs> {
         self.deck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

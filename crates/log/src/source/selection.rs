@@ -9,7 +9,7 @@ use perfset_core::{Guid, Instance};
 use perfset_engine::{Rows, SourceError, Window};
 
 use super::Logs;
-use super::deck::Deck;
+use super::deck::MergedLogs;
 use super::tape::{Input, TextLists};
 
 /// Logs, machine and samples that are played.
@@ -91,7 +91,7 @@ impl Selection {
     }
 
     fn union(self: &Arc<Self>) -> Result<Union, SourceError> {
-        let mut deck = Deck::open(self, Arc::default())?;
+        let mut deck = MergedLogs::open(self, Arc::default())?;
         let mut found: HashMap<Guid, Found> = HashMap::new();
         while deck.step()? {
             let mut is_any_to_come = false;
