@@ -14,7 +14,7 @@ use super::OpenError;
 use super::listed::{ListedSets, TooMany};
 use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
-use super::tape::{Listed, Tape, What};
+use super::tape::{Listed, LogReader, What};
 use crate::blg::Block;
 use crate::damage::Damages;
 
@@ -24,7 +24,7 @@ const OBJECTS: usize = 4_096;
 /// Merged logs of one machine, read sample by sample.
 pub(super) struct MergedLogs {
     selection: Arc<Selection>,
-    tapes: Vec<Tape>,
+    tapes: Vec<LogReader>,
     /// Registered counter list of each log reader.
     lists: Vec<Arc<[Listed]>>,
     /// Time at which the last played sample was due, and the number of samples skipped since.
@@ -55,10 +55,11 @@ impl MergedLogs {
     /// Opens the logs and registers the counters of their machine.
     pub fn open(selection: &Arc<Selection>, damages: Arc<Mutex<Vec<Damages>>>) -> Result<Self, OpenError> {
         let open = |(number, input)| {
-            let opened = Tape::open((number, input), &selection.read, &selection.lists);
+            let opened = LogReader::open((number, input), &selection.read, &selection.lists);
             opened.map_err(|error| OpenError { number, error })
         };
-        let tapes: Vec<Tape> = selection.inputs.iter().enumerate().map(open).collect::<Result<_, _>>()?;
+        let tapes: Vec<LogReader> =
+            selection.inputs.iter().enumerate().map(open).collect::<Result<_, _>>()?;
         let mut deck = Self {
             selection: Arc::clone(selection),
             lists: vec![[].into(); tapes.len()],
@@ -139,10 +140,13 @@ impl MergedLogs {
     pub fn step(&mut self) -> Result<bool, SourceError> {
         loop {
             // The clock may have been set back: samples in the window may follow samples outside it.
-            let Some(time) = self.tapes.iter().filter_map(Tape::next_time).min() else { return Ok(false) };
+            let Some(time) = self.tapes.iter().filter_map(LogReader::next_time).min() else {
+                return Ok(false);
+            };
             self.advance(time)?;
-            let is_other =
-                |(tape, list): (&Tape, &Arc<[Listed]>)| tape.is_fresh && !Arc::ptr_eq(list, &tape.now.list);
+            let is_other = |(tape, list): (&LogReader, &Arc<[Listed]>)| {
+                tape.is_fresh && !Arc::ptr_eq(list, &tape.now.list)
+            };
             // Also for samples that are not played: entries of later samples refer to this list.
             if self.tapes.iter().zip(&self.lists).any(is_other) {
                 self.register_anew();
@@ -179,7 +183,7 @@ impl MergedLogs {
             let (list, has_begun) = (Arc::clone(tape.next_list()), tape.has_begun());
             // A log that continues another log is not beside it. Neither is a log whose sample is nearer to the other
             // log's next sample.
-            let is_apart = |(other, tape): (usize, &Tape)| {
+            let is_apart = |(other, tape): (usize, &LogReader)| {
                 let of_next =
                     tape.next_time().map(|other| other.saturating_sub(time)).filter(|step| *step > 0);
                 let is_nearer = of_next.is_some_and(|step| next.saturating_sub(time) > step / 2);
@@ -454,7 +458,7 @@ impl Drop for MergedLogs {
         let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
         // Queries read different parts of the logs, so their results are not added up.
         let count = |damages: &[Damages]| damages.iter().map(Damages::count).sum::<u64>();
-        let now: Vec<_> = self.tapes.iter().map(Tape::damages).collect();
+        let now: Vec<_> = self.tapes.iter().map(LogReader::damages).collect();
         if known.is_empty() || count(&now) > count(&known) {
             *known = now;
         }

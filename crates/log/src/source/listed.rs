@@ -18,7 +18,7 @@ use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
 use super::table::{Contradiction, Got, Table};
-use super::tape::{Listed, Tape, What};
+use super::tape::{Listed, LogReader, What};
 use crate::blg::Block;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
@@ -296,7 +296,7 @@ impl ListedSet {
     /// Fills in the values of the current sample.
     pub fn collect(
         &mut self,
-        tapes: &mut [Tape],
+        tapes: &mut [LogReader],
         want: &CollectRequest<'_>,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
@@ -314,7 +314,7 @@ impl ListedSet {
     }
 
     /// Fills in the listed instances and the instances of the current sample, for all counters.
-    pub fn instances(&mut self, tapes: &mut [Tape], rows: &mut Rows) -> Result<(), SourceError> {
+    pub fn instances(&mut self, tapes: &mut [LogReader], rows: &mut Rows) -> Result<(), SourceError> {
         self.wanted = Wanted::names(&self.counters);
         let all = InstanceFilter { pattern: Pattern::any(), id: InstanceIdFilter::Any };
         let _ = self.read(tapes, &[all].into_iter().collect()); // what is listed stays, sample or not
@@ -324,7 +324,7 @@ impl ListedSet {
     }
 
     /// Reads the requested values of the current sample.
-    fn read(&mut self, tapes: &mut [Tape], instances: &InstanceFilters) -> Result<(), SourceError> {
+    fn read(&mut self, tapes: &mut [LogReader], instances: &InstanceFilters) -> Result<(), SourceError> {
         let Self { entries, rows: table, wanted, .. } = self;
         table.begin(wanted.counters.len(), instances);
         let mut is_any_fresh = false;
@@ -454,7 +454,7 @@ fn part_registration(id: CounterId) -> Counter {
     }
 }
 
-fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
+fn read_one(tape: &mut LogReader, entry: &Entry) -> Result<Got, WireError> {
     let at = wide(entry.at);
     if entry.is_formatted {
         let value = tape.now.values.get(at).copied().flatten();
@@ -468,7 +468,7 @@ fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
 
 /// Records damage for a value that is not played, because another entry has a different value of the same counter.
 /// Both values have the same time. Names that differ only in case are equal.
-fn leave_out(tape: &mut Tape, entry: usize, table: &Table, contradiction: &Contradiction) {
+fn leave_out(tape: &mut LogReader, entry: usize, table: &Table, contradiction: &Contradiction) {
     let Contradiction { row, used, left_out } = contradiction;
     let mut path =
         tape.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {

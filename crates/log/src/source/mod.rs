@@ -30,7 +30,7 @@ use deck::MergedLogs;
 pub use selection::Pick;
 use selection::{Choice, Selection};
 pub use tape::Input;
-use tape::{Tape, TextLists, What};
+use tape::{LogReader, TextLists, What};
 
 /// Log source: each step of a query is the next sample.
 ///
@@ -138,7 +138,7 @@ impl Logs {
         let (read, lists) = (Arc::default(), TextLists::default());
         for (number, input) in inputs.iter().enumerate() {
             let failed = |error| OpenError { number, error };
-            let mut tape = Tape::open((number, input), &read, &lists).map_err(failed)?;
+            let mut tape = LogReader::open((number, input), &read, &lists).map_err(failed)?;
             offset.get_or_insert(tape.offset());
             // A log cut before its first sample may have no counters. No query would then report the damage.
             damages.push(tape.damages());

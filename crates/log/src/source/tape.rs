@@ -151,7 +151,7 @@ impl TextLists {
 }
 
 /// Log reader that is one sample ahead.
-pub(super) struct Tape {
+pub(super) struct LogReader {
     log: Log<Box<dyn Read + Send>>,
     /// Offset that turns local times of this log into UTC, in 100 ns.
     offset: i64,
@@ -191,7 +191,7 @@ impl Default for Taken {
     }
 }
 
-impl Tape {
+impl LogReader {
     /// Opens a log and reads up to its first sample.
     pub fn open(
         (number, input): (usize, &Input),
