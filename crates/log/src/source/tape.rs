@@ -157,8 +157,8 @@ pub(super) struct LogReader {
     offset: i64,
     /// `true` if `now` belongs to the current sample of the merged logs.
     pub is_fresh: bool,
-    pub now: Taken,
-    next: Taken,
+    pub now: LogSample,
+    next: LogSample,
     has_next: bool,
     list: Arc<[Listed]>,
     damages: Damages,
@@ -166,7 +166,7 @@ pub(super) struct LogReader {
 
 /// Copy of a sample that outlives the reader's buffer.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct LogSample {
     /// UTC time of the sample, in 100 ns since 1601.
     pub time: i64,
     /// Counter list in effect, with one entry for each block or column.
@@ -179,7 +179,7 @@ pub(super) struct Taken {
     is_cut: bool,
 }
 
-impl Default for Taken {
+impl Default for LogSample {
     fn default() -> Self {
         Self {
             time: 0,
@@ -232,7 +232,7 @@ impl LogReader {
     }
 
     /// Returns the sample ahead.
-    pub fn ahead(&mut self) -> &mut Taken {
+    pub fn ahead(&mut self) -> &mut LogSample {
         &mut self.next
     }
 
