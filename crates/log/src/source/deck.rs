@@ -14,7 +14,7 @@ use super::OpenError;
 use super::listed::{ListedSets, TooMany};
 use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
-use super::tape::{Listed, LogReader, What};
+use super::tape::{LogEntry, LogReader, What};
 use crate::blg::Block;
 use crate::damage::Damages;
 
@@ -26,7 +26,7 @@ pub(super) struct MergedLogs {
     selection: Arc<Selection>,
     tapes: Vec<LogReader>,
     /// Registered counter list of each log reader.
-    lists: Vec<Arc<[Listed]>>,
+    lists: Vec<Arc<[LogEntry]>>,
     /// Time at which the last played sample was due, and the number of samples skipped since.
     due: Option<(i64, u64)>,
     listed: ListedSets,
@@ -144,7 +144,7 @@ impl MergedLogs {
                 return Ok(false);
             };
             self.advance(time)?;
-            let is_other = |(tape, list): (&LogReader, &Arc<[Listed]>)| {
+            let is_other = |(tape, list): (&LogReader, &Arc<[LogEntry]>)| {
                 tape.is_fresh && !Arc::ptr_eq(list, &tape.now.list)
             };
             // Also for samples that are not played: entries of later samples refer to this list.
@@ -250,8 +250,8 @@ impl MergedLogs {
     }
 
     /// Registers the counter list of a log reader.
-    fn register(&mut self, tape: usize, list: &Arc<[Listed]>) {
-        let is_own = |listed: &&Listed| {
+    fn register(&mut self, tape: usize, list: &Arc<[LogEntry]>) {
+        let is_own = |listed: &&LogEntry| {
             let machine = listed.path.machine.as_deref().unwrap_or_default();
             machine.eq_ignore_ascii_case(&self.selection.machine_name)
         };

@@ -18,7 +18,7 @@ use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
 use super::table::{Contradiction, Got, Table};
-use super::tape::{Listed, LogReader, What};
+use super::tape::{LogEntry, LogReader, What};
 use crate::blg::Block;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
@@ -161,7 +161,7 @@ pub(super) struct ListedSets {
 
 impl ListedSets {
     /// Adds an entry of a log reader's list.
-    pub fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
+    pub fn add(&mut self, tape: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let path = &listed.path;
         let folded = Utf16::from(&*path.counterset).capitals();
         let set = match self.by_name.get(&folded) {
@@ -224,7 +224,7 @@ impl ListedSet {
         self.known.map_or_else(|| guid_of_object(&self.name), |set| set.guid)
     }
 
-    fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
+    fn add(&mut self, tape: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let (counter_type, time_base, default_scale, is_wild) = match &listed.what {
             What::Raw { counter_type, time_base, default_scale, is_wild } => {
                 (*counter_type, *time_base, *default_scale, *is_wild)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::utf16::Utf16;
 
-use super::tape::{Listed, What};
+use super::tape::{LogEntry, What};
 
 /// Cache of the log pairs with a counter in common; valid while their counter lists stay the same.
 #[derive(Debug, Default)]
@@ -15,12 +15,12 @@ pub(super) struct Overlaps {
 
 #[derive(Debug)]
 struct Known {
-    lists: [Arc<[Listed]>; 2],
+    lists: [Arc<[LogEntry]>; 2],
     is_any: bool,
 }
 
 /// Number of a log, and its counter list.
-pub(super) type Numbered<'a> = (usize, &'a Arc<[Listed]>);
+pub(super) type Numbered<'a> = (usize, &'a Arc<[LogEntry]>);
 
 impl Overlaps {
     /// Returns `true` if the two logs may have values of the same counter, on any machine.
@@ -59,17 +59,17 @@ fn capitals(name: &str) -> Utf16 {
     Utf16::from(name).capitals()
 }
 
-fn set_name(listed: &Listed) -> [Utf16; 2] {
+fn set_name(listed: &LogEntry) -> [Utf16; 2] {
     let machine = listed.path.machine.as_deref().unwrap_or_default();
     [capitals(machine), capitals(&listed.path.counterset)]
 }
 
-fn instance_name(listed: &Listed) -> Utf16 {
+fn instance_name(listed: &LogEntry) -> Utf16 {
     capitals(listed.path.instance.as_deref().unwrap_or_default())
 }
 
 impl Contents {
-    fn new(list: &[Listed]) -> Self {
+    fn new(list: &[LogEntry]) -> Self {
         let mut contents = Self::default();
         for listed in list {
             let is_wild = match listed.what {
@@ -91,7 +91,7 @@ impl Contents {
         contents
     }
 
-    fn has_any(&self, list: &[Listed]) -> bool {
+    fn has_any(&self, list: &[LogEntry]) -> bool {
         list.iter().any(|listed| {
             let Some(set) = self.sets.get(&set_name(listed)) else { return false };
             let instances = || set.counters.get(&capitals(&listed.path.counter));
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn lists() {
-        let list = |texts: &[&str]| -> Arc<[Listed]> {
-            let one = |text: &&str| Listed::of(text, What::Formatted);
+        let list = |texts: &[&str]| -> Arc<[LogEntry]> {
+            let one = |text: &&str| LogEntry::of(text, What::Formatted);
             texts.iter().map(one).collect()
         };
-        let object = |text: &str| -> Arc<[Listed]> { [Listed::of(text, What::Object)].into() };
+        let object = |text: &str| -> Arc<[LogEntry]> { [LogEntry::of(text, What::Object)].into() };
         for (a, b, want) in [
             (list(&[r"\\H\A(x)\V"]), list(&[r"\\h\a(X)\v"]), true),
             (

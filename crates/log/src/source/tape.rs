@@ -57,7 +57,7 @@ impl Read for Counted {
 
 /// Entry of a log's counter list, which describes the same block or column of all samples.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct LogEntry {
     pub path: ListedPath,
     pub what: What,
 }
@@ -130,19 +130,19 @@ impl Texts {
 pub(super) struct TextLists(Arc<Mutex<HashMap<usize, KnownList>>>);
 
 /// Hash of the paths of a header, and the counter list made from them.
-type KnownList = (u64, Arc<[Listed]>);
+type KnownList = (u64, Arc<[LogEntry]>);
 
 impl TextLists {
     /// Takes the paths of a log's header and returns their list. If the paths are unchanged, the stored list is
     /// returned.
-    fn take<R: Read>(&self, number: usize, log: &mut text::Reader<R>) -> Arc<[Listed]> {
+    fn take<R: Read>(&self, number: usize, log: &mut text::Reader<R>) -> Arc<[LogEntry]> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (paths, hash) = log.take_paths();
         match known.get(&number) {
             Some((of, list)) if *of == hash => Arc::clone(list),
             _ => {
                 let mut texts = Texts::default();
-                let list: Arc<[Listed]> = paths.iter().map(|path| listed_text(path, &mut texts)).collect();
+                let list: Arc<[LogEntry]> = paths.iter().map(|path| listed_text(path, &mut texts)).collect();
                 known.insert(number, (hash, Arc::clone(&list)));
                 list
             }
@@ -160,7 +160,7 @@ pub(super) struct LogReader {
     pub now: LogSample,
     next: LogSample,
     has_next: bool,
-    list: Arc<[Listed]>,
+    list: Arc<[LogEntry]>,
     damages: Damages,
 }
 
@@ -170,7 +170,7 @@ pub(super) struct LogSample {
     /// UTC time of the sample, in 100 ns since 1601.
     pub time: i64,
     /// Counter list in effect, with one entry for each block or column.
-    pub list: Arc<[Listed]>,
+    pub list: Arc<[LogEntry]>,
     /// Sample of a binary log. For a text log only the offset of its line is set.
     pub sample: blg::TakenSample,
     /// Values of a text log.
@@ -204,7 +204,8 @@ impl LogReader {
             Self { log, offset: 0, is_fresh: false, now, next, has_next: false, list: [].into(), damages };
         if let Log::Text(log) = &mut tape.log {
             tape.list = lists.take(number, log);
-            for Listed { path, .. } in tape.list.iter().filter(|listed| matches!(listed.what, What::Unknown))
+            for LogEntry { path, .. } in
+                tape.list.iter().filter(|listed| matches!(listed.what, What::Unknown))
             {
                 let path = &path.counter;
                 tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
@@ -227,7 +228,7 @@ impl LogReader {
     }
 
     /// Returns the counter list of the sample ahead.
-    pub fn next_list(&self) -> &Arc<[Listed]> {
+    pub fn next_list(&self) -> &Arc<[LogEntry]> {
         &self.next.list
     }
 
@@ -323,7 +324,7 @@ impl LogReader {
     }
 }
 
-fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> Listed {
+fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> LogEntry {
     let machine = recorded.machine.trim_start_matches('\\');
     let path = ListedPath {
         machine: (!machine.is_empty()).then(|| texts.one(machine)),
@@ -339,22 +340,22 @@ fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> Listed {
         blg::What::Object => What::Object,
         blg::What::Unknown(_) => What::Unknown,
     };
-    Listed { path, what }
+    LogEntry { path, what }
 }
 
-fn listed_text(path: &str, texts: &mut Texts) -> Listed {
+fn listed_text(path: &str, texts: &mut Texts) -> LogEntry {
     match path.parse::<CounterPath>() {
-        Ok(path) => Listed { path: texts.path(&path), what: What::Formatted },
+        Ok(path) => LogEntry { path: texts.path(&path), what: What::Formatted },
         Err(_) => {
             let (counterset, counter) = (texts.one(""), texts.one(path));
             let path = ListedPath { machine: None, counterset, instance: None, counter };
-            Listed { path, what: What::Unknown }
+            LogEntry { path, what: What::Unknown }
         }
     }
 }
 
 #[cfg(test)]
-impl Listed {
+impl LogEntry {
     /// Returns an entry with this path.
     pub fn of(path: &str, what: What) -> Self {
         Self { path: Texts::default().path(&path.parse().unwrap()), what }
