@@ -14,7 +14,7 @@ use super::OpenError;
 use super::listed::{ListedSets, TooMany};
 use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
-use super::tape::{LogEntry, LogReader, What};
+use super::tape::{LogEntry, LogEntryKind, LogReader};
 use crate::blg::Block;
 use crate::damage::Damages;
 
@@ -258,17 +258,17 @@ impl MergedLogs {
         let own = || list.iter().enumerate().filter(|(_, listed)| is_own(listed));
         // A whole object includes its separately listed counters.
         let whole: HashSet<&str> = own()
-            .filter(|(_, listed)| matches!(listed.what, What::Object))
+            .filter(|(_, listed)| matches!(listed.what, LogEntryKind::Object))
             .map(|(_, listed)| &*listed.path.counterset)
             .collect();
         let mut left_out = Vec::new();
         for (at, listed) in own() {
             match listed.what {
-                What::Object if self.unseen.len() >= OBJECTS => {
+                LogEntryKind::Object if self.unseen.len() >= OBJECTS => {
                     left_out.push(format!("{} is left out: there are too many objects", listed.path));
                 }
-                What::Object => self.unseen.push((tape, at)),
-                What::Unknown => {}
+                LogEntryKind::Object => self.unseen.push((tape, at)),
+                LogEntryKind::Unknown => {}
                 _ if whole.contains(&*listed.path.counterset) => {}
                 _ => {
                     if let Err(TooMany(what)) = self.listed.add(tape, at, listed) {

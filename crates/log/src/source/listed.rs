@@ -18,7 +18,7 @@ use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
 use super::table::{Contradiction, Got, Table};
-use super::tape::{LogEntry, LogReader, What};
+use super::tape::{LogEntry, LogEntryKind, LogReader};
 use crate::blg::Block;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
@@ -226,12 +226,12 @@ impl ListedSet {
 
     fn add(&mut self, tape: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let (counter_type, time_base, default_scale, is_wild) = match &listed.what {
-            What::Raw { counter_type, time_base, default_scale, is_wild } => {
+            LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild } => {
                 (*counter_type, *time_base, *default_scale, *is_wild)
             }
             _ => (CounterType::PERF_DOUBLE_RAW, 0, 0, false),
         };
-        let is_formatted = matches!(listed.what, What::Formatted);
+        let is_formatted = matches!(listed.what, LogEntryKind::Formatted);
         let name = &listed.path.counter;
         let folded = Utf16::from(&**name).capitals();
         let counter = match self.by_name.get(&folded) {

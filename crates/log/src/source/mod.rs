@@ -30,7 +30,7 @@ use deck::MergedLogs;
 pub use selection::Pick;
 use selection::{Choice, Selection};
 pub use tape::Input;
-use tape::{LogReader, TextLists, What};
+use tape::{LogEntryKind, LogReader, TextLists};
 
 /// Log source: each step of a query is the next sample.
 ///
@@ -143,7 +143,9 @@ impl Logs {
             // A log cut before its first sample may have no counters. No query would then report the damage.
             damages.push(tape.damages());
             let mut last: Option<&str> = None;
-            for listed in tape.ahead().list.iter().filter(|listed| !matches!(listed.what, What::Unknown)) {
+            for listed in
+                tape.ahead().list.iter().filter(|listed| !matches!(listed.what, LogEntryKind::Unknown))
+            {
                 let name = listed.path.machine.as_deref().unwrap_or_default();
                 if last.replace(name) != Some(name) && known.insert(name.to_ascii_lowercase()) {
                     machines.push(name.to_owned());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::utf16::Utf16;
 
-use super::tape::{LogEntry, What};
+use super::tape::{LogEntry, LogEntryKind};
 
 /// Cache of the log pairs with a counter in common; valid while their counter lists stay the same.
 #[derive(Debug, Default)]
@@ -73,13 +73,13 @@ impl Contents {
         let mut contents = Self::default();
         for listed in list {
             let is_wild = match listed.what {
-                What::Unknown => continue,
-                What::Object => {
+                LogEntryKind::Unknown => continue,
+                LogEntryKind::Object => {
                     contents.sets.entry(set_name(listed)).or_default().is_whole = true;
                     continue;
                 }
-                What::Raw { is_wild, .. } => is_wild,
-                What::Formatted => false,
+                LogEntryKind::Raw { is_wild, .. } => is_wild,
+                LogEntryKind::Formatted => false,
             };
             let set = contents.sets.entry(set_name(listed)).or_default();
             let instances = set.counters.entry(capitals(&listed.path.counter)).or_default();
@@ -96,12 +96,12 @@ impl Contents {
             let Some(set) = self.sets.get(&set_name(listed)) else { return false };
             let instances = || set.counters.get(&capitals(&listed.path.counter));
             match listed.what {
-                What::Unknown => false,
-                What::Object => true,
+                LogEntryKind::Unknown => false,
+                LogEntryKind::Object => true,
                 // A whole object has every counter of every instance.
                 _ if set.is_whole => true,
-                What::Raw { is_wild: true, .. } => instances().is_some(),
-                What::Raw { .. } | What::Formatted => {
+                LogEntryKind::Raw { is_wild: true, .. } => instances().is_some(),
+                LogEntryKind::Raw { .. } | LogEntryKind::Formatted => {
                     let name = instance_name(listed);
                     instances().is_some_and(|known| known.is_wild || known.names.contains(&name))
                 }
@@ -117,10 +117,10 @@ mod tests {
     #[test]
     fn lists() {
         let list = |texts: &[&str]| -> Arc<[LogEntry]> {
-            let one = |text: &&str| LogEntry::of(text, What::Formatted);
+            let one = |text: &&str| LogEntry::of(text, LogEntryKind::Formatted);
             texts.iter().map(one).collect()
         };
-        let object = |text: &str| -> Arc<[LogEntry]> { [LogEntry::of(text, What::Object)].into() };
+        let object = |text: &str| -> Arc<[LogEntry]> { [LogEntry::of(text, LogEntryKind::Object)].into() };
         for (a, b, want) in [
             (list(&[r"\\H\A(x)\V"]), list(&[r"\\h\a(X)\v"]), true),
             (

@@ -59,7 +59,7 @@ impl Read for Counted {
 #[derive(Clone, Debug)]
 pub(super) struct LogEntry {
     pub path: ListedPath,
-    pub what: What,
+    pub what: LogEntryKind,
 }
 
 /// Counter path of a list. Texts common to many entries are stored once.
@@ -72,7 +72,7 @@ pub(super) struct ListedPath {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum LogEntryKind {
     /// Raw values of a counter, of one instance or of a varying number of instances.
     Raw { counter_type: CounterType, time_base: i64, default_scale: i32, is_wild: bool },
     /// Values of a counter of one instance, formatted by the log's writer.
@@ -205,7 +205,7 @@ impl LogReader {
         if let Log::Text(log) = &mut tape.log {
             tape.list = lists.take(number, log);
             for LogEntry { path, .. } in
-                tape.list.iter().filter(|listed| matches!(listed.what, What::Unknown))
+                tape.list.iter().filter(|listed| matches!(listed.what, LogEntryKind::Unknown))
             {
                 let path = &path.counter;
                 tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
@@ -333,23 +333,23 @@ fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> LogEntry {
         counter: texts.one(&recorded.counter),
     };
     let blg::Recorded { counter_type, time_base, default_scale, .. } = *recorded;
-    let raw = |is_wild| What::Raw { counter_type, time_base, default_scale, is_wild };
+    let raw = |is_wild| LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild };
     let what = match recorded.what {
         blg::What::Counter => raw(false),
         blg::What::Instances => raw(true),
-        blg::What::Object => What::Object,
-        blg::What::Unknown(_) => What::Unknown,
+        blg::What::Object => LogEntryKind::Object,
+        blg::What::Unknown(_) => LogEntryKind::Unknown,
     };
     LogEntry { path, what }
 }
 
 fn listed_text(path: &str, texts: &mut Texts) -> LogEntry {
     match path.parse::<CounterPath>() {
-        Ok(path) => LogEntry { path: texts.path(&path), what: What::Formatted },
+        Ok(path) => LogEntry { path: texts.path(&path), what: LogEntryKind::Formatted },
         Err(_) => {
             let (counterset, counter) = (texts.one(""), texts.one(path));
             let path = ListedPath { machine: None, counterset, instance: None, counter };
-            LogEntry { path, what: What::Unknown }
+            LogEntry { path, what: LogEntryKind::Unknown }
         }
     }
 }
@@ -357,7 +357,7 @@ fn listed_text(path: &str, texts: &mut Texts) -> LogEntry {
 #[cfg(test)]
 impl LogEntry {
     /// Returns an entry with this path.
-    pub fn of(path: &str, what: What) -> Self {
+    pub fn of(path: &str, what: LogEntryKind) -> Self {
         Self { path: Texts::default().path(&path.parse().unwrap()), what }
     }
 }
