@@ -35,7 +35,7 @@ pub(super) struct ListedSet {
     name: String,
     known: Option<&'static Counterset>,
     has_instances: bool,
-    counters: Vec<ListedCounter>,
+    counters: Vec<PathCounter>,
     by_name: HashMap<Utf16, usize>,
     entries: Vec<Entry>,
     rows: Table,
@@ -43,7 +43,7 @@ pub(super) struct ListedSet {
 }
 
 #[derive(Debug)]
-struct ListedCounter {
+struct PathCounter {
     name: Arc<str>,
     like: Option<&'static Counter>,
     id: CounterId,
@@ -97,7 +97,7 @@ enum Part {
 
 impl Part {
     /// Returns the id of the counter that contains this field.
-    fn id(self, counter: &ListedCounter, at: usize) -> CounterId {
+    fn id(self, counter: &PathCounter, at: usize) -> CounterId {
         let of = |n: u32| {
             let at = u32::try_from(at).unwrap_or(0); // there are few
             CounterId(PART_IDS.saturating_add(at.saturating_mul(PARTS)).saturating_add(n))
@@ -249,7 +249,7 @@ impl ListedSet {
                     (Some(_), None) => CounterId(number.saturating_add(UNKNOWN_IDS)),
                     (None, None) => CounterId(number),
                 };
-                self.counters.push(ListedCounter {
+                self.counters.push(PathCounter {
                     name: Arc::clone(name),
                     like,
                     id,
@@ -418,7 +418,7 @@ impl ListedSet {
     }
 }
 
-impl ListedCounter {
+impl PathCounter {
     fn registration(&self, at: usize) -> Counter {
         let roles = Roles::of(self.counter_type);
         let id = |part: Option<Part>| part.map(|part| part.id(self, at));
@@ -498,7 +498,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(ids: &[CounterId], all: &[ListedCounter]) -> Self {
+    fn new(ids: &[CounterId], all: &[PathCounter]) -> Self {
         let mut wanted = Self { of: ids.to_vec(), columns: vec![None; all.len()], ..Self::default() };
         let mut by_id = HashMap::new();
         for (at, counter) in all.iter().enumerate() {
@@ -524,7 +524,7 @@ impl Wanted {
     }
 
     /// Requests instances only, without values.
-    fn names(all: &[ListedCounter]) -> Self {
+    fn names(all: &[PathCounter]) -> Self {
         let counters: Vec<_> = all.iter().map(|counter| counter.counter_type).enumerate().collect();
         let columns = (0..all.len()).map(Some).collect();
         Self { counters, columns, ..Self::default() }
@@ -536,7 +536,7 @@ impl Wanted {
 }
 
 /// Returns a field of a raw value, in the width of its counter's type.
-fn value_of(raw: &RawCounter, part: Part, counter: &ListedCounter) -> Result<RawValue, NoValue> {
+fn value_of(raw: &RawCounter, part: Part, counter: &PathCounter) -> Result<RawValue, NoValue> {
     let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
     if !raw.c_status.has_value() {
         return Err(missing(raw.c_status));
