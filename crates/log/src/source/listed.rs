@@ -37,7 +37,7 @@ pub(super) struct ListedSet {
     has_instances: bool,
     counters: Vec<PathCounter>,
     by_name: HashMap<Utf16, usize>,
-    entries: Vec<Entry>,
+    entries: Vec<PathCounterLocation>,
     rows: Table,
     wanted: Wanted,
 }
@@ -55,7 +55,7 @@ struct PathCounter {
 
 /// Location of a counter's values: log reader and entry of its list.
 #[derive(Debug)]
-struct Entry {
+struct PathCounterLocation {
     tape: u32,
     at: u32,
     counter: u32,
@@ -68,7 +68,7 @@ struct Entry {
     is_left_out: bool,
 }
 
-impl Entry {
+impl PathCounterLocation {
     fn tape(&self) -> usize {
         wide(self.tape)
     }
@@ -189,7 +189,7 @@ impl ListedSets {
     /// Returns the log readers with values of a counterset.
     pub fn tapes(&self, guid: &Guid) -> BTreeSet<usize> {
         let set = self.by_guid.get(guid).and_then(|set| self.sets.get(*set));
-        set.into_iter().flat_map(|set| &set.entries).map(Entry::tape).collect()
+        set.into_iter().flat_map(|set| &set.entries).map(PathCounterLocation::tape).collect()
     }
 
     /// Returns the counterset with this GUID.
@@ -267,7 +267,15 @@ impl ListedSet {
         let row = (!is_wild).then(|| narrow(self.rows.listed(&Utf16::from(instance))));
         let [tape, at, counter] = [tape, at, counter].map(narrow);
         let is_left_out = false;
-        self.entries.push(Entry { tape, at, counter, row, counter_type, is_formatted, is_left_out });
+        self.entries.push(PathCounterLocation {
+            tape,
+            at,
+            counter,
+            row,
+            counter_type,
+            is_formatted,
+            is_left_out,
+        });
         self.wanted = Wanted::default();
         Ok(())
     }
@@ -454,7 +462,7 @@ fn part_registration(id: CounterId) -> Counter {
     }
 }
 
-fn read_one(tape: &mut LogReader, entry: &Entry) -> Result<Got, WireError> {
+fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<Got, WireError> {
     let at = wide(entry.at);
     if entry.is_formatted {
         let value = tape.now.values.get(at).copied().flatten();
