@@ -17,7 +17,7 @@ use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
-use super::table::{Contradiction, Got, Table};
+use super::table::{Contradiction, Got, SampleTable};
 use super::tape::{LogEntry, LogEntryKind, LogReader};
 use crate::blg::Block;
 
@@ -38,7 +38,7 @@ pub(super) struct ListedSet {
     counters: Vec<PathCounter>,
     by_name: HashMap<Utf16, usize>,
     entries: Vec<PathCounterLocation>,
-    rows: Table,
+    rows: SampleTable,
     wanted: Wanted,
 }
 
@@ -215,7 +215,7 @@ impl ListedSet {
             counters: Vec::new(),
             by_name: HashMap::new(),
             entries: Vec::new(),
-            rows: Table::default(),
+            rows: SampleTable::default(),
             wanted: Wanted::default(),
         }
     }
@@ -476,7 +476,7 @@ fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<Got, Wi
 
 /// Records damage for a value that is not played, because another entry has a different value of the same counter.
 /// Both values have the same time. Names that differ only in case are equal.
-fn leave_out(tape: &mut LogReader, entry: usize, table: &Table, contradiction: &Contradiction) {
+fn leave_out(tape: &mut LogReader, entry: usize, table: &SampleTable, contradiction: &Contradiction) {
     let Contradiction { row, used, left_out } = contradiction;
     let mut path =
         tape.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {

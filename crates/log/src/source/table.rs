@@ -55,7 +55,7 @@ pub(super) struct Contradiction {
 
 /// Rows of a sample while it is read; their names are kept from sample to sample.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct SampleTable {
     rows: Vec<TableRow>,
     /// Last row of each hash of a name and an occurrence; each row contains the index of the previous one. Names are
     /// hashed in upper case, because PDH compares them without case.
@@ -104,7 +104,7 @@ fn count_row() {
     LOOKED_AT.with(|rows| rows.set(rows.get() + 1));
 }
 
-impl Table {
+impl SampleTable {
     /// Returns the row of an instance named by a counter list.
     pub fn listed(&mut self, name: &Utf16) -> usize {
         if let Some(row) = self.find(name.units(), 0).filter(|row| *row < self.listed) {
