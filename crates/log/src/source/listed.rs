@@ -85,7 +85,7 @@ fn wide(number: u32) -> usize {
 
 /// Fields of a PDH raw value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum RawField {
     First,
     /// Base, or the clock by which the type divides.
     Second,
@@ -95,7 +95,7 @@ enum Part {
     TimeBase,
 }
 
-impl Part {
+impl RawField {
     /// Returns the id of the counter that contains this field.
     fn id(self, counter: &PathCounter, at: usize) -> CounterId {
         let of = |n: u32| {
@@ -114,16 +114,16 @@ impl Part {
 /// Purpose of the additional fields for a counter type.
 #[derive(Default)]
 struct Roles {
-    base: Option<Part>,
-    items: Option<Part>,
-    clock: Option<Part>,
-    freq: Option<Part>,
+    base: Option<RawField>,
+    items: Option<RawField>,
+    clock: Option<RawField>,
+    freq: Option<RawField>,
 }
 
 impl Roles {
     /// Returns the fields that the formula of a counter type uses.
     fn of(counter_type: CounterType) -> Self {
-        let (second, time_base) = (Some(Part::Second), Some(Part::TimeBase));
+        let (second, time_base) = (Some(RawField::Second), Some(RawField::TimeBase));
         let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
         match formula::of(counter_type).map(|formula| formula.denominator) {
             None | Some(Denominator::None) => Self::default(),
@@ -131,13 +131,13 @@ impl Roles {
             Some(Denominator::BaseOfTicks) => Self { base: second, freq: time_base, ..Self::default() },
             Some(Denominator::Clock) => Self { clock: second, freq, ..Self::default() },
             Some(Denominator::ClockAndItems) => {
-                Self { clock: second, freq, items: Some(Part::Items), ..Self::default() }
+                Self { clock: second, freq, items: Some(RawField::Items), ..Self::default() }
             }
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = Part> + use<> {
-        let mut parts: Vec<Part> = Vec::new();
+    fn all(&self) -> impl Iterator<Item = RawField> + use<> {
+        let mut parts: Vec<RawField> = Vec::new();
         for part in [self.base, self.items, self.clock, self.freq].into_iter().flatten() {
             if !parts.contains(&part) {
                 parts.push(part);
@@ -429,7 +429,7 @@ impl ListedSet {
 impl PathCounter {
     fn registration(&self, at: usize) -> Counter {
         let roles = Roles::of(self.counter_type);
-        let id = |part: Option<Part>| part.map(|part| part.id(self, at));
+        let id = |part: Option<RawField>| part.map(|part| part.id(self, at));
         let source = if self.is_formatted { "formatted by the log's writer" } else { "raw value of PDH" };
         let unit = match self.is_formatted {
             true => self.like.map(|like| like.unit.clone()).unwrap_or_default(),
@@ -496,7 +496,7 @@ fn leave_out(tape: &mut LogReader, entry: usize, table: &SampleTable, contradict
 struct Wanted {
     of: Vec<CounterId>,
     /// Counter and field for each id in `of`; `None` for an id that the counterset lacks.
-    parts: Vec<Option<(usize, Part)>>,
+    parts: Vec<Option<(usize, RawField)>>,
     /// Requested counters and their types.
     counters: Vec<(usize, CounterType)>,
     /// Index of each counter among the requested ones.
@@ -510,7 +510,7 @@ impl Wanted {
         let mut wanted = Self { of: ids.to_vec(), columns: vec![None; all.len()], ..Self::default() };
         let mut by_id = HashMap::new();
         for (at, counter) in all.iter().enumerate() {
-            for part in [Part::First, Part::Second, Part::Items, Part::TimeBase] {
+            for part in [RawField::First, RawField::Second, RawField::Items, RawField::TimeBase] {
                 by_id.entry(part.id(counter, at)).or_insert((at, part));
             }
         }
@@ -544,20 +544,20 @@ impl Wanted {
 }
 
 /// Returns a field of a raw value, in the width of its counter's type.
-fn value_of(raw: &RawCounter, part: Part, counter: &PathCounter) -> Result<RawValue, NoValue> {
+fn value_of(raw: &RawCounter, part: RawField, counter: &PathCounter) -> Result<RawValue, NoValue> {
     let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
     if !raw.c_status.has_value() {
         return Err(missing(raw.c_status));
     }
     Ok(match part {
-        Part::First if counter.counter_type.value_len() == 4 => {
+        RawField::First if counter.counter_type.value_len() == 4 => {
             let [a, b, c, d, ..] = raw.first.to_le_bytes();
             RawValue::U32(u32::from_le_bytes([a, b, c, d]))
         }
-        Part::First => RawValue::U64(bits(raw.first)),
-        Part::Second => RawValue::U64(bits(raw.second)),
-        Part::Items => RawValue::U64(raw.multi_count.into()),
-        Part::TimeBase => RawValue::U64(bits(counter.time_base)),
+        RawField::First => RawValue::U64(bits(raw.first)),
+        RawField::Second => RawValue::U64(bits(raw.second)),
+        RawField::Items => RawValue::U64(raw.multi_count.into()),
+        RawField::TimeBase => RawValue::U64(bits(counter.time_base)),
     })
 }
 
