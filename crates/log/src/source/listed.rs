@@ -17,7 +17,7 @@ use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
-use super::table::{Contradiction, Got, SampleTable};
+use super::table::{CellReading, Contradiction, SampleTable};
 use super::tape::{LogEntry, LogEntryKind, LogReader};
 use crate::blg::Block;
 
@@ -352,7 +352,7 @@ impl ListedSet {
                 if !std::mem::replace(&mut entry.is_left_out, true) {
                     tape.damaged(format!("values of entry {at} are left out: {reason}"));
                 }
-                Got::Missing(reason)
+                CellReading::Missing(reason)
             });
             match entry.row.map(wide) {
                 Some(row) if table.is_wanted(row) => match read_one(tape, entry) {
@@ -373,7 +373,11 @@ impl ListedSet {
                         let mut left_out = Vec::new();
                         for (name, raw) in instances.iter() {
                             let row = table.coming(name);
-                            left_out.extend(table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw))));
+                            left_out.extend(table.put(
+                                row,
+                                column,
+                                changed.clone().unwrap_or(CellReading::Raw(raw)),
+                            ));
                         }
                         for contradiction in &left_out {
                             leave_out(tape, at, table, contradiction);
@@ -403,17 +407,17 @@ impl ListedSet {
                 let cell = cells.get(*at).and_then(Option::as_ref);
                 let of = wanted.counters.get(*at).and_then(|(counter, _)| counters.get(*counter));
                 match (cell, of) {
-                    (Some(Got::Raw(raw)), Some(counter)) => match value_of(raw, *part, counter) {
+                    (Some(CellReading::Raw(raw)), Some(counter)) => match value_of(raw, *part, counter) {
                         Ok(value) => row.set_raw(column, value),
                         Err(reason) => row.none(column, reason),
                     },
-                    (Some(Got::Formatted(value)), _) if wanted.is_formatted => {
+                    (Some(CellReading::Formatted(value)), _) if wanted.is_formatted => {
                         row.set(column, value.to_bits());
                     }
-                    (Some(Got::Formatted(value)), _) => {
+                    (Some(CellReading::Formatted(value)), _) => {
                         row.set_marked(column, value.to_bits(), Mark::Formatted);
                     }
-                    (Some(Got::Missing(reason)), _) => row.none(column, reason.clone()),
+                    (Some(CellReading::Missing(reason)), _) => row.none(column, reason.clone()),
                     (None, _) | (_, None) => {
                         row.none(column, NoValue::Unavailable("the log does not have it".into()));
                     }
@@ -462,15 +466,15 @@ fn part_registration(id: CounterId) -> Counter {
     }
 }
 
-fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<Got, WireError> {
+fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<CellReading, WireError> {
     let at = wide(entry.at);
     if entry.is_formatted {
         let value = tape.now.values.get(at).copied().flatten();
-        return Ok(value.map_or(Got::Missing(NoValue::NotGiven), Got::Formatted));
+        return Ok(value.map_or(CellReading::Missing(NoValue::NotGiven), CellReading::Formatted));
     }
     Ok(match tape.now.sample.block(at)? {
-        Block::Counter(raw) => Got::Raw(raw),
-        _ => Got::Missing(NoValue::Failed("its block is of another kind".into())),
+        Block::Counter(raw) => CellReading::Raw(raw),
+        _ => CellReading::Missing(NoValue::Failed("its block is of another kind".into())),
     })
 }
 

@@ -15,13 +15,13 @@ const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 
 /// Value read for a cell, or the reason for a missing value.
 #[derive(Clone, Debug)]
-pub(super) enum Got {
+pub(super) enum CellReading {
     Raw(RawCounter),
     Formatted(f64),
     Missing(NoValue),
 }
 
-impl fmt::Display for Got {
+impl fmt::Display for CellReading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Raw(raw) if raw.second != 0 => write!(f, "{} (base or time {})", raw.first, raw.second),
@@ -32,7 +32,7 @@ impl fmt::Display for Got {
     }
 }
 
-impl Got {
+impl CellReading {
     /// Returns `true` if both are the same value, regardless of their times.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -49,8 +49,8 @@ impl Got {
 #[derive(Clone, Debug)]
 pub(super) struct Contradiction {
     pub row: usize,
-    pub used: Got,
-    pub left_out: Got,
+    pub used: CellReading,
+    pub left_out: CellReading,
 }
 
 /// Rows of a sample while it is read; their names are kept from sample to sample.
@@ -66,7 +66,7 @@ pub(super) struct SampleTable {
     listed: usize,
     width: usize,
     /// Cells of the rows in use, `width` per row.
-    cells: Vec<Option<Got>>,
+    cells: Vec<Option<CellReading>>,
     /// Number of the current entry.
     entry: u64,
     /// Index of the row in which the next name of the current entry is expected.
@@ -233,15 +233,15 @@ impl SampleTable {
 
     /// Fills a cell. If several entries have a value for it, the first value is used. Returns both values if they
     /// contradict each other.
-    pub fn put(&mut self, row: usize, column: usize, got: Got) -> Option<Contradiction> {
+    pub fn put(&mut self, row: usize, column: usize, got: CellReading) -> Option<Contradiction> {
         let start = self.use_row(row)?;
         let cell = self.cells.get_mut(start.saturating_add(column))?;
         match cell {
-            None | Some(Got::Missing(_)) => {
+            None | Some(CellReading::Missing(_)) => {
                 *cell = Some(got);
                 None
             }
-            Some(known) if matches!(got, Got::Missing(_)) || known.is_same(&got) => None,
+            Some(known) if matches!(got, CellReading::Missing(_)) || known.is_same(&got) => None,
             Some(known) => Some(Contradiction { row, used: known.clone(), left_out: got }),
         }
     }
@@ -276,7 +276,7 @@ impl SampleTable {
     }
 
     /// Returns the rows with cells in this sample: name, id and cells.
-    pub fn used(&self) -> impl Iterator<Item = (&Utf16, InstanceId, &[Option<Got>])> {
+    pub fn used(&self) -> impl Iterator<Item = (&Utf16, InstanceId, &[Option<CellReading>])> {
         self.rows.iter().filter_map(|row| {
             let start = usize::try_from(row.slot?).ok()?.checked_mul(self.width)?;
             let cells = self.cells.get(start..start.saturating_add(self.width))?;
