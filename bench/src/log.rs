@@ -12,7 +12,7 @@ use perfset_core::{Identity, InstanceId, Name, Sample};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
-use perfset_log::blg::{Block, Reader, Record};
+use perfset_log::blg::{BlgReader, Block, Record};
 
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
@@ -51,9 +51,9 @@ fn report(log: &LongLog, rounds: usize) -> Result<Report> {
             black_box(read.unwrap_or(0)) as u64
         })
         .reference("floor")
-        .variant("blg::Reader, every raw value", || every_value(&log.path).map_or(0, |sum| sum.sum))
+        .variant("blg::BlgReader, every raw value", || every_value(&log.path).map_or(0, |sum| sum.sum))
         .ns_goal(NS_A_KIB)
-        .variant("blg::Reader, one counter", || one_counter(&log.path).map_or(0, |sum| sum.sum))
+        .variant("blg::BlgReader, one counter", || one_counter(&log.path).map_or(0, |sum| sum.sum))
         .goal("floor", 1.3)
         .variant("Logs::series, one counter formatted", || series(&log.path).map_or(0, |sum| sum.sum))
         .goal("floor", 1.3)
@@ -77,7 +77,7 @@ impl Sum {
 }
 
 fn every_value(path: &Path) -> Result<Sum> {
-    let mut log = Reader::open(File::open(path)?)?;
+    let mut log = BlgReader::open(File::open(path)?)?;
     let mut sum = Sum::default();
     while let Some(record) = log.next_record()? {
         let Record::Sample(sample) = record else { continue };
@@ -94,7 +94,7 @@ fn every_value(path: &Path) -> Result<Sum> {
 }
 
 fn one_counter(path: &Path) -> Result<Sum> {
-    let mut log = Reader::open(File::open(path)?)?;
+    let mut log = BlgReader::open(File::open(path)?)?;
     let mut sum = Sum::default();
     while let Some(record) = log.next_record()? {
         let Record::Sample(sample) = record else { continue };
@@ -179,7 +179,7 @@ impl LongLog {
         }
         out.flush()?;
         drop(out);
-        let mut reader = Reader::open(File::open(&log.path)?)?;
+        let mut reader = BlgReader::open(File::open(&log.path)?)?;
         while let Some(record) = reader.next_record()? {
             log.samples += usize::from(matches!(record, Record::Sample(_)));
         }

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
-use perfset_log::blg::{Block, Reader, Record};
+use perfset_log::blg::{BlgReader, Block, Record};
 
 /// What is read is the same however the bytes come, and no more than there is.
 pub fn check_blg(input: &[u8]) {
@@ -21,7 +21,7 @@ pub fn check_blg(input: &[u8]) {
 
 /// Every record and every damage, as text.
 fn read_blg(read: impl Read) -> Option<Vec<String>> {
-    let mut log = Reader::open(read).ok()?;
+    let mut log = BlgReader::open(read).ok()?;
     let _ = log.header().bias_minutes(0);
     let mut all = Vec::new();
     while let Some(record) = log.next_record().expect("it is in memory") {

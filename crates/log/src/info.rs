@@ -100,7 +100,7 @@ impl Info {
         Ok(info)
     }
 
-    fn of_blg<R: Read>(mut log: blg::Reader<R>) -> io::Result<Self> {
+    fn of_blg<R: Read>(mut log: blg::BlgReader<R>) -> io::Result<Self> {
         let mut info = Self::default();
         let mut steps = Steps::default();
         let header = log.header().clone();

@@ -12,7 +12,7 @@ use crate::{blg, text};
 #[non_exhaustive]
 pub enum Log<R> {
     /// Binary log of Windows.
-    Blg(blg::Reader<Begun<R>>),
+    Blg(blg::BlgReader<Begun<R>>),
     /// Text log: PDH-CSV or PDH-TSV.
     Text(text::Reader<Begun<R>>),
 }
@@ -88,7 +88,7 @@ impl<R: Read> Log<R> {
         let (is_blg, is_text) = (blg::is_one(&first), text::is_one(&first));
         let begun = Cursor::new(first).chain(read);
         match (is_blg, is_text) {
-            (true, _) => Ok(Self::Blg(blg::Reader::open(begun)?)),
+            (true, _) => Ok(Self::Blg(blg::BlgReader::open(begun)?)),
             (_, true) => Ok(Self::Text(text::Reader::new(begun)?)),
             _ => Err(LogError::Unknown),
         }

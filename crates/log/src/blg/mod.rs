@@ -72,7 +72,7 @@ pub const TELLING: usize = Events::<&[u8]>::TELLING;
 
 /// Sequential reader of a binary log. Only one buffer and one record are in memory.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct BlgReader<R> {
     events: Events<R>,
     header: Header,
     counters: Vec<Recorded>,
@@ -85,13 +85,13 @@ pub struct Reader<R> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Record<'a> {
-    /// A counter list was read: see [`Reader::counters`].
+    /// A counter list was read: see [`BlgReader::counters`].
     Counters,
-    /// A part of the name table was read: see [`Reader::names`].
+    /// A part of the name table was read: see [`BlgReader::names`].
     Names,
     /// A sample of all counters.
     Sample(Sample<'a>),
-    /// The summary was read: see [`Reader::summary`].
+    /// The summary was read: see [`BlgReader::summary`].
     Summary,
     /// A record of a type that no known log contains.
     Unknown {
@@ -123,7 +123,7 @@ enum Payload {
     Joined,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> BlgReader<R> {
     /// Maximum length of a record. A sample of all processes and threads of a large machine has a few MiB.
     const LONGEST: usize = 64 << 20;
 

@@ -11,7 +11,7 @@ use super::*;
 /// Every raw value of a log, a line each as in the table; and what was damaged.
 fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
     let mut lines = Vec::new();
-    let mut log = Reader::open(log).unwrap();
+    let mut log = BlgReader::open(log).unwrap();
     let mut number = 0;
     while let Some(record) = log.next_record().unwrap() {
         let Record::Sample(sample) = record else { continue };
@@ -65,7 +65,7 @@ fn a_real_log_has_every_value_of_the_table() {
 #[test]
 fn real_log_header_and_counters_are_read() {
     let bytes = basic();
-    let mut log = Reader::open(&*bytes).unwrap();
+    let mut log = BlgReader::open(&*bytes).unwrap();
     let header = log.header().clone();
     assert_eq!(
         (header.buffer_size, header.build, header.processors, header.pointer_size),
@@ -108,14 +108,14 @@ fn first_bytes_tell() {
         ("a V1 block", &testdata("v1/windows-vista/object2-sample0.bin")),
     ] {
         assert!(!is_one(bytes), "{name}");
-        assert!(matches!(Reader::open(bytes), Err(BlgError::NoLog)), "{name}");
+        assert!(matches!(BlgReader::open(bytes), Err(BlgError::NoLog)), "{name}");
     }
 }
 
 /// What the records of a log are, and its damage.
 fn records(log: &[u8]) -> (Vec<String>, Vec<String>) {
     let mut all = Vec::new();
-    let mut log = Reader::open(log).unwrap();
+    let mut log = BlgReader::open(log).unwrap();
     while let Some(record) = log.next_record().unwrap() {
         all.push(match record {
             Record::Sample(sample) => {
@@ -156,7 +156,7 @@ fn objects_names_and_summaries() {
     let of_sample = format!("sample: object of {} bytes, unknown 77, object of 0 bytes", object.len());
     assert_eq!(all, ["Names", "Names", "Counters", &of_sample, "unknown 0x99", "Summary"]);
     assert_eq!(damages, [""; 0]);
-    let mut reader = Reader::open(&*log).unwrap();
+    let mut reader = BlgReader::open(&*log).unwrap();
     while let Some(record) = reader.next_record().unwrap() {
         if let Record::Sample(sample) = record {
             let Ok(Block::Object(bytes)) = sample.block(0) else { panic!() };
@@ -267,7 +267,7 @@ fn every_cut_of_a_log_is_reported() {
         // The first of them at every length, the others at some that differ from buffer to buffer.
         let (from, step) = if buffer == 1 { (0, 1) } else { (BUFFER + buffer, 101) };
         for len in (from..log.len()).step_by(step) {
-            let mut reader = match Reader::open(&log[..len]) {
+            let mut reader = match BlgReader::open(&log[..len]) {
                 Ok(reader) => reader,
                 Err(BlgError::NoLog | BlgError::Header(_)) if len < BUFFER => continue,
                 Err(other) => panic!("{len}: {other}"),
@@ -281,7 +281,7 @@ fn every_cut_of_a_log_is_reported() {
     }
     for len in (0..=buffers).flat_map(|n| [n * BUFFER, n * BUFFER + 1, (n * BUFFER).saturating_sub(1)]) {
         let Some(cut) = whole.get(..len) else { continue };
-        let is_reported = Reader::open(cut).is_err() || raw_values(cut).1.count() > 0;
+        let is_reported = BlgReader::open(cut).is_err() || raw_values(cut).1.count() > 0;
         assert_eq!(is_reported, len < whole.len(), "{len}");
     }
 }
@@ -299,7 +299,7 @@ fn buffers_that_a_log_does_not_count() {
 
 /// Reads everything that there is.
 fn read_all(log: &[u8]) -> usize {
-    let Ok(mut log) = Reader::open(log) else { return 0 };
+    let Ok(mut log) = BlgReader::open(log) else { return 0 };
     let mut samples = 0;
     while let Some(record) = log.next_record().unwrap() {
         if let Record::Sample(sample) = record {
