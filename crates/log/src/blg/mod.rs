@@ -44,7 +44,7 @@ pub use counters::{Recorded, What};
 pub use header::Header;
 pub use names::Names;
 pub(crate) use sample::TakenSample;
-pub use sample::{Block, Instances, Sample, Summary};
+pub use sample::{Block, InstanceValues, Sample, Summary};
 
 /// Error for a file that cannot be read as a binary log.
 #[derive(Debug, thiserror::Error)]

@@ -26,7 +26,7 @@ pub enum Block<'a> {
     /// Raw value of one instance.
     Counter(RawCounter),
     /// Raw values of several instances.
-    Instances(Instances<'a>),
+    Instances(InstanceValues<'a>),
     /// Raw values of an object: a whole V1 block, for [`v1::read`](perfset_core::v1::read).
     Object(&'a [u8]),
     /// Block of a kind that no known log contains.
@@ -143,7 +143,7 @@ fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a
                 multi_count: raw.multi_count.get(),
             })
         }
-        2 => Block::Instances(Instances::parse(body)?),
+        2 => Block::Instances(InstanceValues::parse(body)?),
         5 => Block::Object(body.rest()),
         other => Block::Unknown(other),
     })
@@ -151,14 +151,14 @@ fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a
 
 /// Raw values of one counter of several instances.
 #[derive(Clone, Copy, Debug)]
-pub struct Instances<'a> {
+pub struct InstanceValues<'a> {
     /// Time of the values, in 100 ns since 1601, local.
     pub time: i64,
     body: &'a [u8],
     items: Cursor<'a>,
 }
 
-impl<'a> Instances<'a> {
+impl<'a> InstanceValues<'a> {
     fn parse(mut cursor: Cursor<'a>) -> Result<Self, WireError> {
         const WHAT: &str = "instances of a counter";
         let (at, body) = (cursor.at(), cursor.rest());
