@@ -134,7 +134,7 @@ impl Info {
             .iter()
             .map(|entry| Counters {
                 path: entry.to_string(),
-                counter_type: (entry.what != blg::What::Object).then_some(entry.counter_type),
+                counter_type: (entry.what != blg::EntryScope::Object).then_some(entry.counter_type),
                 instances: BTreeSet::new(),
                 counters: 1,
             })

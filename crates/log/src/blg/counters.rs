@@ -9,7 +9,7 @@ use super::raw;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Counters and instances covered by the entry.
-    pub what: What,
+    pub what: EntryScope,
     /// Type of the counter. The counters of an object have their types in their blocks.
     pub counter_type: CounterType,
     /// Ticks per second of the clock by which the type divides.
@@ -32,7 +32,7 @@ pub struct Recorded {
 
 /// Counters and instances covered by an entry of the counter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EntryScope {
     /// A single counter of one instance.
     Counter,
     /// A single counter of all instances that match a pattern.
@@ -43,7 +43,7 @@ pub enum What {
     Unknown(u32),
 }
 
-impl What {
+impl EntryScope {
     fn from_wire(kind: u32) -> Self {
         match kind {
             0 => Self::Counter,
@@ -84,7 +84,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<Recorded, WireError> {
         },
     };
     Ok(Recorded {
-        what: What::from_wire(header.kind.get()),
+        what: EntryScope::from_wire(header.kind.get()),
         counter_type: CounterType(header.counter_type.get()),
         time_base: header.time_base.get(),
         default_scale: header.default_scale.get(),

@@ -40,7 +40,7 @@ use perfset_core::wire::WireError;
 
 use crate::damage::Damages;
 use container::{Event, Events};
-pub use counters::{Recorded, What};
+pub use counters::{EntryScope, Recorded};
 pub use header::Header;
 pub use names::Names;
 pub(crate) use sample::TakenSample;

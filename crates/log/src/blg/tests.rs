@@ -92,7 +92,7 @@ fn real_log_header_and_counters_are_read() {
     assert_eq!(paths[0], r"\\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read");
     assert_eq!(paths[5], r"\\GEORGIS3\Processor(*)\% Processor Time");
     let [.., of_processor] = log.counters() else { panic!() };
-    assert_eq!((of_processor.what, of_processor.time_base), (What::Instances, 10_000_000));
+    assert_eq!((of_processor.what, of_processor.time_base), (EntryScope::Instances, 10_000_000));
     assert_eq!(log.counters().len(), 6);
     assert_eq!((log.summary(), log.names()), (None, &Names::default()));
 }

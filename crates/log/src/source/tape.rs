@@ -335,10 +335,10 @@ fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> LogEntry {
     let blg::Recorded { counter_type, time_base, default_scale, .. } = *recorded;
     let raw = |is_wild| LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild };
     let what = match recorded.what {
-        blg::What::Counter => raw(false),
-        blg::What::Instances => raw(true),
-        blg::What::Object => LogEntryKind::Object,
-        blg::What::Unknown(_) => LogEntryKind::Unknown,
+        blg::EntryScope::Counter => raw(false),
+        blg::EntryScope::Instances => raw(true),
+        blg::EntryScope::Object => LogEntryKind::Object,
+        blg::EntryScope::Unknown(_) => LogEntryKind::Unknown,
     };
     LogEntry { path, what }
 }
