@@ -128,7 +128,7 @@ impl Info {
         Ok(info)
     }
 
-    fn list(&mut self, recorded: &[blg::Recorded]) {
+    fn list(&mut self, recorded: &[blg::CounterRecord]) {
         self.machines = recorded.iter().map(|entry| entry.machine.clone()).collect();
         self.counters = recorded
             .iter()

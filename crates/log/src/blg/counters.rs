@@ -7,7 +7,7 @@ use super::raw;
 
 /// Entry of the counter list. The blocks of every sample are in the order of the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct CounterRecord {
     /// Counters and instances covered by the entry.
     pub what: EntryScope,
     /// Type of the counter. The counters of an object have their types in their blocks.
@@ -58,7 +58,7 @@ impl EntryScope {
 const HEADER_LEN: usize = 8;
 
 /// Parses the payload of a counter list record. Returns its entries, and the error that ends them early.
-pub(super) fn parse(payload: &[u8]) -> (Vec<Recorded>, Option<WireError>) {
+pub(super) fn parse(payload: &[u8]) -> (Vec<CounterRecord>, Option<WireError>) {
     let mut cursor = Cursor::new(payload);
     let mut all = Vec::new();
     let mut fault = cursor.take("counter list", HEADER_LEN).err();
@@ -71,7 +71,7 @@ pub(super) fn parse(payload: &[u8]) -> (Vec<Recorded>, Option<WireError>) {
     (all, fault)
 }
 
-fn entry(cursor: &mut Cursor<'_>) -> Result<Recorded, WireError> {
+fn entry(cursor: &mut Cursor<'_>) -> Result<CounterRecord, WireError> {
     const HEADER_LEN: u32 = 52;
     let at = cursor.at();
     let header: &raw::CounterEntry = cursor.read("counter list entry")?;
@@ -83,7 +83,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<Recorded, WireError> {
             None => Err(WireError::new(what, at, Why::OffsetOutside { offset, len: strings.len() })),
         },
     };
-    Ok(Recorded {
+    Ok(CounterRecord {
         what: EntryScope::from_wire(header.kind.get()),
         counter_type: CounterType(header.counter_type.get()),
         time_base: header.time_base.get(),
@@ -97,7 +97,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<Recorded, WireError> {
     })
 }
 
-impl Recorded {
+impl CounterRecord {
     /// Returns the instance name with its parent and its index, as in a counter path.
     #[must_use]
     pub fn full_instance(&self) -> Option<String> {
@@ -113,7 +113,7 @@ impl Recorded {
 }
 
 /// Formats the counter path as PDH does.
-impl std::fmt::Display for Recorded {
+impl std::fmt::Display for CounterRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, r"{}\{}", self.machine, self.object)?;
         if let Some(instance) = self.full_instance() {

@@ -40,7 +40,7 @@ use perfset_core::wire::WireError;
 
 use crate::damage::Damages;
 use container::{Event, Events};
-pub use counters::{EntryScope, Recorded};
+pub use counters::{CounterRecord, EntryScope};
 pub use header::Header;
 pub use names::Names;
 pub(crate) use sample::TakenSample;
@@ -75,7 +75,7 @@ pub const TELLING: usize = Events::<&[u8]>::TELLING;
 pub struct BlgReader<R> {
     events: Events<R>,
     header: Header,
-    counters: Vec<Recorded>,
+    counters: Vec<CounterRecord>,
     names: Names,
     summary: Option<Summary>,
     joined: Joined,
@@ -146,7 +146,7 @@ impl<R: Read> BlgReader<R> {
     /// Returns the counter list, as far as it has been read. It precedes the first sample and describes the blocks of
     /// every sample.
     #[must_use]
-    pub fn counters(&self) -> &[Recorded] {
+    pub fn counters(&self) -> &[CounterRecord] {
         &self.counters
     }
 

@@ -21,7 +21,7 @@ fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
             for (instance, raw) in values {
                 let counter = match instance {
                     None => counter.clone(),
-                    Some(name) => Recorded { instance: Some(name), ..counter.clone() },
+                    Some(name) => CounterRecord { instance: Some(name), ..counter.clone() },
                 };
                 let RawCounter { c_status, time, first, second, multi_count } = raw;
                 let (counter_type, PdhStatus(c_status)) = (counter.counter_type.0, c_status);

@@ -324,7 +324,7 @@ impl LogReader {
     }
 }
 
-fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> LogEntry {
+fn listed(recorded: &blg::CounterRecord, texts: &mut Texts) -> LogEntry {
     let machine = recorded.machine.trim_start_matches('\\');
     let path = ListedPath {
         machine: (!machine.is_empty()).then(|| texts.one(machine)),
@@ -332,7 +332,7 @@ fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> LogEntry {
         instance: recorded.full_instance().map(Into::into),
         counter: texts.one(&recorded.counter),
     };
-    let blg::Recorded { counter_type, time_base, default_scale, .. } = *recorded;
+    let blg::CounterRecord { counter_type, time_base, default_scale, .. } = *recorded;
     let raw = |is_wild| LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild };
     let what = match recorded.what {
         blg::EntryScope::Counter => raw(false),
