@@ -43,7 +43,7 @@ use container::{Event, Events};
 pub use counters::{CounterRecord, EntryScope};
 pub use header::Header;
 pub use names::Names;
-pub(crate) use sample::TakenSample;
+pub(crate) use sample::OwnedSample;
 pub use sample::{Block, InstanceValues, Sample, Summary};
 
 /// Error for a file that cannot be read as a binary log.

@@ -75,7 +75,7 @@ impl<'a> Sample<'a> {
 
 /// Copy of a sample that outlives the reader's buffer.
 #[derive(Debug, Default)]
-pub(crate) struct TakenSample {
+pub(crate) struct OwnedSample {
     /// Offset of the sample in the file.
     pub at: u64,
     bytes: Vec<u8>,
@@ -83,7 +83,7 @@ pub(crate) struct TakenSample {
     starts: Vec<usize>,
 }
 
-impl TakenSample {
+impl OwnedSample {
     /// Copies a sample into this buffer.
     pub fn take(&mut self, sample: &Sample<'_>) {
         self.at = sample.at;

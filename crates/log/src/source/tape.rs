@@ -172,7 +172,7 @@ pub(super) struct LogSample {
     /// Counter list in effect, with one entry for each block or column.
     pub list: Arc<[LogEntry]>,
     /// Sample of a binary log. For a text log only the offset of its line is set.
-    pub sample: blg::TakenSample,
+    pub sample: blg::OwnedSample,
     /// Values of a text log.
     pub values: Vec<Option<f64>>,
     /// `true` if the damage list already mentions the missing end of this sample.
@@ -184,7 +184,7 @@ impl Default for LogSample {
         Self {
             time: 0,
             list: [].into(),
-            sample: blg::TakenSample::default(),
+            sample: blg::OwnedSample::default(),
             values: Vec::new(),
             is_cut: false,
         }
