@@ -12,7 +12,7 @@ use perfset_core::{Identity, InstanceId, Name, Sample};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
-use perfset_log::blg::{BlgReader, Block, Record};
+use perfset_log::blg::{BlgReader, CounterBlock, Record};
 
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
@@ -83,8 +83,10 @@ fn every_value(path: &Path) -> Result<Sum> {
         let Record::Sample(sample) = record else { continue };
         for block in sample.blocks() {
             match block? {
-                Block::Counter(raw) => sum.add(raw.first),
-                Block::Instances(instances) => instances.iter().for_each(|(_, raw)| sum.add(raw.first)),
+                CounterBlock::Counter(raw) => sum.add(raw.first),
+                CounterBlock::Instances(instances) => {
+                    instances.iter().for_each(|(_, raw)| sum.add(raw.first))
+                }
                 _ => {}
             }
         }
@@ -98,7 +100,7 @@ fn one_counter(path: &Path) -> Result<Sum> {
     let mut sum = Sum::default();
     while let Some(record) = log.next_record()? {
         let Record::Sample(sample) = record else { continue };
-        if let Block::Counter(raw) = sample.block(3)? {
+        if let CounterBlock::Counter(raw) = sample.block(3)? {
             sum.add(raw.first);
         }
     }

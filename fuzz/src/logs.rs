@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
-use perfset_log::blg::{BlgReader, Block, Record};
+use perfset_log::blg::{BlgReader, CounterBlock, Record};
 
 /// What is read is the same however the bytes come, and no more than there is.
 pub fn check_blg(input: &[u8]) {
@@ -30,11 +30,11 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
                 let mut text = format!("{} {}", sample.at, sample.time);
                 for block in sample.blocks() {
                     match block {
-                        Ok(Block::Instances(instances)) => {
+                        Ok(CounterBlock::Instances(instances)) => {
                             let names = instances.iter().map(|(name, raw)| format!("{name}{raw:?}"));
                             text.extend(names);
                         }
-                        Ok(Block::Object(bytes)) => {
+                        Ok(CounterBlock::Object(bytes)) => {
                             let forgiven =
                                 v1::read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven.len());
                             text += &format!("{forgiven:?}");

@@ -143,12 +143,12 @@ impl Info {
 }
 
 impl Counters {
-    fn add(&mut self, block: &blg::Block<'_>) {
+    fn add(&mut self, block: &blg::CounterBlock<'_>) {
         match block {
-            blg::Block::Instances(instances) => {
+            blg::CounterBlock::Instances(instances) => {
                 instances.iter().for_each(|(name, _)| self.instance(name.units()));
             }
-            blg::Block::Object(bytes) => {
+            blg::CounterBlock::Object(bytes) => {
                 let Ok((block, _)) = v1::read(bytes, Mode::Tolerant) else { return };
                 for object in block.objects().flatten() {
                     self.counters = self.counters.max(object.definitions().len());

@@ -44,7 +44,7 @@ pub use counters::{CounterRecord, EntryScope};
 pub use header::Header;
 pub use names::Names;
 pub(crate) use sample::OwnedSample;
-pub use sample::{Block, InstanceValues, Sample, Summary};
+pub use sample::{CounterBlock, InstanceValues, Sample, Summary};
 
 /// Error for a file that cannot be read as a binary log.
 #[derive(Debug, thiserror::Error)]

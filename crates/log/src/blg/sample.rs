@@ -22,7 +22,7 @@ pub struct Sample<'a> {
 /// Raw values of one entry of the counter list.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Block<'a> {
+pub enum CounterBlock<'a> {
     /// Raw value of one instance.
     Counter(RawCounter),
     /// Raw values of several instances.
@@ -45,7 +45,7 @@ impl<'a> Sample<'a> {
     }
 
     /// Returns the blocks of the sample, in the order of the counter list. An error ends the iterator.
-    pub fn blocks(&self) -> impl Iterator<Item = Result<Block<'a>, WireError>> + use<'a> {
+    pub fn blocks(&self) -> impl Iterator<Item = Result<CounterBlock<'a>, WireError>> + use<'a> {
         let mut rest = self.blocks;
         std::iter::from_fn(move || {
             // Fewer bytes than a header are padding.
@@ -64,7 +64,7 @@ impl<'a> Sample<'a> {
     ///
     /// # Errors
     /// If the block is missing or invalid.
-    pub fn block(&self, entry: usize) -> Result<Block<'a>, WireError> {
+    pub fn block(&self, entry: usize) -> Result<CounterBlock<'a>, WireError> {
         let mut rest = self.blocks;
         for _ in 0..entry {
             next(&mut rest)?;
@@ -94,7 +94,7 @@ impl OwnedSample {
     }
 
     /// Returns the block of an entry of the counter list. Each block is skipped only once.
-    pub fn block(&mut self, entry: usize) -> Result<Block<'_>, WireError> {
+    pub fn block(&mut self, entry: usize) -> Result<CounterBlock<'_>, WireError> {
         while self.starts.len() <= entry {
             let mut cursor = Cursor::starting_at(&self.bytes, self.starts.last().copied().unwrap_or(0));
             next(&mut cursor)?;
@@ -131,11 +131,11 @@ fn next<'a>(rest: &mut Cursor<'a>) -> Result<(&'a raw::BlockHeader, Cursor<'a>),
     Ok((header, body))
 }
 
-fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a>, WireError> {
+fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<CounterBlock<'a>, WireError> {
     Ok(match header.kind {
         1 => {
             let raw: &raw::PdhRawCounter = body.read("PDH_RAW_COUNTER")?;
-            Block::Counter(RawCounter {
+            CounterBlock::Counter(RawCounter {
                 c_status: PdhStatus(raw.c_status.get()),
                 time: raw.time_stamp.get(),
                 first: raw.first_value.get(),
@@ -143,9 +143,9 @@ fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a
                 multi_count: raw.multi_count.get(),
             })
         }
-        2 => Block::Instances(InstanceValues::parse(body)?),
-        5 => Block::Object(body.rest()),
-        other => Block::Unknown(other),
+        2 => CounterBlock::Instances(InstanceValues::parse(body)?),
+        5 => CounterBlock::Object(body.rest()),
+        other => CounterBlock::Unknown(other),
     })
 }
 

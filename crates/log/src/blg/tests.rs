@@ -37,10 +37,10 @@ fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
     (lines, log.damages().clone())
 }
 
-fn values_of(block: &Block<'_>) -> Vec<(Option<String>, RawCounter)> {
+fn values_of(block: &CounterBlock<'_>) -> Vec<(Option<String>, RawCounter)> {
     match block {
-        Block::Counter(raw) => vec![(None, *raw)],
-        Block::Instances(instances) => {
+        CounterBlock::Counter(raw) => vec![(None, *raw)],
+        CounterBlock::Instances(instances) => {
             instances.iter().map(|(name, raw)| (Some(name.to_string()), raw)).collect()
         }
         other => panic!("{other:?}"),
@@ -120,10 +120,12 @@ fn records(log: &[u8]) -> (Vec<String>, Vec<String>) {
         all.push(match record {
             Record::Sample(sample) => {
                 let blocks = sample.blocks().map(|block| match block {
-                    Ok(Block::Object(bytes)) => format!("object of {} bytes", bytes.len()),
-                    Ok(Block::Counter(raw)) => format!("counter {}/{}", raw.first, raw.second),
-                    Ok(Block::Instances(instances)) => format!("instances {}", instances.iter().count()),
-                    Ok(Block::Unknown(kind)) => format!("unknown {kind}"),
+                    Ok(CounterBlock::Object(bytes)) => format!("object of {} bytes", bytes.len()),
+                    Ok(CounterBlock::Counter(raw)) => format!("counter {}/{}", raw.first, raw.second),
+                    Ok(CounterBlock::Instances(instances)) => {
+                        format!("instances {}", instances.iter().count())
+                    }
+                    Ok(CounterBlock::Unknown(kind)) => format!("unknown {kind}"),
                     Err(error) => error.to_string(),
                 });
                 format!("sample: {}", blocks.collect::<Vec<_>>().join(", "))
@@ -159,9 +161,9 @@ fn objects_names_and_summaries() {
     let mut reader = BlgReader::open(&*log).unwrap();
     while let Some(record) = reader.next_record().unwrap() {
         if let Record::Sample(sample) = record {
-            let Ok(Block::Object(bytes)) = sample.block(0) else { panic!() };
+            let Ok(CounterBlock::Object(bytes)) = sample.block(0) else { panic!() };
             assert_eq!(bytes, object);
-            assert!(matches!(sample.block(1), Ok(Block::Unknown(77))) && sample.block(3).is_err());
+            assert!(matches!(sample.block(1), Ok(CounterBlock::Unknown(77))) && sample.block(3).is_err());
         }
     }
     let (table, problems) = perfset_core::v1::TitleNames::read(reader.names().table());
@@ -305,7 +307,7 @@ fn read_all(log: &[u8]) -> usize {
         if let Record::Sample(sample) = record {
             samples += 1;
             for block in sample.blocks() {
-                if let Ok(Block::Instances(instances)) = block {
+                if let Ok(CounterBlock::Instances(instances)) = block {
                     instances.iter().for_each(|(name, _)| drop(name.to_string()));
                 }
             }

@@ -15,7 +15,7 @@ use super::listed::{ListedSets, TooMany};
 use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
 use super::tape::{LogEntry, LogEntryKind, LogReader};
-use crate::blg::Block;
+use crate::blg::CounterBlock;
 use crate::damage::Damages;
 
 /// Maximum number of objects that no sample has shown yet, far more than any machine has.
@@ -317,8 +317,8 @@ impl MergedLogs {
         let tape = self.tapes.get_mut(tape)?;
         let taken = if is_ahead { tape.ahead() } else { &mut tape.now };
         let bytes = match taken.sample.block(entry) {
-            Ok(Block::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
-            Ok(Block::Object(_)) => return None,
+            Ok(CounterBlock::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
+            Ok(CounterBlock::Object(_)) => return None,
             Ok(_) => Err(format!("entry {entry} is no object")),
             Err(error) => {
                 tape.cut(&error);
@@ -403,7 +403,7 @@ impl MergedLogs {
     fn leave_out(&mut self, (tape, entry): (usize, usize), played: (usize, usize)) {
         let mut bytes =
             |(tape, entry): (usize, usize)| match self.tapes.get_mut(tape)?.now.sample.block(entry) {
-                Ok(Block::Object(bytes)) => Some(bytes.to_vec()),
+                Ok(CounterBlock::Object(bytes)) => Some(bytes.to_vec()),
                 _ => None,
             };
         let is_other = bytes((tape, entry)).is_some_and(|own| !own.is_empty() && bytes(played) != Some(own));

@@ -19,7 +19,7 @@ use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, R
 
 use super::table::{CellReading, Contradiction, SampleTable};
 use super::tape::{LogEntry, LogEntryKind, LogReader};
-use crate::blg::Block;
+use crate::blg::CounterBlock;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
 const MOST: usize = 4_096;
@@ -368,7 +368,7 @@ impl ListedSet {
                 },
                 Some(_) => {}
                 None => match tape.now.sample.block(at) {
-                    Ok(Block::Instances(instances)) => {
+                    Ok(CounterBlock::Instances(instances)) => {
                         table.begin_entry();
                         let mut left_out = Vec::new();
                         for (name, raw) in instances.iter() {
@@ -473,7 +473,7 @@ fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<CellRea
         return Ok(value.map_or(CellReading::Missing(NoValue::NotGiven), CellReading::Formatted));
     }
     Ok(match tape.now.sample.block(at)? {
-        Block::Counter(raw) => CellReading::Raw(raw),
+        CounterBlock::Counter(raw) => CellReading::Raw(raw),
         _ => CellReading::Missing(NoValue::Failed("its block is of another kind".into())),
     })
 }
