@@ -42,7 +42,7 @@ use crate::damage::Damages;
 use container::{Event, Events};
 pub use counters::{CounterRecord, EntryScope};
 pub use header::Header;
-pub use names::Names;
+pub use names::BlgNames;
 pub(crate) use sample::OwnedSample;
 pub use sample::{CounterBlock, InstanceValues, Sample, Summary};
 
@@ -76,7 +76,7 @@ pub struct BlgReader<R> {
     events: Events<R>,
     header: Header,
     counters: Vec<CounterRecord>,
-    names: Names,
+    names: BlgNames,
     summary: Option<Summary>,
     joined: Joined,
 }
@@ -152,7 +152,7 @@ impl<R: Read> BlgReader<R> {
 
     /// Returns the machine's name table, as far as it has been read. Only logs of whole objects contain one.
     #[must_use]
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &BlgNames {
         &self.names
     }
 

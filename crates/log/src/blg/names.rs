@@ -5,18 +5,18 @@ use perfset_core::v1::NameTable;
 
 /// Names of objects and counters by title index, and the name of their machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct BlgNames {
     /// Name of the machine, with its backslashes.
     pub machine: String,
     /// Alternating title index and name, each with its NUL.
     pairs: Vec<u8>,
 }
 
-impl Names {
+impl BlgNames {
     /// Maximum number of bytes, far more than any system has: Windows' own names take 100 KiB.
     const MOST: usize = 16 << 20;
 
-    /// Returns all names read so far, for [`v1::Names::read`](perfset_core::v1::Names::read).
+    /// Returns all names read so far, for [`v1::BlgNames::read`](perfset_core::v1::Names::read).
     #[must_use]
     pub fn table(&self) -> NameTable<'_> {
         NameTable::new(&self.pairs)

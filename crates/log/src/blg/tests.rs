@@ -94,7 +94,7 @@ fn real_log_header_and_counters_are_read() {
     let [.., of_processor] = log.counters() else { panic!() };
     assert_eq!((of_processor.what, of_processor.time_base), (EntryScope::Instances, 10_000_000));
     assert_eq!(log.counters().len(), 6);
-    assert_eq!((log.summary(), log.names()), (None, &Names::default()));
+    assert_eq!((log.summary(), log.names()), (None, &BlgNames::default()));
 }
 
 #[test]

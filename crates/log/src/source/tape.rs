@@ -243,9 +243,9 @@ impl LogReader {
     }
 
     /// Returns the names of the machine's objects and counters, if the log contains them.
-    pub fn names(&self) -> Option<&blg::Names> {
+    pub fn names(&self) -> Option<&blg::BlgNames> {
         match &self.log {
-            Log::Blg(log) => Some(log.names()).filter(|names| **names != blg::Names::default()),
+            Log::Blg(log) => Some(log.names()).filter(|names| **names != blg::BlgNames::default()),
             Log::Text(_) => None,
         }
     }
