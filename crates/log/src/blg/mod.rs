@@ -78,7 +78,7 @@ pub struct BlgReader<R> {
     counters: Vec<CounterRecord>,
     names: BlgNames,
     summary: Option<Summary>,
-    joined: Joined,
+    joined: PartialRecord,
 }
 
 /// Record of a binary log.
@@ -109,7 +109,7 @@ const NAMES: u8 = 0x24;
 
 /// Record that is being assembled from its parts.
 #[derive(Debug, Default)]
-struct Joined {
+struct PartialRecord {
     /// Event of the last part; `None` if no record is incomplete.
     last: Option<Event>,
     /// Offset of the record in the file.
