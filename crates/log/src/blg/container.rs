@@ -171,7 +171,7 @@ impl<R: Read> Events<R> {
             match event(rest) {
                 // A damaged size could skip intact events: it is not believed if other events begin within
                 // it.
-                Found::Own(header) if !swallows(rest, usize::from(header.size.get())) => {
+                ScanResult::Own(header) if !swallows(rest, usize::from(header.size.get())) => {
                     let at = self.buffer_at.saturating_add(count(self.at));
                     let size = usize::from(header.size.get());
                     let payload =
@@ -189,8 +189,8 @@ impl<R: Read> Events<R> {
                     return Some(event);
                 }
                 // Events of Windows itself, such as time zone and processors, need no reading here.
-                Found::Foreign(size) => self.at = self.at.saturating_add(size).next_multiple_of(UNIT),
-                Found::Own(_) | Found::Nothing => self.leave_out()?,
+                ScanResult::Foreign(size) => self.at = self.at.saturating_add(size).next_multiple_of(UNIT),
+                ScanResult::Own(_) | ScanResult::Nothing => self.leave_out()?,
             }
         }
     }
@@ -201,7 +201,7 @@ impl<R: Read> Events<R> {
         let rest = self.buffer.get(self.at..self.end).unwrap_or_default();
         // Events begin at multiples of 8 bytes, so reading continues at the next place that looks like one.
         let mut places = (UNIT..rest.len()).step_by(UNIT);
-        let next = places.find(|at| matches!(event(rest.get(*at..).unwrap_or_default()), Found::Own(_)));
+        let next = places.find(|at| matches!(event(rest.get(*at..).unwrap_or_default()), ScanResult::Own(_)));
         let len = next.unwrap_or(rest.len());
         let left_out = rest.get(..len).unwrap_or_default();
         // A truncated file is already recorded as damage.
@@ -224,13 +224,13 @@ fn swallows(bytes: &[u8], size: usize) -> bool {
     let behind = bytes.get(size.next_multiple_of(UNIT)..).unwrap_or_default();
     let goes_on = behind.len() < UNIT
         || behind.starts_with(&[UNUSED; UNIT])
-        || !matches!(event(behind), Found::Nothing);
-    let begins = |at: usize| matches!(event(bytes.get(at..).unwrap_or_default()), Found::Own(_));
+        || !matches!(event(behind), ScanResult::Nothing);
+    let begins = |at: usize| matches!(event(bytes.get(at..).unwrap_or_default()), ScanResult::Own(_));
     !goes_on && (UNIT..size).step_by(UNIT).any(begins)
 }
 
 /// Kind of event at an offset.
-enum Found<'a> {
+enum ScanResult<'a> {
     /// An event of the log itself.
     Own(&'a raw::EventHeader),
     /// An event of another provider, with its size in bytes.
@@ -238,24 +238,28 @@ enum Found<'a> {
     Nothing,
 }
 
-fn event(bytes: &[u8]) -> Found<'_> {
+fn event(bytes: &[u8]) -> ScanResult<'_> {
     let &[size_low, size_high, kind, MARKER, system_low, system_high, ..] = bytes else {
-        return Found::Nothing;
+        return ScanResult::Nothing;
     };
     let size = usize::from(match kind {
         1 | 2 => u16::from_le_bytes([system_low, system_high]),
         10 | 20 => u16::from_le_bytes([size_low, size_high]),
-        _ => return Found::Nothing,
+        _ => return ScanResult::Nothing,
     });
     if size < UNIT || size > bytes.len() {
-        return Found::Nothing;
+        return ScanResult::Nothing;
     }
     match raw::EventHeader::ref_from_prefix(bytes) {
         Ok((header, _)) if matches!(kind, 10 | 20) && header.provider == PROVIDER => {
             let payload = size.checked_sub(size_of::<raw::EventHeader>());
-            if payload.is_some_and(|len| len <= LONGEST_PART) { Found::Own(header) } else { Found::Nothing }
+            if payload.is_some_and(|len| len <= LONGEST_PART) {
+                ScanResult::Own(header)
+            } else {
+                ScanResult::Nothing
+            }
         }
-        _ => Found::Foreign(size),
+        _ => ScanResult::Foreign(size),
     }
 }
 
