@@ -12,13 +12,13 @@ use crate::{blg, text};
 #[non_exhaustive]
 pub enum Log<R> {
     /// Binary log of Windows.
-    Blg(blg::BlgReader<Begun<R>>),
+    Blg(blg::BlgReader<PrefixedReader<R>>),
     /// Text log: PDH-CSV or PDH-TSV.
-    Text(text::Reader<Begun<R>>),
+    Text(text::Reader<PrefixedReader<R>>),
 }
 
 /// Input that begins with the bytes already read to detect the format.
-pub type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+pub type PrefixedReader<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Error for a file that cannot be read as a log.
 #[derive(Debug, thiserror::Error)]
