@@ -53,7 +53,7 @@ type Union = HashMap<Guid, Arc<[Instance]>>;
 
 /// Instances of a counterset seen so far.
 #[derive(Default)]
-struct Found {
+struct SeenInstances {
     all: Vec<Instance>,
     known: HashSet<Instance>,
     rows: Rows,
@@ -92,7 +92,7 @@ impl Selection {
 
     fn union(self: &Arc<Self>) -> Result<Union, SourceError> {
         let mut deck = MergedLogs::open(self, Arc::default())?;
-        let mut found: HashMap<Guid, Found> = HashMap::new();
+        let mut found: HashMap<Guid, SeenInstances> = HashMap::new();
         while deck.step()? {
             let mut is_any_to_come = false;
             for set in &deck.catalogue().countersets {
@@ -102,7 +102,7 @@ impl Selection {
                 if !is_first && !comes_and_goes {
                     continue;
                 }
-                let Found { all, known, rows } = found.entry(set.guid).or_default();
+                let SeenInstances { all, known, rows } = found.entry(set.guid).or_default();
                 rows.start();
                 // An error of one sample is ignored, because another sample may have the counterset.
                 let _ = deck.instances(&set.guid, rows);
