@@ -28,7 +28,7 @@ use crate::damage::Damages;
 use crate::open::LogError;
 use deck::MergedLogs;
 pub use selection::Pick;
-use selection::{Choice, Selection};
+use selection::{SampleChoice, Selection};
 pub use tape::Input;
 use tape::{LogEntryKind, LogReader, TextLists};
 
@@ -188,16 +188,16 @@ impl Logs {
     /// Returns the same logs, restricted to the samples in a window.
     #[must_use]
     pub fn within(&self, window: Window) -> Self {
-        self.choosing(Choice { window, ..self.selection.choice })
+        self.choosing(SampleChoice { window, ..self.selection.choice })
     }
 
     /// Returns the same logs, restricted to some samples. Rates are computed from one of these samples to the next.
     #[must_use]
     pub fn picking(&self, pick: Pick) -> Self {
-        self.choosing(Choice { pick, ..self.selection.choice })
+        self.choosing(SampleChoice { pick, ..self.selection.choice })
     }
 
-    fn choosing(&self, choice: Choice) -> Self {
+    fn choosing(&self, choice: SampleChoice) -> Self {
         let selection = self.selection.choosing(choice);
         let first = LogPlayer { all: Some(Arc::clone(&selection)), ..self.first.clone() };
         Self { machine: first.machine(), first, selection, ..self.clone() }
@@ -292,7 +292,7 @@ impl Source for Logs {
         each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
     ) -> Result<SourceKind, SourceError> {
         let window = self.selection.choice.window.both(window);
-        let selection = self.selection.choosing(Choice { window, ..self.selection.choice });
+        let selection = self.selection.choosing(SampleChoice { window, ..self.selection.choice });
         series(&mut self.play(&selection)?, counter, instance, each)?;
         Ok(SourceKind::Yes)
     }

@@ -21,7 +21,7 @@ pub(super) struct Selection {
     pub lists: TextLists,
     /// Name of the machine whose counters are played.
     pub machine_name: Arc<str>,
-    pub choice: Choice,
+    pub choice: SampleChoice,
     /// Half of the shortest interval between samples. Samples of different counters that are no farther apart belong
     /// to one time.
     pub tolerance: i64,
@@ -31,7 +31,7 @@ pub(super) struct Selection {
 
 /// Criteria for the samples that are played.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Choice {
+pub(super) struct SampleChoice {
     pub window: Window,
     pub pick: Pick,
 }
@@ -77,7 +77,7 @@ impl Selection {
     }
 
     /// Returns the same selection with other criteria for samples.
-    pub fn choosing(&self, choice: Choice) -> Arc<Self> {
+    pub fn choosing(&self, choice: SampleChoice) -> Arc<Self> {
         Arc::new(Self { choice, union: Arc::default(), ..self.clone() })
     }
 
