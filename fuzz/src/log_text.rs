@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use perfset_log::Damages;
-use perfset_log::text::{Header, Reader, Writer, is_one};
+use perfset_log::text::{Header, TextLogReader, Writer, is_one};
 
 /// What a log says.
 #[derive(Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub fn check(input: &[u8]) {
 }
 
 fn read(input: impl Read) -> Option<Log> {
-    let mut reader = Reader::new(input).ok()?;
+    let mut reader = TextLogReader::new(input).ok()?;
     let mut lines = Vec::new();
     while let Some(line) = reader.next_line().expect("memory does not fail") {
         assert!(line.values.iter().flatten().all(|value| value.is_finite()));

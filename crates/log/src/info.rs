@@ -73,7 +73,7 @@ impl Info {
         }
     }
 
-    fn of_text<R: Read>(mut log: text::Reader<R>) -> Result<Self, text::TextLogError> {
+    fn of_text<R: Read>(mut log: text::TextLogReader<R>) -> Result<Self, text::TextLogError> {
         let mut steps = Steps::default();
         while let Some(line) = log.next_line()? {
             steps.add(line.time);

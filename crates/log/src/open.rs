@@ -14,7 +14,7 @@ pub enum Log<R> {
     /// Binary log of Windows.
     Blg(blg::BlgReader<PrefixedReader<R>>),
     /// Text log: PDH-CSV or PDH-TSV.
-    Text(text::Reader<PrefixedReader<R>>),
+    Text(text::TextLogReader<PrefixedReader<R>>),
 }
 
 /// Input that begins with the bytes already read to detect the format.
@@ -89,7 +89,7 @@ impl<R: Read> Log<R> {
         let begun = Cursor::new(first).chain(read);
         match (is_blg, is_text) {
             (true, _) => Ok(Self::Blg(blg::BlgReader::open(begun)?)),
-            (_, true) => Ok(Self::Text(text::Reader::new(begun)?)),
+            (_, true) => Ok(Self::Text(text::TextLogReader::new(begun)?)),
             _ => Err(LogError::Unknown),
         }
     }

@@ -1,6 +1,6 @@
 //! Text logs: PDH-CSV 4.0 and PDH-TSV 4.0.
 //!
-//! [`Reader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop. [`Writer`]
+//! [`TextLogReader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop. [`Writer`]
 //! writes the same format.
 //!
 //! ```
@@ -28,7 +28,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use reader::Reader;
+pub use reader::TextLogReader;
 pub use writer::{Number, Writer};
 
 /// Maximum number of bytes of a line; a longer line is omitted.
@@ -180,7 +180,7 @@ pub enum TextLogError {
     },
 }
 
-/// Returns `true` if these are the first bytes of a text log, in any encoding that [`Reader`] supports.
+/// Returns `true` if these are the first bytes of a text log, in any encoding that [`TextLogReader`] supports.
 ///
 /// A few hundred bytes are enough: only the beginning of the first nonempty line is checked.
 #[must_use]

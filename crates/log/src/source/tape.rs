@@ -135,7 +135,7 @@ type KnownList = (u64, Arc<[LogEntry]>);
 impl TextLists {
     /// Takes the paths of a log's header and returns their list. If the paths are unchanged, the stored list is
     /// returned.
-    fn take<R: Read>(&self, number: usize, log: &mut text::Reader<R>) -> Arc<[LogEntry]> {
+    fn take<R: Read>(&self, number: usize, log: &mut text::TextLogReader<R>) -> Arc<[LogEntry]> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (paths, hash) = log.take_paths();
         match known.get(&number) {

@@ -24,7 +24,7 @@ use crate::Damages;
 ///
 /// All other deviations are omitted and recorded in [`damages`](Self::damages).
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TextLogReader<R> {
     lines: Lines<R>,
     head: Head,
     values: Vec<Option<f64>>,
@@ -50,7 +50,7 @@ struct Head {
     path_hash: u64,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> TextLogReader<R> {
     /// Creates a reader and reads the header.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ struct Log {
     damages: Vec<String>,
 }
 
-fn read_from<R: Read>(mut reader: Reader<R>) -> Log {
+fn read_from<R: Read>(mut reader: TextLogReader<R>) -> Log {
     let mut lines = Vec::new();
     while let Some(line) = reader.next_line().unwrap() {
         lines.push((SystemTime::from_100ns(line.time).to_string(), line.values.to_vec()));
@@ -27,8 +27,8 @@ fn read_from<R: Read>(mut reader: Reader<R>) -> Log {
 
 fn read(log: &[u8]) -> Log {
     assert!(is_one(log));
-    let slow = read_from(Reader::new(Slow(log)).unwrap());
-    let fast = read_from(Reader::new(log).unwrap());
+    let slow = read_from(TextLogReader::new(Slow(log)).unwrap());
+    let fast = read_from(TextLogReader::new(log).unwrap());
     assert_eq!(fast, slow);
     fast
 }
@@ -218,9 +218,9 @@ fn text_without_pdh_header_is_rejected() {
         ("UTF-16 that is none", b"\xFF\xFE\"\0x\0"),
     ] {
         assert!(!is_one(bytes), "{name}");
-        assert!(matches!(Reader::new(bytes), Err(TextLogError::NoHeader { .. })), "{name}");
+        assert!(matches!(TextLogReader::new(bytes), Err(TextLogError::NoHeader { .. })), "{name}");
     }
-    let error = Reader::new(&b"\r\n\"time\",\"value\"\r\n"[..]).unwrap_err();
+    let error = TextLogReader::new(&b"\r\n\"time\",\"value\"\r\n"[..]).unwrap_err();
     let want =
         "at byte 2: expected \"(PDH-CSV 4.0)\" or \"(PDH-TSV 4.0)\", found \"\\\"time\\\",\\\"value\\\"\"";
     assert_eq!(error.to_string(), want);
@@ -470,7 +470,7 @@ fn cut_at_every_byte() {
         assert_eq!(feeds.len(), 3, "{name}");
         for len in 0..log.len() {
             let cut = &log[..len];
-            let Ok(reader) = Reader::new(cut) else {
+            let Ok(reader) = TextLogReader::new(cut) else {
                 assert!(!is_one(cut), "{name}, {len}");
                 continue;
             };
@@ -512,7 +512,7 @@ fn every_byte_flipped() {
             for byte in flips.chain([0, b',', b'"', b'\r', b'\n', b'\t', b'0', 0xFF]) {
                 let mut log = log.clone();
                 log[at] = byte;
-                let Ok(reader) = Reader::new(&log[..]) else { continue };
+                let Ok(reader) = TextLogReader::new(&log[..]) else { continue };
                 let got = read_from(reader);
                 assert!(got.lines.len() <= 3 && got.damages.len() <= 10, "{name}, {at}, {byte}: {got:?}");
                 for (_, values) in &got.lines {
@@ -536,11 +536,11 @@ fn long_lines_are_left_out() {
         \"01/02/2003 04:05:06\",\"2\"\n\
         \"01/02/2003 04:05:07\",\"00000000000000000000000000000000000000000003\"\n\
         \"01/02/2003 04:05:08\",\"5\"\n";
-    let log = read_from(Reader::with_limit(Slow(log), 60).unwrap());
+    let log = read_from(TextLogReader::with_limit(Slow(log), 60).unwrap());
     let values: Vec<_> = log.lines.iter().map(|(_, values)| values[0]).collect();
     assert_eq!(values, [Some(2.0), Some(5.0)]);
     assert_eq!(log.damages, ["at byte 59: a line is too long: it is left out"]);
-    let error = Reader::with_limit(Slow(b"\"(PDH-CSV 4.0) (UTC)(0)\""), 20).unwrap_err();
+    let error = TextLogReader::with_limit(Slow(b"\"(PDH-CSV 4.0) (UTC)(0)\""), 20).unwrap_err();
     assert_eq!(error.to_string(), "at byte 0: the header is longer than 20 bytes");
 }
 
@@ -553,7 +553,7 @@ fn a_failing_input_is_an_error() {
         }
     }
     let log = &b"\"(PDH-CSV 4.0) (UTC)(0)\"\r\n\"01/02/2003 04:05:06.007\"\r\n"[..];
-    let mut reader = Reader::new(log.chain(Failing)).unwrap();
+    let mut reader = TextLogReader::new(log.chain(Failing)).unwrap();
     assert!(reader.next_line().unwrap().is_some());
     assert_eq!(reader.next_line().unwrap_err().to_string(), "cannot read the log from byte 53 on");
     assert!(reader.next_line().unwrap().is_none());
@@ -566,7 +566,7 @@ fn a_warm_line_allocates_nothing() {
     let text =
         format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\A\",\"\\\\H\\B\",\"\\\\H\\C\"\r\n{}", line.repeat(9));
     for log in [text.clone().into_bytes(), wide(text.as_bytes(), u16::to_be_bytes)] {
-        let mut reader = Reader::new(&log[..]).unwrap();
+        let mut reader = TextLogReader::new(&log[..]).unwrap();
         assert!(reader.next_line().unwrap().is_some());
         let taken = allocation_counter::measure(|| while reader.next_line().unwrap().is_some() {});
         assert_eq!((taken.count_total, reader.damages().count()), (0, 0));
@@ -634,7 +634,7 @@ proptest! {
         let log = std::mem::take(log.get_mut());
         prop_assert!(is_one(&log));
         for log in [log.clone(), wide(&log, u16::to_le_bytes)] {
-            let mut reader = Reader::new(&log[..]).unwrap();
+            let mut reader = TextLogReader::new(&log[..]).unwrap();
             prop_assert_eq!(reader.header(), &header);
             for (time, values) in &lines {
                 let bits = |value: &Option<f64>| value.filter(|value| value.is_finite()).map(f64::to_bits);
@@ -655,7 +655,7 @@ proptest! {
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300), has_header in any::<bool>()) {
         let header = if has_header { &b"(PDH-CSV 4.0) (UTC)(0),\\a,\\b\n"[..] } else { &[] };
         let log = [header, &bytes].concat();
-        if let Ok(reader) = Reader::new(&log[..]) {
+        if let Ok(reader) = TextLogReader::new(&log[..]) {
             let got = read_from(reader);
             prop_assert!(got.lines.len() <= bytes.len());
         }
