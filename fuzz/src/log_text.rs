@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use perfset_log::Damages;
-use perfset_log::text::{Header, TextLogReader, Writer, is_one};
+use perfset_log::text::{Header, TextLogReader, TextLogWriter, is_one};
 
 /// What a log says.
 #[derive(Debug, PartialEq)]
@@ -48,7 +48,7 @@ fn read(input: impl Read) -> Option<Log> {
 }
 
 fn written(log: &Log) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), &log.header).expect("memory does not fail");
+    let mut writer = TextLogWriter::new(Vec::new(), &log.header).expect("memory does not fail");
     for (time, values) in &log.lines {
         let values = values.iter().map(|bits| bits.map(f64::from_bits));
         writer.line(*time, values).expect("there is a path for each value");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use perfset::log::sql::Existing;
-use perfset::log::text::{Header, Separator, Writer, Zone};
+use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
 use perfset::log::{Logs, Pick};
 use perfset::path::{CounterPath, PathQuery, PathValue};
 use perfset::{NextOutcome, Window};
@@ -243,7 +243,11 @@ pub fn write(
             };
             let zone = if target.local { local_zone(offset) } else { Zone::utc() };
             let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
-            Sink::Text { writer: Writer::new(file.writer()?, &header)?, zone, columns: Box::new(columns) }
+            Sink::Text {
+                writer: TextLogWriter::new(file.writer()?, &header)?,
+                zone,
+                columns: Box::new(columns),
+            }
         }
         RelogFormat::Json => {
             let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
@@ -293,7 +297,7 @@ fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
 
 /// Writer of samples, by format.
 enum Sink {
-    Text { writer: Writer<Box<dyn Write>>, zone: Zone, columns: Box<Columns> },
+    Text { writer: TextLogWriter<Box<dyn Write>>, zone: Zone, columns: Box<Columns> },
     Json(Box<Output>),
     Sql(Box<Sql>),
 }

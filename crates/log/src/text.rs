@@ -1,6 +1,6 @@
 //! Text logs: PDH-CSV 4.0 and PDH-TSV 4.0.
 //!
-//! [`TextLogReader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop. [`Writer`]
+//! [`TextLogReader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop. [`TextLogWriter`]
 //! writes the same format.
 //!
 //! ```
@@ -29,7 +29,7 @@ mod writer;
 mod tests;
 
 pub use reader::TextLogReader;
-pub use writer::{Number, Writer};
+pub use writer::{Number, TextLogWriter};
 
 /// Maximum number of bytes of a line; a longer line is omitted.
 pub const LINE_LIMIT: usize = 64 << 20;

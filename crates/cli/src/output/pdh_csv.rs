@@ -2,7 +2,7 @@
 
 use std::io;
 
-use perfset::log::text::{Header, Number, Writer};
+use perfset::log::text::{Header, Number, TextLogWriter};
 use perfset::path::PathValue;
 
 use crate::series::{DistinctPaths, SeriesMap};
@@ -15,7 +15,7 @@ pub struct PdhCsv {
     /// Columns, indexed by the series number from `series`.
     columns: Vec<Column>,
     /// Writer, and the series of each column; `None` until the first line is written.
-    log: Option<(Writer<Vec<u8>>, Vec<usize>)>,
+    log: Option<(TextLogWriter<Vec<u8>>, Vec<usize>)>,
     numbers: Vec<Option<Number>>,
     /// Number of values that have no column.
     left_out: u64,
@@ -68,7 +68,7 @@ impl PdhCsv {
                 let mut distinct = DistinctPaths::default();
                 let paths = order.iter().filter_map(|at| columns.get(*at));
                 let paths = paths.map(|column| distinct.distinct(column.asked, column.path.clone()));
-                none.insert((Writer::new(Vec::new(), &Header::new(paths.collect()))?, order))
+                none.insert((TextLogWriter::new(Vec::new(), &Header::new(paths.collect()))?, order))
             }
         };
         numbers.clear();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use perfset::clock::UNIX_EPOCH_100NS;
-use perfset::log::text::{Header, Separator, Writer, Zone};
+use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
 use perfset::path::{BindError, CounterPath, ExpandOptions, PathQuery, expand};
 use perfset::{Attributes, Machine};
 
@@ -147,7 +147,7 @@ fn record(
     if file.is_none() {
         write!(out, "\r\n")?;
     }
-    let mut writer = Writer::new(out, &header)?.decimals(decimals);
+    let mut writer = TextLogWriter::new(out, &header)?.decimals(decimals);
     let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     writer.get_mut().flush()?;
     let (mut left_out, mut marked) = (0_u64, MarkedValues::default());

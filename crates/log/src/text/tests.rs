@@ -443,7 +443,7 @@ fn small_logs() -> Vec<(&'static str, Vec<u8>)> {
         paths: vec![r"\\Hä\A".into(), r"\\H😀\B".into(), r"\\H\C".into()],
         caption: None,
     };
-    let mut log = Writer::new(Vec::new(), &header).unwrap();
+    let mut log = TextLogWriter::new(Vec::new(), &header).unwrap();
     for (time, values) in
         [(20_000_000, [1133.5, 4466.25, 7788.125]), (30_000_000, [-2211.75, -5544.5, -8877.625])]
     {
@@ -571,7 +571,7 @@ fn a_warm_line_allocates_nothing() {
         let taken = allocation_counter::measure(|| while reader.next_line().unwrap().is_some() {});
         assert_eq!((taken.count_total, reader.damages().count()), (0, 0));
     }
-    let mut log = Writer::new(io::sink(), &Header::new(vec![String::new(); 2])).unwrap();
+    let mut log = TextLogWriter::new(io::sink(), &Header::new(vec![String::new(); 2])).unwrap();
     log.line(3, [Some(2.5), Some(1e9)]).unwrap();
     let taken = allocation_counter::measure(|| log.line(5, [None, Some(0.1)]).unwrap());
     assert_eq!(taken.count_total, 0);
@@ -585,7 +585,7 @@ fn writer_output_matches_exactly() {
         paths: ["\\\\H\\P(a\"b\r\nc\td)\\% A", r"\\H\B", r"\\H\C", r"\\H\D"].map(str::to_owned).to_vec(),
         caption: Some("my log".into()),
     };
-    let mut log = Writer::new(Vec::new(), &header).unwrap();
+    let mut log = TextLogWriter::new(Vec::new(), &header).unwrap();
     log.line(131_537_159_845_629_999, [Some(88.35934067458557), Some(f64::NAN), None, Some(f64::INFINITY)])
         .unwrap();
     log.line(0, [Some(u64::MAX)]).unwrap();
@@ -597,7 +597,7 @@ fn writer_output_matches_exactly() {
         \"01/01/1601 00:00:00.000\"\t\"18446744073709551615\"\t\" \"\t\" \"\t\" \"\r\n";
     assert_eq!(String::from_utf8_lossy(log.get_mut()), want);
     let header = Header { zone: None, paths: vec![], ..Header::new(vec![]) };
-    assert_eq!(Writer::new(Vec::new(), &header).unwrap().get_mut(), b"\"(PDH-CSV 4.0)\"\r\n");
+    assert_eq!(TextLogWriter::new(Vec::new(), &header).unwrap().get_mut(), b"\"(PDH-CSV 4.0)\"\r\n");
 }
 
 fn any_header() -> impl Strategy<Value = Header> {
@@ -620,7 +620,7 @@ proptest! {
         lines in proptest::collection::vec(
             (0..i64::MAX, proptest::collection::vec(proptest::option::of(any::<u64>()), 9)), 0..5),
     ) {
-        let mut log = Writer::new(Vec::new(), &header).unwrap();
+        let mut log = TextLogWriter::new(Vec::new(), &header).unwrap();
         let lines: Vec<(i64, Vec<Option<f64>>)> = lines
             .into_iter()
             .map(|(time, mut values)| {

@@ -22,7 +22,7 @@ use super::{Header, Separator};
 /// # std::io::Result::Ok(())
 /// ```
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct TextLogWriter<W> {
     output: W,
     separator: Separator,
     path_count: usize,
@@ -31,7 +31,7 @@ pub struct Writer<W> {
     decimals: Option<usize>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TextLogWriter<W> {
     /// Writes the header. Quotes (`"`) and control characters in names become `_`, because no rule defines how to
     /// write them.
     ///
