@@ -10,12 +10,12 @@ pub struct Field<'a> {
     /// Offset of the field in the line, including its quote.
     pub at: usize,
     /// Quoting of the field.
-    pub form: Form,
+    pub form: Quoting,
 }
 
 /// Quoting of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Quoting {
     /// No quotes; enclosing blanks are not part of the field.
     Bare,
     /// A quote before and after the field.
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
 
     /// Parses the text after an opening quote. Returns the field, the number of bytes including the closing quote,
     /// and the quoting.
-    fn quoted(&self, rest: &'a [u8]) -> (&'a [u8], usize, Form) {
+    fn quoted(&self, rest: &'a [u8]) -> (&'a [u8], usize, Quoting) {
         let mut from = 0_usize;
         while let Some(found) = rest.get(from..).and_then(|rest| memchr(b'"', rest)) {
             let (text, behind) = rest.split_at_checked(from.saturating_add(found)).unwrap_or((rest, &[]));
@@ -58,10 +58,10 @@ impl<'a> Fields<'a> {
             match behind.get(1) {
                 Some(b'"') => from = text.len().saturating_add(2),
                 Some(byte) if *byte != self.separator => from = text.len().saturating_add(1),
-                _ => return (text, text.len().saturating_add(1), Form::Quoted),
+                _ => return (text, text.len().saturating_add(1), Quoting::Quoted),
             }
         }
-        (rest, rest.len(), Form::Open)
+        (rest, rest.len(), Quoting::Open)
     }
 }
 
@@ -78,7 +78,7 @@ impl<'a> Iterator for Fields<'a> {
             }
             _ => {
                 let len = memchr(self.separator, rest).unwrap_or(rest.len());
-                (rest.get(..len)?.trim_ascii(), len, Form::Bare)
+                (rest.get(..len)?.trim_ascii(), len, Quoting::Bare)
             }
         };
         // Only a separator can follow.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn fields_of_lines() {
-        use Form::{Bare, Open, Quoted};
+        use Quoting::{Bare, Open, Quoted};
         for (name, line, want) in [
             ("quoted", r#""a","bc""#, &[("a", 0, Quoted), ("bc", 4, Quoted)][..]),
             ("bare", "a, bc ", &[("a", 0, Bare), ("bc", 2, Bare)]),

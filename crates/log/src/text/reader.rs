@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use encoding_rs::WINDOWS_1252;
 use perfset_core::clock::SystemTime;
 
-use super::fields::{Field, Fields, Form};
+use super::fields::{Field, Fields, Quoting};
 use super::lines::{Lines, Places, RawLine};
 use super::{Header, LINE_LIMIT, Line, PATH_LIMIT, Separator, TextLogError, Zone, shown};
 use crate::Damages;
@@ -189,11 +189,11 @@ impl Head {
                 last = None;
                 break;
             }
-            let lone = field.form != Form::Bare && is_lone_quote_in(field.text);
-            if field.form == Form::Open || lone {
+            let lone = field.form != Quoting::Bare && is_lone_quote_in(field.text);
+            if field.form == Quoting::Open || lone {
                 head.doubtful = head.doubtful.min(head.header.paths.len());
             }
-            if field.form == Form::Open {
+            if field.form == Quoting::Open {
                 damages.add(places.of(field.at), "a path has no quote at its end");
             }
             head.header.paths.push(decoded(field.text));
@@ -252,17 +252,17 @@ impl Head {
             let Some(field) = fields.next() else { break };
             let value = match number(field.text) {
                 _ if is_cut(line, &field, &fields) => Err("the file ends in a value: it is left out".into()),
-                _ if field.form == Form::Open => {
+                _ if field.form == Quoting::Open => {
                     Err("a value has no quote at its end: it is left out".into())
                 }
                 Some(value) => Ok(value),
                 None => Err(format!("expected a number, found {:?}: it is left out", shown(field.text))),
             };
             // A bare field at the end of a short line may be the beginning of a longer number.
-            if value.is_err() || field.form == Form::Bare && fields.is_at_end() && values.len() < last {
+            if value.is_err() || field.form == Quoting::Bare && fields.is_at_end() && values.len() < last {
                 doubtful = doubtful.min(values.len());
             }
-            if field.form == Form::Bare {
+            if field.form == Quoting::Bare {
                 first_bare = first_bare.min(values.len());
             }
             values.push(value.unwrap_or_else(|what: String| {
@@ -299,7 +299,7 @@ impl Head {
 
 /// Returns `true` if the file ends in this field, which may therefore be incomplete.
 fn is_cut(line: &RawLine<'_>, field: &Field<'_>, behind: &Fields<'_>) -> bool {
-    line.is_cut && field.form != Form::Quoted && behind.is_at_end()
+    line.is_cut && field.form != Quoting::Quoted && behind.is_at_end()
 }
 
 /// Returns the hash of paths. The key is secret to this process, so no file can have other paths with the same hash.
