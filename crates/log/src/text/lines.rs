@@ -164,7 +164,7 @@ impl<R: Read> Lines<R> {
         line.text = without_return;
         // Files that were joined have a byte order mark in the middle, before the header of the next file.
         let text = line.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line.text).trim_ascii_start();
-        line.at = Places::new(&line).of(line.text.len().saturating_sub(text.len()));
+        line.at = LineOffsets::new(&line).of(line.text.len().saturating_sub(text.len()));
         line.text = text;
         Ok(Some(line))
     }
@@ -184,7 +184,7 @@ fn end_of_wide(encoding: Encoding, chunk: &[u8], half: &mut Option<u8>) -> Optio
 
 /// Converter from positions in a line to file offsets. Positions must ascend.
 #[derive(Debug)]
-pub struct Places<'a> {
+pub struct LineOffsets<'a> {
     /// Part of the line after the last position.
     rest: &'a [u8],
     passed: usize,
@@ -192,7 +192,7 @@ pub struct Places<'a> {
     encoding: Encoding,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LineOffsets<'a> {
     /// Creates a converter for a line.
     pub fn new(line: &RawLine<'a>) -> Self {
         Self { rest: line.text, passed: 0, at: line.at, encoding: line.encoding }

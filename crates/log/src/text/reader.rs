@@ -8,7 +8,7 @@ use encoding_rs::WINDOWS_1252;
 use perfset_core::clock::SystemTime;
 
 use super::fields::{Field, Fields, Quoting};
-use super::lines::{Lines, Places, RawLine};
+use super::lines::{LineOffsets, Lines, RawLine};
 use super::{Header, LINE_LIMIT, Line, PATH_LIMIT, Separator, TextLogError, Zone, shown};
 use crate::Damages;
 
@@ -160,7 +160,7 @@ impl Head {
     /// Parses a header line. Returns `None` if the line is not a header.
     fn parse(line: &RawLine<'_>, damages: &mut Damages) -> Option<Self> {
         let separator = Separator::of_header(line.text)?;
-        let mut places = Places::new(line);
+        let mut places = LineOffsets::new(line);
         let mut fields = Fields::new(line.text, separator.byte());
         let first = decoded(fields.next()?.text);
         let zone_text = first.strip_prefix(separator.mark())?.trim();
@@ -230,7 +230,7 @@ impl Head {
         damages: &mut Damages,
     ) -> Option<i64> {
         values.clear();
-        let mut places = Places::new(line);
+        let mut places = LineOffsets::new(line);
         let mut fields = Fields::new(line.text, self.header.separator.byte());
         let first = fields.next()?;
         // The beginning of a time can be a valid time as well.
