@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use perfset::clock::ClockReading;
 use perfset::counter_type::{Display, NumberKind, ValueKind};
 use perfset::json::Record;
-use perfset::log::text::Number;
+use perfset::log::text::TextNumber;
 use perfset::path::{CounterPath, PathValue, Run, keep_greatest};
 use perfset::{Counter, CounterId, CounterType, Mark, NoValue, RawValue};
 use terminal_size::{Width, terminal_size};
@@ -317,11 +317,11 @@ impl Output {
     }
 
     /// Returns the number with all its digits.
-    fn digits(&self, v: &PathValue<'_>) -> Option<Number> {
+    fn digits(&self, v: &PathValue<'_>) -> Option<TextNumber> {
         if self.raw {
             return v.value.counted().map(|raw| raw.get().into());
         }
-        self.number(v).map(Number::from)
+        self.number(v).map(TextNumber::from)
     }
 
     /// Returns `true` if the raw value is a double and not a count.

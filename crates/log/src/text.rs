@@ -29,7 +29,7 @@ mod writer;
 mod tests;
 
 pub use reader::TextLogReader;
-pub use writer::{Number, TextLogWriter};
+pub use writer::{TextLogWriter, TextNumber};
 
 /// Maximum number of bytes of a line; a longer line is omitted.
 pub const LINE_LIMIT: usize = 64 << 20;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use perfset::log::text::{Header, Number, TextLogWriter};
+use perfset::log::text::{Header, TextLogWriter, TextNumber};
 use perfset::path::PathValue;
 
 use crate::series::{DistinctPaths, SeriesMap};
@@ -16,7 +16,7 @@ pub struct PdhCsv {
     columns: Vec<Column>,
     /// Writer, and the series of each column; `None` until the first line is written.
     log: Option<(TextLogWriter<Vec<u8>>, Vec<usize>)>,
-    numbers: Vec<Option<Number>>,
+    numbers: Vec<Option<TextNumber>>,
     /// Number of values that have no column.
     left_out: u64,
 }
@@ -54,7 +54,7 @@ impl PdhCsv {
         time: i64,
         values: &[PathValue<'_>],
         path: impl Fn(&PathValue<'_>) -> String,
-        number: impl Fn(&PathValue<'_>) -> Option<Number>,
+        number: impl Fn(&PathValue<'_>) -> Option<TextNumber>,
         text: &mut String,
     ) -> io::Result<()> {
         if self.columns.is_empty() {

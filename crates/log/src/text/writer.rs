@@ -71,7 +71,7 @@ impl<W: Write> TextLogWriter<W> {
     ///
     /// # Errors
     /// If there are more values than paths, in which case nothing is written. If writing to the output fails.
-    pub fn line<N: Into<Number>>(
+    pub fn line<N: Into<TextNumber>>(
         &mut self,
         time: i64,
         values: impl IntoIterator<Item = Option<N>>,
@@ -89,11 +89,11 @@ impl<W: Write> TextLogWriter<W> {
             // `f64` prints the fewest digits from which it can be restored; a missing value is a blank in
             // quotes, as on Windows.
             let _ = match values.next().flatten().map(Into::into) {
-                Some(Number::Real(real)) if real.is_finite() => match self.decimals {
+                Some(TextNumber::Real(real)) if real.is_finite() => match self.decimals {
                     Some(decimals) => write!(self.line, "\"{real:.decimals$}\""),
                     None => write!(self.line, "\"{real}\""),
                 },
-                Some(Number::Count(count)) => write!(self.line, "\"{count}\""),
+                Some(TextNumber::Count(count)) => write!(self.line, "\"{count}\""),
                 _ => write!(self.line, "\" \""),
             };
         }
@@ -119,7 +119,7 @@ impl<W: Write> TextLogWriter<W> {
 
 /// Number written for a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum TextNumber {
     /// Real number, written with the fewest digits from which it can be restored. NaN and infinite numbers are
     /// written as blanks.
     Real(f64),
@@ -127,13 +127,13 @@ pub enum Number {
     Count(u64),
 }
 
-impl From<f64> for Number {
+impl From<f64> for TextNumber {
     fn from(real: f64) -> Self {
         Self::Real(real)
     }
 }
 
-impl From<u64> for Number {
+impl From<u64> for TextNumber {
     fn from(count: u64) -> Self {
         Self::Count(count)
     }
