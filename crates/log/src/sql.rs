@@ -176,7 +176,7 @@ pub struct Detail<'a> {
     #[doc(alias = "DefaultScale")]
     pub default_scale: i32,
     /// Instance of the counterset; `None` if the counterset has no instances.
-    pub instance: Option<Instance<'a>>,
+    pub instance: Option<InstanceRow<'a>>,
     /// Name of the parent instance.
     #[doc(alias = "ParentName")]
     pub parent: Option<&'a str>,
@@ -187,7 +187,7 @@ pub struct Detail<'a> {
 
 /// Instance of a counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instance<'a> {
+pub struct InstanceRow<'a> {
     /// Name of the instance.
     #[doc(alias = "InstanceName")]
     pub name: &'a str,

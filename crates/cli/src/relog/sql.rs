@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::anyhow;
 use perfset::formula::{self, Denominator};
-use perfset::log::sql::{CounterId, Detail, Existing, Instance, LogSet, SqlError, Writer};
+use perfset::log::sql::{CounterId, Detail, Existing, InstanceRow, LogSet, SqlError, Writer};
 use perfset::log::text::Zone;
 use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
@@ -129,7 +129,7 @@ fn counter(
         counter: &path.counter,
         counter_type: v.value.counter.counter_type,
         default_scale: v.value.counter.default_scale,
-        instance: name.as_ref().map(|name| Instance { name: &name.name, index: name.index }),
+        instance: name.as_ref().map(|name| InstanceRow { name: &name.name, index: name.index }),
         parent: name.as_ref().and_then(|name| name.parent.as_deref()),
         time_base: match takes_clock(v.value.counter.counter_type) {
             true => time_bases.get(&(v.path, v.value.counter.id)).copied().unwrap_or(0),

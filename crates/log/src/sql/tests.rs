@@ -97,7 +97,7 @@ fn three_tables() {
             counter: "% Processor Time",
             counter_type: CounterType(0xA051_0500),
             default_scale: 2,
-            instance: Some(Instance { name: "1/0", index: 7 }),
+            instance: Some(InstanceRow { name: "1/0", index: 7 }),
             parent: Some("svchost"),
             time_base: 0x0000_0003_FFFF_FFFE,
         })
@@ -175,7 +175,7 @@ fn a_guid_of_the_name() {
 fn each_detail_distinguishes_counters() {
     let folder = Folder::new("apart");
     let long = "x".repeat(2_000);
-    let instance = |name, index| Some(Instance { name, index });
+    let instance = |name, index| Some(InstanceRow { name, index });
     let cases = [
         ("the first", MEMORY),
         ("machine", Detail { machine: r"\\host", ..MEMORY }),
@@ -342,7 +342,7 @@ proptest! {
         let mut log = Writer::create(folder.log(), LogSet::new(&*name, Zone::utc()), Existing::Refuse).unwrap();
         let ids: Vec<CounterId> = instances
             .iter()
-            .map(|name| log.counter(&Detail { instance: Some(Instance { name, index: 0 }), ..MEMORY }).unwrap())
+            .map(|name| log.counter(&Detail { instance: Some(InstanceRow { name, index: 0 }), ..MEMORY }).unwrap())
             .collect();
         let mut want = Vec::new();
         for (index, (time, values)) in (1_i64..).zip(&records) {
