@@ -76,7 +76,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use writer::Writer;
+pub use writer::SqlWriter;
 
 /// Statements that create missing tables and indexes.
 const TABLES: &str = "

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::anyhow;
 use perfset::formula::{self, Denominator};
-use perfset::log::sql::{CounterId, Detail, Existing, InstanceRow, LogSet, SqlError, Writer};
+use perfset::log::sql::{CounterId, Detail, Existing, InstanceRow, LogSet, SqlError, SqlWriter};
 use perfset::log::text::Zone;
 use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
@@ -17,7 +17,7 @@ use crate::series::SeriesMap;
 
 /// Writer of samples into a SQLite file.
 pub struct Sql {
-    writer: Writer,
+    writer: SqlWriter,
     /// New file; `None` for a database that existed before.
     new: Option<Held>,
     series: SeriesMap,
@@ -42,12 +42,12 @@ impl Sql {
                     "other users can create files in its directory, and SQLite reads journals beside a database: \
                      append to a file in a directory of your own",
                 )?;
-                (Writer::extend(&path, file.name(), log_set), held)
+                (SqlWriter::extend(&path, file.name(), log_set), held)
             }
             None => {
                 let error = || anyhow!("a SQLite file must be a regular file: use -o FILE.db");
                 let (path, held) = file.part()?.ok_or_else(|| Failure::new(Exit::Usage, error()))?;
-                (Writer::fill(&path, file.name(), log_set), held)
+                (SqlWriter::fill(&path, file.name(), log_set), held)
             }
         };
         let writer = writer.map_err(failed)?;
@@ -113,7 +113,7 @@ fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
 
 /// Registers the counter of a value.
 fn counter(
-    writer: &mut Writer,
+    writer: &mut SqlWriter,
     machine: &Machine,
     v: &PathValue<'_>,
     time_bases: &TimeBases,

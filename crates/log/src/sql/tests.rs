@@ -76,7 +76,7 @@ const SECOND: i64 = 10_000_000;
 
 /// A log set of one record that has one value.
 fn small(path: &Path, name: &str, existing: Existing, value: f64) -> Result<(), SqlError> {
-    let mut log = Writer::create(path, LogSet::new(name, Zone::utc()), existing)?;
+    let mut log = SqlWriter::create(path, LogSet::new(name, Zone::utc()), existing)?;
     let id = log.counter(&MEMORY)?;
     log.record(TIME, [(id, Some(value), None)])?;
     log.finish()
@@ -88,7 +88,7 @@ fn three_tables() {
     let guid = "8cc8de9e-1aaa-4f3b-8d27-51f2e5a63b20";
     let zone = Zone { name: "Romance Standard Time".into(), minutes: -60 };
     let set = LogSet { guid: guid.parse().unwrap(), name: "a".into(), zone };
-    let mut log = Writer::create(folder.log(), set, Existing::Refuse).unwrap();
+    let mut log = SqlWriter::create(folder.log(), set, Existing::Refuse).unwrap();
     let memory = log.counter(&MEMORY).unwrap();
     let thread = log
         .counter(&Detail {
@@ -152,7 +152,7 @@ fn three_tables() {
 #[test]
 fn an_empty_log() {
     let folder = Folder::new("empty");
-    Writer::create(folder.log(), LogSet::new("nothing", Zone::utc()), Existing::Append)
+    SqlWriter::create(folder.log(), LogSet::new("nothing", Zone::utc()), Existing::Append)
         .unwrap()
         .finish()
         .unwrap();
@@ -197,7 +197,7 @@ fn each_detail_distinguishes_counters() {
     ];
     for existing in [Existing::Refuse, Existing::Append] {
         let set = LogSet::new(format!("{existing:?}"), Zone::utc());
-        let mut log = Writer::create(folder.log(), set, existing).unwrap();
+        let mut log = SqlWriter::create(folder.log(), set, existing).unwrap();
         let ids: Vec<i64> = cases.iter().map(|(_, detail)| log.counter(detail).unwrap().0).collect();
         assert_eq!(ids, (1..=i64::try_from(cases.len()).unwrap()).collect::<Vec<_>>(), "{existing:?}");
         log.finish().unwrap();
@@ -240,12 +240,12 @@ fn existing_database_follows_the_given_option() {
     let error = small(&path, "a", Existing::Append, 7.0).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: the database already has a log set \"a\"", path.display()));
     let set = LogSet { name: "c".into(), ..LogSet::new("a", Zone::utc()) };
-    let error = Writer::create(&path, set, Existing::Append).unwrap_err();
+    let error = SqlWriter::create(&path, set, Existing::Append).unwrap_err();
     assert!(matches!(error, SqlError::Taken { .. }), "the GUID: {error}");
     assert_eq!(state(), (only_log.clone(), vec![row("a", "2.0"), row("b", "5.0")]));
 
     for existing in [Existing::Append, Existing::Replace] {
-        let mut log = Writer::create(&path, LogSet::new("c", Zone::utc()), existing).unwrap();
+        let mut log = SqlWriter::create(&path, LogSet::new("c", Zone::utc()), existing).unwrap();
         let id = log.counter(&Detail { counter: "Another", ..MEMORY }).unwrap();
         log.record(TIME, [(id, Some(11.0), None)]).unwrap();
         drop(log);
@@ -265,7 +265,7 @@ fn existing_database_follows_the_given_option() {
 fn a_file_comes_between() {
     for existing in [Existing::Refuse, Existing::Append] {
         let folder = Folder::new("between");
-        let log = Writer::create(folder.log(), LogSet::new("a", Zone::utc()), existing).unwrap();
+        let log = SqlWriter::create(folder.log(), LogSet::new("a", Zone::utc()), existing).unwrap();
         fs::write(folder.log(), "another's").unwrap();
         assert!(matches!(log.finish(), Err(SqlError::Exists { .. })), "{existing:?}");
         assert_eq!(folder.files(), ["log.db"]);
@@ -301,14 +301,14 @@ fn sql_write_errors_name_the_failed_step() {
     drop(held);
     assert_eq!(folder.files(), ["log.db", "other", "text"], "no part is left");
     assert_eq!(rows(&other, "SELECT name FROM sqlite_master"), [r#""DisplayToID""#], "rolled back");
-    let error = Writer::create("", LogSet::new("a", Zone::utc()), Existing::Refuse).unwrap_err();
+    let error = SqlWriter::create("", LogSet::new("a", Zone::utc()), Existing::Refuse).unwrap_err();
     assert_eq!(error.to_string(), ": cannot find the directory of the file");
 }
 
 #[test]
 fn a_failure_gives_up() {
     let folder = Folder::new("failure");
-    let mut log = Writer::create(folder.log(), LogSet::new("a", Zone::utc()), Existing::Refuse).unwrap();
+    let mut log = SqlWriter::create(folder.log(), LogSet::new("a", Zone::utc()), Existing::Refuse).unwrap();
     let id = log.counter(&MEMORY).unwrap();
     let error = log.record(TIME, [(id, Some(2.0), None), (id, Some(3.0), None)]).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: cannot write a record", folder.log().display()));
@@ -339,7 +339,7 @@ proptest! {
             (any::<i64>(), prop::collection::vec(any::<Option<(Option<f64>, Option<(bool, i64, i64)>)>>(), 8)), 0..12),
     ) {
         let folder = Folder::new("any");
-        let mut log = Writer::create(folder.log(), LogSet::new(&*name, Zone::utc()), Existing::Refuse).unwrap();
+        let mut log = SqlWriter::create(folder.log(), LogSet::new(&*name, Zone::utc()), Existing::Refuse).unwrap();
         let ids: Vec<CounterId> = instances
             .iter()
             .map(|name| log.counter(&Detail { instance: Some(InstanceRow { name, index: 0 }), ..MEMORY }).unwrap())

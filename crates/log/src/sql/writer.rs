@@ -20,7 +20,7 @@ use super::{CounterId, Detail, Existing, LogSet, SqlError, TABLES};
 ///
 /// Memory use does not grow with the length of the log, nor with the number of counters.
 #[derive(Debug)]
-pub struct Writer {
+pub struct SqlWriter {
     path: PathBuf,
     existing: Existing,
     log_set: LogSet,
@@ -36,7 +36,7 @@ pub struct Writer {
     span: Option<(i64, i64)>,
 }
 
-impl Writer {
+impl SqlWriter {
     /// Begins a log set. A missing file is created for every value of `existing`.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for SqlWriter {
     fn drop(&mut self) {
         self.give_up();
     }
