@@ -31,7 +31,7 @@ const PARTS: u32 = 4;
 
 /// Counterset made from the entries of counter lists.
 #[derive(Debug)]
-pub(super) struct ListedSet {
+pub(super) struct PathCounterset {
     name: String,
     known: Option<&'static Counterset>,
     has_instances: bool,
@@ -154,7 +154,7 @@ pub(super) struct TooMany(pub &'static str);
 /// All countersets made from counter lists.
 #[derive(Debug, Default)]
 pub(super) struct ListedSets {
-    sets: Vec<ListedSet>,
+    sets: Vec<PathCounterset>,
     by_name: HashMap<Utf16, usize>,
     by_guid: HashMap<Guid, usize>,
 }
@@ -168,7 +168,7 @@ impl ListedSets {
             Some(set) => *set,
             None if self.sets.len() >= MOST => return Err(TooMany("countersets")),
             None => {
-                let set = ListedSet::new(&path.counterset);
+                let set = PathCounterset::new(&path.counterset);
                 self.by_guid.insert(set.guid(), self.sets.len());
                 self.by_name.insert(folded, self.sets.len());
                 self.sets.push(set);
@@ -193,7 +193,7 @@ impl ListedSets {
     }
 
     /// Returns the counterset with this GUID.
-    pub fn get_mut(&mut self, guid: &Guid) -> Option<&mut ListedSet> {
+    pub fn get_mut(&mut self, guid: &Guid) -> Option<&mut PathCounterset> {
         self.sets.get_mut(*self.by_guid.get(guid)?)
     }
 
@@ -206,7 +206,7 @@ impl ListedSets {
     }
 }
 
-impl ListedSet {
+impl PathCounterset {
     fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
