@@ -11,7 +11,7 @@ use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
 
 use super::OpenError;
-use super::listed::{ListedSets, TooMany};
+use super::listed::{PathCountersets, TooMany};
 use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
 use super::tape::{LogEntry, LogEntryKind, LogReader};
@@ -29,7 +29,7 @@ pub(super) struct MergedLogs {
     lists: Vec<Arc<[LogEntry]>>,
     /// Time at which the last played sample was due, and the number of samples skipped since.
     due: Option<(i64, u64)>,
-    listed: ListedSets,
+    listed: PathCountersets,
     overlaps: Overlaps,
     /// Log readers with a counterset that another log contains as a whole object. Their values of that counterset are
     /// not played.
@@ -67,7 +67,7 @@ impl MergedLogs {
             names: tapes.iter().map(|_| None).collect(),
             tapes,
             due: None,
-            listed: ListedSets::default(),
+            listed: PathCountersets::default(),
             overlaps: Overlaps::default(),
             hidden: HashSet::new(),
             blocks: HashMap::new(),
@@ -117,7 +117,7 @@ impl MergedLogs {
     /// Frees the memory that is only needed for playing. Registrations stay.
     pub fn rest(&mut self) {
         self.rests_steady = Some(self.is_steady());
-        self.listed = ListedSets::default();
+        self.listed = PathCountersets::default();
         self.tapes = Vec::new();
         self.lists = Vec::new();
     }

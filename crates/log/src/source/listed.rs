@@ -153,13 +153,13 @@ pub(super) struct TooMany(pub &'static str);
 
 /// All countersets made from counter lists.
 #[derive(Debug, Default)]
-pub(super) struct ListedSets {
+pub(super) struct PathCountersets {
     sets: Vec<PathCounterset>,
     by_name: HashMap<Utf16, usize>,
     by_guid: HashMap<Guid, usize>,
 }
 
-impl ListedSets {
+impl PathCountersets {
     /// Adds an entry of a log reader's list.
     pub fn add(&mut self, tape: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let path = &listed.path;
