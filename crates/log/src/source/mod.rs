@@ -1,6 +1,6 @@
 //! Log source: one or several log files, queried like a machine.
 
-mod deck;
+mod merged;
 mod listed;
 mod overlap;
 mod selection;
@@ -26,7 +26,7 @@ use perfset_engine::{
 
 use crate::damage::Damages;
 use crate::open::LogError;
-use deck::MergedLogs;
+use merged::MergedLogs;
 pub use selection::Pick;
 use selection::{SampleChoice, Selection};
 pub use tape::Input;

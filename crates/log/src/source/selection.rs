@@ -9,7 +9,7 @@ use perfset_core::{Guid, Instance};
 use perfset_engine::{Rows, SourceError, Window};
 
 use super::Logs;
-use super::deck::MergedLogs;
+use super::merged::MergedLogs;
 use super::tape::{Input, TextLists};
 
 /// Logs, machine and samples that are played.
