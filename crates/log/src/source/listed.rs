@@ -17,8 +17,8 @@ use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, Rows, SourceError};
 
+use super::log_reader::{LogEntry, LogEntryKind, LogReader};
 use super::table::{CellReading, Contradiction, SampleTable};
-use super::tape::{LogEntry, LogEntryKind, LogReader};
 use crate::blg::CounterBlock;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.

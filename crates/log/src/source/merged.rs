@@ -12,9 +12,9 @@ use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
 
 use super::OpenError;
 use super::listed::{PathCountersets, TooMany};
+use super::log_reader::{LogEntry, LogEntryKind, LogReader};
 use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
-use super::tape::{LogEntry, LogEntryKind, LogReader};
 use crate::blg::CounterBlock;
 use crate::damage::Damages;
 

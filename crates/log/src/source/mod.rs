@@ -5,7 +5,7 @@ mod listed;
 mod overlap;
 mod selection;
 mod table;
-mod tape;
+mod log_reader;
 #[cfg(test)]
 mod tests;
 
@@ -26,11 +26,11 @@ use perfset_engine::{
 
 use crate::damage::Damages;
 use crate::open::LogError;
+pub use log_reader::Input;
+use log_reader::{LogEntryKind, LogReader, TextLists};
 use merged::MergedLogs;
 pub use selection::Pick;
 use selection::{SampleChoice, Selection};
-pub use tape::Input;
-use tape::{LogEntryKind, LogReader, TextLists};
 
 /// Log source: each step of a query is the next sample.
 ///

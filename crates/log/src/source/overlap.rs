@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::utf16::Utf16;
 
-use super::tape::{LogEntry, LogEntryKind};
+use super::log_reader::{LogEntry, LogEntryKind};
 
 /// Cache of the log pairs with a counter in common; valid while their counter lists stay the same.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use perfset_core::{Guid, Instance};
 use perfset_engine::{Rows, SourceError, Window};
 
 use super::Logs;
+use super::log_reader::{Input, TextLists};
 use super::merged::MergedLogs;
-use super::tape::{Input, TextLists};
 
 /// Logs, machine and samples that are played.
 #[derive(Clone)]
