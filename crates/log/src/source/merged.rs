@@ -11,9 +11,9 @@ use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
 
 use super::OpenError;
-use super::listed::{PathCountersets, TooMany};
 use super::log_reader::{LogEntry, LogEntryKind, LogReader};
 use super::overlap::Overlaps;
+use super::path_countersets::{PathCountersets, TooMany};
 use super::selection::{Pick, Selection};
 use crate::blg::CounterBlock;
 use crate::damage::Damages;

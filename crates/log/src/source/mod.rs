@@ -1,7 +1,7 @@
 //! Log source: one or several log files, queried like a machine.
 
 mod merged;
-mod listed;
+mod path_countersets;
 mod overlap;
 mod selection;
 mod table;
