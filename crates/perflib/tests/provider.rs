@@ -22,7 +22,7 @@ use std::time::Duration;
 use perflib::provider::*;
 use perflib::windows::{perflib_GetLastError, perflib_SetLastError};
 use perfset::{CounterFilter, CounterId, Guid, InstanceId, InstanceIdFilter, RawValue, Status};
-use perfset_shm::callback::{Answer, Request, What, ask};
+use perfset_shm::callback::{Answer, Request, RequestCode, ask};
 use perfset_shm::layout::{Shape, entry, header, is_live};
 
 type Handle = *mut c_void;
@@ -210,7 +210,7 @@ fn socket_of(set: [u8; 16]) -> PathBuf {
     sockets.find(|path| is_socket(path) && has_set(path)).expect("a socket")
 }
 
-fn asked(socket: &std::path::Path, what: What, about: &[u8]) -> Answer {
+fn asked(socket: &std::path::Path, what: RequestCode, about: &[u8]) -> Answer {
     // SAFETY: it only asks.
     let user = unsafe { libc::geteuid() };
     ask(socket, user, &Request::new(what, about).unwrap(), Duration::from_secs(30)).unwrap()
@@ -681,7 +681,7 @@ fn values_by_reference() {
     let ask = |set, counter, id, name| {
         let counter = if counter == 0 { CounterFilter::All } else { CounterFilter::One(CounterId(counter)) };
         let id = if id == 0 { InstanceIdFilter::Any } else { InstanceIdFilter::One(InstanceId(id)) };
-        let answer = asked(&socket, What::Values, &identity(set, counter, id, name));
+        let answer = asked(&socket, RequestCode::Values, &identity(set, counter, id, name));
         let mut values: Vec<_> =
             answer.values.iter().map(|value| (value.sequence, value.counter.0, value.value)).collect();
         values.sort_by_key(|(sequence, counter, _)| (*sequence, *counter));
@@ -701,7 +701,11 @@ fn values_by_reference() {
     point(b, 9, null_mut());
     assert_eq!(ask(set, 3, 5, None), (0, vec![(of_a, 3, Some(RawValue::U32(5)))]));
     assert_eq!(ask(set, 9, 6, None), (0, vec![(of_b, 9, None)]));
-    assert_eq!(asked(&socket, What::CollectStart, &[b'H', 0, 0, 0]), Answer::from(Status(0)), "no callback");
+    assert_eq!(
+        asked(&socket, RequestCode::CollectStart, &[b'H', 0, 0, 0]),
+        Answer::from(Status(0)),
+        "no callback"
+    );
 }
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -764,11 +768,11 @@ fn callbacks_are_told_in_the_programs_text() {
         provider.create(set, "a", 0).unwrap();
         let socket = socket_of(set);
         for (code, what) in [
-            (1, What::AddCounter),
-            (2, What::RemoveCounter),
-            (3, What::EnumInstances),
-            (5, What::CollectStart),
-            (6, What::CollectEnd),
+            (1, RequestCode::AddCounter),
+            (2, RequestCode::RemoveCounter),
+            (3, RequestCode::EnumInstances),
+            (5, RequestCode::CollectStart),
+            (6, RequestCode::CollectEnd),
         ] {
             let (about, told) = if code < 3 { (&ENTRY[..], entry) } else { (&machine[..], node) };
             assert_eq!(asked(&socket, what, about), Answer::from(Status(4200 + code)));
@@ -780,9 +784,13 @@ fn callbacks_are_told_in_the_programs_text() {
         }
         assert!(HEARD.lock().unwrap().is_empty());
         assert_eq!(
-            asked(&socket, What::Values, &identity(set, CounterFilter::All, InstanceIdFilter::Any, None))
-                .status
-                .0,
+            asked(
+                &socket,
+                RequestCode::Values,
+                &identity(set, CounterFilter::All, InstanceIdFilter::Any, None)
+            )
+            .status
+            .0,
             0
         );
         assert!(HEARD.lock().unwrap().is_empty(), "values are not its affair");
@@ -809,9 +817,13 @@ fn callbacks_may_do_anything() {
     let set = provider.define(2, &[FOUR]);
     PROVIDING.set((provider.0.addr(), set)).unwrap();
     let socket = socket_of(set);
-    assert_eq!(asked(&socket, What::EnumInstances, &[b'H', 0, 0, 0]), Answer::from(Status(0)));
+    assert_eq!(asked(&socket, RequestCode::EnumInstances, &[b'H', 0, 0, 0]), Answer::from(Status(0)));
     assert_eq!(published_of(set), [("made in time".to_owned(), 0, vec![17])]);
-    assert_eq!(asked(&socket, What::CollectStart, &[b'H', 0, 0, 0]), Answer::from(Status(0)), "its last one");
+    assert_eq!(
+        asked(&socket, RequestCode::CollectStart, &[b'H', 0, 0, 0]),
+        Answer::from(Status(0)),
+        "its last one"
+    );
     assert_eq!(PerfStopProvider(provider.0), 87);
     assert!(!socket.exists());
 }

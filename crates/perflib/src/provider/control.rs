@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use perfset::{Guid, RawValue, Status};
-use perfset_shm::callback::{Answer, Request, What};
+use perfset_shm::callback::{Answer, Request, RequestCode};
 
 use super::state;
 use crate::wide::{Shape, Wide, to_utf32};
@@ -27,7 +27,7 @@ impl Control {
     /// Returns the response to a request.
     pub fn answer(&self, request: &Request<'_>) -> Answer {
         match (request.what(), request.entry(), self.callback) {
-            (What::Values, Some(entry), _) => state::references(self.handle, &entry),
+            (RequestCode::Values, Some(entry), _) => state::references(self.handle, &entry),
             (_, entry, Some(callback)) => {
                 let shape = if entry.is_some() { Shape::Identity } else { Shape::Text };
                 let about = match self.wide {

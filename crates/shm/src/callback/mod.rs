@@ -63,7 +63,7 @@ pub const MOST_VALUES: usize = 1 << 20;
 
 /// Code of a request to a publisher. Codes up to 6 are those of a control callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum RequestCode {
     /// Requests permission to add an entry to a query.
     #[doc(alias = "PERF_ADD_COUNTER")]
     AddCounter,
@@ -83,7 +83,7 @@ pub enum What {
     Values,
 }
 
-impl What {
+impl RequestCode {
     const ALL: [(u32, Self); 6] = [
         (1, Self::AddCounter),
         (2, Self::RemoveCounter),
@@ -129,7 +129,7 @@ pub enum BadMessage {
 /// Request to a publisher, already validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    what: What,
+    what: RequestCode,
     about: &'a [u8],
     entry: Option<CounterIdentity<'a>>,
     machine: Name<'a>,
@@ -140,7 +140,7 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// If `about` does not have the form that this request code needs.
-    pub fn new(what: What, about: &'a [u8]) -> Result<Self, BadMessage> {
+    pub fn new(what: RequestCode, about: &'a [u8]) -> Result<Self, BadMessage> {
         if about.len() > MOST_REQUEST.saturating_sub(HEADER) {
             return Err(BadMessage::Other("the data do not fit into one request"));
         }
@@ -169,7 +169,7 @@ impl<'a> Request<'a> {
         let mut packet = Cursor::new(packet);
         let number = packet.read::<U32>("number of a request")?.get();
         packet.read::<U32>("reserved part of a request")?;
-        let what = What::from_wire(number).ok_or(BadMessage::What(number))?;
+        let what = RequestCode::from_wire(number).ok_or(BadMessage::What(number))?;
         Self::new(what, packet.rest())
     }
 
@@ -181,7 +181,7 @@ impl<'a> Request<'a> {
 
     /// Returns the request code.
     #[must_use]
-    pub fn what(&self) -> What {
+    pub fn what(&self) -> RequestCode {
         self.what
     }
 

@@ -36,7 +36,7 @@ fn machine(name: &str) -> Vec<u8> {
     units(name).iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect()
 }
 
-fn about(what: What) -> Vec<u8> {
+fn about(what: RequestCode) -> Vec<u8> {
     if what.is_of_entry() { entry("HOST1", Some("*")) } else { machine("HOST1") }
 }
 
@@ -53,8 +53,8 @@ fn own_user() -> u32 {
 
 #[test]
 fn requests_there_and_back() {
-    for (number, what) in What::ALL {
-        assert_eq!((What::from_wire(number), what.to_wire()), (Some(what), number));
+    for (number, what) in RequestCode::ALL {
+        assert_eq!((RequestCode::from_wire(number), what.to_wire()), (Some(what), number));
         let about = about(what);
         let packet = Request::new(what, &about).unwrap().encode();
         assert_eq!(packet[..8], [number.to_le_bytes(), [0; 4]].concat());
@@ -69,13 +69,13 @@ fn requests_there_and_back() {
         }
     }
     for number in [0, 4, 7, 8, 9, 0x101, u32::MAX] {
-        assert_eq!(What::from_wire(number), None);
+        assert_eq!(RequestCode::from_wire(number), None);
     }
 }
 
 #[test]
 fn invalid_requests_are_rejected() {
-    for (_, what) in What::ALL {
+    for (_, what) in RequestCode::ALL {
         let packet = Request::new(what, &about(what)).unwrap().encode();
         for len in 0..packet.len() {
             assert!(Request::decode(&packet[..len]).is_err(), "{what:?}, {len} bytes");
@@ -94,12 +94,12 @@ fn invalid_requests_are_rejected() {
     }
     let endless = machine(&"x".repeat(5000));
     for (name, what, about) in [
-        ("no NUL", What::CollectStart, vec![b'H', 0]),
-        ("half a unit", What::CollectStart, vec![b'H', 0, 0]),
-        ("two names", What::CollectStart, [machine("A"), machine("B")].concat()),
-        ("nothing", What::AddCounter, vec![]),
-        ("two entries", What::AddCounter, [entry("A", None), entry("B", None)].concat()),
-        ("too long", What::CollectEnd, endless),
+        ("no NUL", RequestCode::CollectStart, vec![b'H', 0]),
+        ("half a unit", RequestCode::CollectStart, vec![b'H', 0, 0]),
+        ("two names", RequestCode::CollectStart, [machine("A"), machine("B")].concat()),
+        ("nothing", RequestCode::AddCounter, vec![]),
+        ("two entries", RequestCode::AddCounter, [entry("A", None), entry("B", None)].concat()),
+        ("too long", RequestCode::CollectEnd, endless),
     ] {
         assert!(Request::new(what, &about).is_err(), "{name}");
     }
@@ -192,7 +192,7 @@ fn a_program_answers_as_long_as_it_likes() {
     let found = std::fs::metadata(&socket).unwrap();
     assert!(found.file_type().is_socket());
     assert_eq!((found.permissions().mode() & 0o777, found.uid()), (0o600, own_user()));
-    for (number, what) in What::ALL {
+    for (number, what) in RequestCode::ALL {
         let about = about(what);
         let request = Request::new(what, &about).unwrap();
         let answer = ask(&socket, own_user(), &request, LONG).unwrap();
@@ -200,7 +200,7 @@ fn a_program_answers_as_long_as_it_likes() {
         assert_eq!(hears.recv().unwrap(), (what, about));
     }
     let about = machine("H");
-    let request = Request::new(What::CollectStart, &about).unwrap();
+    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
     let refused = ask(&socket, own_user() + 1, &request, LONG);
     assert!(matches!(refused, Err(AskError::Stranger(user)) if user == own_user()), "{refused:?}");
     drop(server);
@@ -240,7 +240,7 @@ fn a_path_may_be_longer_than_an_address() {
     let (publisher, _, socket) = publisher(&deep);
     let _server = publisher.answer(|_| Answer::from(Status(7))).unwrap().unwrap();
     let about = machine("H");
-    let request = Request::new(What::CollectEnd, &about).unwrap();
+    let request = Request::new(RequestCode::CollectEnd, &about).unwrap();
     assert_eq!(ask(&socket, own_user(), &request, LONG).unwrap().status, Status(7));
     drop((_server, publisher));
     std::fs::remove_dir_all(folder).unwrap();
@@ -274,7 +274,7 @@ fn clients_that_misbehave_harm_nobody() {
     let silent: Vec<_> = (0..20).map(|_| connection(&socket)).collect();
     drop(connection(&socket)); // ends at once
     let about = machine("H");
-    let request = Request::new(What::CollectStart, &about).unwrap();
+    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
     let good = request.encode();
     for (name, packet) in [
         ("short", vec![5, 0, 0]),
@@ -293,7 +293,7 @@ fn clients_that_misbehave_harm_nobody() {
     let hasty = connection(&socket);
     send(&hasty, &good, SendFlags::NOSIGNAL).unwrap();
     drop(hasty);
-    assert_eq!(hears.recv().unwrap(), What::CollectStart);
+    assert_eq!(hears.recv().unwrap(), RequestCode::CollectStart);
     // Silent ones are left in the end.
     for connection in &silent {
         assert_eq!(receive(connection), []);
@@ -317,7 +317,7 @@ fn a_server_ends_when_its_answer_is_made() {
     };
     let server = publisher.answer(answer).unwrap().unwrap();
     let about = machine("H");
-    let request = Request::new(What::EnumInstances, &about).unwrap();
+    let request = Request::new(RequestCode::EnumInstances, &about).unwrap();
     let late = ask(&socket, own_user(), &request, Duration::from_millis(1));
     assert!(matches!(late, Err(AskError::TimedOut(_))), "{late:?}");
     inside.recv().unwrap();
@@ -344,7 +344,7 @@ fn an_answer_may_end_its_own_server() {
     };
     give.send(publisher.answer(answer).unwrap().unwrap()).unwrap();
     let about = machine("H");
-    let request = Request::new(What::CollectStart, &about).unwrap();
+    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
     assert_eq!(ask(&socket, own_user(), &request, LONG).unwrap().status, Status(9), "its last one");
     drop(publisher);
     std::fs::remove_dir_all(folder).unwrap();
@@ -359,7 +359,7 @@ fn asked_of(name: &str, serve: impl FnOnce(OwnedFd) + Send) -> Result<Answer, As
     bind(&listener, &address(&socket).unwrap().0).unwrap();
     listen(&listener, 1).unwrap();
     let about = entry("HOST1", None);
-    let request = Request::new(What::Values, &about).unwrap();
+    let request = Request::new(RequestCode::Values, &about).unwrap();
     let answer = std::thread::scope(|scope| {
         scope.spawn(|| serve(accept(&listener).unwrap()));
         let before = Instant::now();
@@ -411,7 +411,7 @@ fn servers_that_misbehave_are_left() {
     }
     let nobody = scratch("nobody");
     let about = machine("H");
-    let request = Request::new(What::CollectStart, &about).unwrap();
+    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
     let socket = nobody.join("7-0123456789abcdef.sock");
     assert!(matches!(ask(&socket, own_user(), &request, LONG), Err(AskError::Gone(_))));
     std::fs::write(&socket, "").unwrap();

@@ -21,7 +21,7 @@ use super::file::{Asker, Definitions, ProgramFile};
 use super::folder::Folder;
 use super::loading;
 use super::table::Refused;
-use crate::callback::What;
+use crate::callback::RequestCode;
 use crate::folder::Folders;
 use crate::merge::{Fit, LeftOut, Part, merge};
 use crate::process;
@@ -554,7 +554,7 @@ impl Provider for Applications {
         let wanted = (!is_any).then_some(want.instances);
         self.load(want, rows.totals_at_100ns());
         self.living(&guid, |kept, number, fit, asks| {
-            let status = kept.status(What::CollectStart, guid);
+            let status = kept.status(RequestCode::CollectStart, guid);
             if !status.is_success() {
                 refused = status;
                 return false;
@@ -564,7 +564,7 @@ impl Provider for Applications {
             counters.find(set, fit, want.counters, rows);
             kept.collect(number, wanted, &counters, rows);
             if kept.file.has_socket() {
-                kept.asking.about_machine(What::CollectEnd, guid, &machine, asks);
+                kept.asking.about_machine(RequestCode::CollectEnd, guid, &machine, asks);
                 if kept.asking.is_late() {
                     rows.set_late();
                 }

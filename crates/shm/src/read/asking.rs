@@ -17,7 +17,7 @@ use perfset_engine::{Change, Deadline, Entry};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::file::ProgramFile;
-use crate::callback::{Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, Request, What};
+use crate::callback::{Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, Request, RequestCode};
 
 /// Shortest and longest pause before a publisher that failed or did not respond receives requests again. Each pause
 /// is twice the previous one.
@@ -101,7 +101,7 @@ pub(crate) struct Asking {
     /// Countersets whose values are requested next time, because the publisher was late when they were collected.
     waiting: Vec<Guid>,
     /// Status of the last request of each kind, if its response was in time.
-    statuses: HashMap<(What, Guid), Status>,
+    statuses: HashMap<(RequestCode, Guid), Status>,
     late: Option<Late>,
     values: HashMap<Guid, Values>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Asking {
 /// Request that is not sent yet.
 #[derive(Debug)]
 struct Queued {
-    what: What,
+    what: RequestCode,
     counterset: Guid,
     packet: Vec<u8>,
 }
@@ -117,7 +117,7 @@ struct Queued {
 /// Sent request without a response.
 #[derive(Debug)]
 struct Sent {
-    what: What,
+    what: RequestCode,
     counterset: Guid,
     conversation: Conversation,
     at: Instant,
@@ -202,7 +202,7 @@ impl Asking {
     }
 
     /// Sends a request that concerns a machine: names of a counterset will be listed, or its values were read.
-    pub fn about_machine(&mut self, what: What, counterset: Guid, machine: &[u16], asks: &mut Asks) {
+    pub fn about_machine(&mut self, what: RequestCode, counterset: Guid, machine: &[u16], asks: &mut Asks) {
         if !self.is_to_be_asked(&(what, counterset), asks) {
             return;
         }
@@ -232,10 +232,10 @@ impl Asking {
     /// Announces that values of a counterset will be read, and requests its values by reference, if there are any. A
     /// publisher that was late also receives the requests of countersets collected meanwhile.
     pub fn begin(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
-        let may_be_asked = self.is_to_be_asked(&(What::CollectStart, counterset), asks);
+        let may_be_asked = self.is_to_be_asked(&(RequestCode::CollectStart, counterset), asks);
         // Without a new response, earlier values are delivered with their age, not as those of this
         // collection.
-        self.statuses.remove(&(What::Values, counterset));
+        self.statuses.remove(&(RequestCode::Values, counterset));
         // The counterset waits for its turn, so that its values are not missing forever behind others of the
         // same publisher.
         if !may_be_asked {
@@ -257,19 +257,19 @@ impl Asking {
 
     fn post_reading(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
         let about: Vec<u8> = machine.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
-        self.post(What::CollectStart, counterset, &about, asks);
+        self.post(RequestCode::CollectStart, counterset, &about, asks);
         if has_referenced {
             // The publisher responds in order, so these are the values after `CollectStart`.
             let mut about = Vec::new();
             let all = InstanceIdFilter::Any;
             let any: Vec<u16> = "*".encode_utf16().collect();
             identity::write(&mut about, counterset, CounterFilter::All, all, machine, Some(&any));
-            self.post(What::Values, counterset, &about, asks);
+            self.post(RequestCode::Values, counterset, &about, asks);
         }
     }
 
     /// Returns the status of the last request of this kind; success if the response was late.
-    pub fn status(&self, what: What, counterset: Guid) -> Status {
+    pub fn status(&self, what: RequestCode, counterset: Guid) -> Status {
         self.statuses.get(&(what, counterset)).copied().unwrap_or(Status::ERROR_SUCCESS)
     }
 
@@ -280,7 +280,8 @@ impl Asking {
 
     /// Returns the values of the last request.
     pub fn referenced(&self, counterset: Guid) -> Referenced<'_> {
-        let is_new = self.statuses.get(&(What::Values, counterset)).is_some_and(|status| status.is_success());
+        let is_new =
+            self.statuses.get(&(RequestCode::Values, counterset)).is_some_and(|status| status.is_success());
         match self.values.get(&counterset) {
             None => Referenced::Late,
             Some(Values { of, asked, .. }) => Referenced::Values(of, (!is_new).then(|| asked.elapsed())),
@@ -317,7 +318,7 @@ impl Asking {
 
     /// Forgets the status of the last request of this kind, and returns `true` if a new one may be sent. The response
     /// to an earlier request, which may have arrived by now, does not belong to the new one.
-    fn is_to_be_asked(&mut self, request: &(What, Guid), asks: &mut Asks) -> bool {
+    fn is_to_be_asked(&mut self, request: &(RequestCode, Guid), asks: &mut Asks) -> bool {
         let may_be_asked = self.may_be_asked(asks);
         self.statuses.remove(request);
         may_be_asked
@@ -333,7 +334,7 @@ impl Asking {
         }
     }
 
-    fn post(&mut self, what: What, counterset: Guid, about: &[u8], asks: &mut Asks) {
+    fn post(&mut self, what: RequestCode, counterset: Guid, about: &[u8], asks: &mut Asks) {
         let Ok(request) = Request::new(what, about) else { return };
         self.queue.push_back(Queued { what, counterset, packet: request.encode() });
         self.send(false, asks);
@@ -407,7 +408,8 @@ impl Asking {
         }
         // One connection is enough to detect the next response. Requests for values stay, for all countersets, and
         // are received whenever they arrive. `CollectStart` stays too, because a publisher may count only after it.
-        let is_of_values = |what: What| matches!(what, What::CollectStart | What::Values);
+        let is_of_values =
+            |what: RequestCode| matches!(what, RequestCode::CollectStart | RequestCode::Values);
         self.queue.retain(|queued| is_of_values(queued.what));
         let mut is_first = true;
         self.out.retain(|sent| std::mem::take(&mut is_first) || is_of_values(sent.what));
@@ -416,7 +418,7 @@ impl Asking {
     /// Stores the status and values of a response.
     fn finish(&mut self, sent: Sent, answer: Answer) {
         let Sent { what, counterset, at, is_late, held, .. } = sent;
-        if what == What::Values && answer.status.is_success() {
+        if what == RequestCode::Values && answer.status.is_success() {
             let values = answer.values.iter();
             let of = values.map(|value| ((value.sequence, value.counter), value.value)).collect();
             self.values.insert(counterset, Values { of, asked: at, _held: held });
@@ -479,10 +481,10 @@ impl Late {
     }
 }
 
-fn what_of(change: Change) -> What {
+fn what_of(change: Change) -> RequestCode {
     match change {
-        Change::Added => What::AddCounter,
-        Change::Removed => What::RemoveCounter,
+        Change::Added => RequestCode::AddCounter,
+        Change::Removed => RequestCode::RemoveCounter,
     }
 }
 

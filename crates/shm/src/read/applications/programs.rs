@@ -9,7 +9,7 @@ use perfset_engine::{Change, CollectRequest, Entry, Rows, SourceError};
 use rustix::process::{Resource, getrlimit};
 
 use super::{Applications, Kept, unless_refused};
-use crate::callback::What;
+use crate::callback::RequestCode;
 use crate::merge::Fit;
 
 /// Maximum share of this process's file descriptor limit for connections to publishers, as a divisor.
@@ -58,7 +58,7 @@ impl Applications {
         self.make_room();
         self.living(counterset, |kept, _, _, asks| {
             if kept.file.has_socket() {
-                kept.asking.about_machine(What::EnumInstances, *counterset, &machine, asks);
+                kept.asking.about_machine(RequestCode::EnumInstances, *counterset, &machine, asks);
             }
             false
         });
@@ -68,7 +68,7 @@ impl Applications {
         let mut refused = Status::ERROR_SUCCESS;
         self.living(counterset, |kept, number, _, _| {
             let before = rows.len();
-            match kept.status(What::EnumInstances, *counterset) {
+            match kept.status(RequestCode::EnumInstances, *counterset) {
                 Status::ERROR_SUCCESS => kept.list(number, rows),
                 status => refused = status,
             }
@@ -121,7 +121,7 @@ fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
 
 impl Kept {
     /// Returns the status of the last request of this kind to the publisher.
-    pub(super) fn status(&self, what: What, counterset: Guid) -> Status {
+    pub(super) fn status(&self, what: RequestCode, counterset: Guid) -> Status {
         match self.file.has_socket() {
             true => self.asking.status(what, counterset),
             false => Status::ERROR_SUCCESS,

@@ -17,7 +17,7 @@ use rustix::net::{
 };
 
 use super::{Asks, Held, Late, MOST_HELD};
-use crate::callback::{Answer, Referenced, Request, Server, What};
+use crate::callback::{Answer, Referenced, Request, RequestCode, Server};
 use crate::publish::{Block, Publisher};
 use crate::tests::Place;
 
@@ -56,7 +56,7 @@ fn instance(publisher: &Publisher, name: &str) -> Block {
 }
 
 /// What was asked: the request, and the instance name of an entry.
-type Asked = Arc<Mutex<Vec<(What, Option<String>)>>>;
+type Asked = Arc<Mutex<Vec<(RequestCode, Option<String>)>>>;
 
 fn note(asked: &Asked, request: &Request<'_>) {
     let name = request.entry().and_then(|entry| entry.name()).map(|name| name.to_string());
@@ -73,7 +73,7 @@ fn a_program_is_told_and_gives_values_by_reference() {
     let _server = publisher.answer(move |request| {
         note(&of_thread, &request);
         let mut answer = Answer::from(Status::ERROR_SUCCESS);
-        if request.what() == What::Values {
+        if request.what() == RequestCode::Values {
             let value = Some(RawValue::U64(77));
             answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
         }
@@ -97,12 +97,12 @@ fn a_program_is_told_and_gives_values_by_reference() {
     assert!(query.delete(&entry).is_success());
     let any = || Some("*".to_owned());
     let expected = [
-        (What::EnumInstances, None),
-        (What::AddCounter, any()),
-        (What::CollectStart, None),
-        (What::Values, any()),
-        (What::CollectEnd, None),
-        (What::RemoveCounter, any()),
+        (RequestCode::EnumInstances, None),
+        (RequestCode::AddCounter, any()),
+        (RequestCode::CollectStart, None),
+        (RequestCode::Values, any()),
+        (RequestCode::CollectEnd, None),
+        (RequestCode::RemoveCounter, any()),
     ];
     assert_eq!(*asked.lock().unwrap(), expected);
     drop((a, b));
@@ -121,7 +121,7 @@ fn a_counterset_that_is_defined_while_asked_is_there_then() {
     });
     let defined = Arc::clone(&another);
     let _server = publisher.answer(move |request| {
-        if request.what() == What::EnumInstances {
+        if request.what() == RequestCode::EnumInstances {
             of_thread.define(&defined);
         }
         Status::ERROR_SUCCESS.into()
@@ -139,7 +139,7 @@ fn an_instance_that_is_made_while_asked_is_there_at_once() {
     let made = Mutex::new(Vec::new());
     let of_thread = publisher.clone();
     let _server = publisher.answer(move |request| {
-        if request.what() == What::EnumInstances && made.lock().unwrap().is_empty() {
+        if request.what() == RequestCode::EnumInstances && made.lock().unwrap().is_empty() {
             made.lock().unwrap().push(instance(&of_thread, "made"));
         }
         Answer::from(Status::ERROR_SUCCESS)
@@ -162,11 +162,11 @@ fn refusals_are_the_entrys_status() {
     });
     let machine = place.machine();
     let entry = Entry::all(set().guid).instance("*");
-    *refused.lock().unwrap() = Some(What::AddCounter);
+    *refused.lock().unwrap() = Some(RequestCode::AddCounter);
     assert_eq!(machine.query().add(&entry), Status(1234));
-    *refused.lock().unwrap() = Some(What::EnumInstances);
+    *refused.lock().unwrap() = Some(RequestCode::EnumInstances);
     assert_eq!(machine.instances(&set().guid).unwrap_err().status(), Status(1234));
-    *refused.lock().unwrap() = Some(What::CollectStart);
+    *refused.lock().unwrap() = Some(RequestCode::CollectStart);
     let mut query = machine.query();
     assert!(query.add(&entry).is_success());
     let mut snapshot = Snapshot::default();
@@ -198,7 +198,7 @@ fn gated(publisher: &Publisher, sequence: u64, gate: &Arc<Mutex<u64>>, asked: &A
             note(&asked, &request);
             let value = *gate.lock().unwrap();
             let mut answer = Answer::from(Status::ERROR_SUCCESS);
-            if request.what() == What::Values {
+            if request.what() == RequestCode::Values {
                 let value = Some(RawValue::U64(value));
                 answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
             }
@@ -268,7 +268,7 @@ fn queued_requests_are_served_after_a_slow_reply() {
     });
     let socket = publisher.path().unwrap().with_extension(crate::callback::EXTENSION);
     let user = rustix::process::geteuid().as_raw();
-    let packet = Request::new(What::CollectStart, &[0, 0]).unwrap().encode();
+    let packet = Request::new(RequestCode::CollectStart, &[0, 0]).unwrap().encode();
     let begin = || crate::callback::Conversation::begin(&socket, user, &packet).unwrap();
     let mut all = [begin(), begin(), begin()];
     let (began, mut buffer) = (Instant::now(), vec![0; crate::callback::MOST_PACKET]);
@@ -307,7 +307,7 @@ fn values_of_a_slow_program_arrive() {
             let began = Instant::now();
             std::thread::sleep(SLOW);
             let mut answer = Answer::from(Status::ERROR_SUCCESS);
-            if request.what() == What::Values {
+            if request.what() == RequestCode::Values {
                 let guid = request.entry().unwrap().counterset();
                 let mut answered = of_thread.lock().unwrap();
                 let answers = answered.entry(guid).or_default();
