@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use perfset_core::Status;
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Provider, Snapshot};
-use perfset_shm::callback::{Answer, MOST_REQUEST, Request};
+use perfset_shm::callback::{Answer, MOST_REQUEST, RequestMessage};
 use perfset_shm::definition::{decode, encode};
 use perfset_shm::publish::{Counter64, Counterset, Gauge, Publisher};
 use perfset_shm::read::Applications;
@@ -32,7 +32,7 @@ pub fn check_definition(input: &[u8]) {
 
 /// A decoded request is encoded to the same bytes, except reserved ones.
 pub fn check_request(packet: &[u8]) {
-    let Ok(request) = Request::decode(packet) else { return };
+    let Ok(request) = RequestMessage::decode(packet) else { return };
     let again = request.encode();
     assert_eq!((&again[..4], &again[8..]), (&packet[..4], &packet[8..]));
     assert!(again.len() <= MOST_REQUEST);

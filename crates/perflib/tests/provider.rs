@@ -22,7 +22,7 @@ use std::time::Duration;
 use perflib::provider::*;
 use perflib::windows::{perflib_GetLastError, perflib_SetLastError};
 use perfset::{CounterFilter, CounterId, Guid, InstanceId, InstanceIdFilter, RawValue, Status};
-use perfset_shm::callback::{Answer, Request, RequestCode, ask};
+use perfset_shm::callback::{Answer, RequestCode, RequestMessage, ask};
 use perfset_shm::layout::{Shape, entry, header, is_live};
 
 type Handle = *mut c_void;
@@ -213,7 +213,7 @@ fn socket_of(set: [u8; 16]) -> PathBuf {
 fn asked(socket: &std::path::Path, what: RequestCode, about: &[u8]) -> Answer {
     // SAFETY: it only asks.
     let user = unsafe { libc::geteuid() };
-    ask(socket, user, &Request::new(what, about).unwrap(), Duration::from_secs(30)).unwrap()
+    ask(socket, user, &RequestMessage::new(what, about).unwrap(), Duration::from_secs(30)).unwrap()
 }
 
 fn identity(set: [u8; 16], counter: CounterFilter, id: InstanceIdFilter, name: Option<&str>) -> Vec<u8> {

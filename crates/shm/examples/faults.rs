@@ -16,7 +16,7 @@ use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;
-use perfset_shm::callback::{Request, Server};
+use perfset_shm::callback::{RequestMessage, Server};
 use perfset_shm::publish::{Counterset, Gauge, Instance, Publisher, problem, status};
 use perfset_shm::read::Applications;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -118,7 +118,7 @@ fn listening(number: u64, takes: Duration) -> Listening {
     let publisher = Publisher::in_folders(Folders::from_env());
     let row = publisher.instance::<Asked>(&number.to_string());
     row.three.set(number.wrapping_mul(3));
-    let answer = move |_: Request<'_>| {
+    let answer = move |_: RequestMessage<'_>| {
         std::thread::sleep(takes);
         Status::ERROR_SUCCESS.into()
     };

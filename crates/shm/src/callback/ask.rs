@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-use super::{Answer, BadMessage, MOST_PACKET, Request, address, user_at_the_other_end};
+use super::{Answer, BadMessage, MOST_PACKET, RequestMessage, address, user_at_the_other_end};
 
 /// Reason why a publisher gave no usable response.
 #[derive(Debug, Error)]
@@ -112,7 +112,12 @@ impl Conversation {
 ///
 /// # Errors
 /// If the publisher cannot be reached, belongs to another user, or sends no complete response within that time.
-pub fn ask(socket: &Path, owner: u32, request: &Request<'_>, within: Duration) -> Result<Answer, AskError> {
+pub fn ask(
+    socket: &Path,
+    owner: u32,
+    request: &RequestMessage<'_>,
+    within: Duration,
+) -> Result<Answer, AskError> {
     let until = Instant::now().checked_add(within);
     let mut conversation = Conversation::begin(socket, owner, &request.encode())?;
     let mut buffer = vec![0; MOST_PACKET];

@@ -128,14 +128,14 @@ pub enum BadMessage {
 
 /// Request to a publisher, already validated.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct RequestMessage<'a> {
     what: RequestCode,
     about: &'a [u8],
     entry: Option<CounterIdentity<'a>>,
     machine: Name<'a>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> RequestMessage<'a> {
     /// Creates a request about an entry (a PERF_COUNTER_IDENTITY) or a machine (its name with the NUL).
     ///
     /// # Errors

@@ -56,9 +56,9 @@ fn requests_there_and_back() {
     for (number, what) in RequestCode::ALL {
         assert_eq!((RequestCode::from_wire(number), what.to_wire()), (Some(what), number));
         let about = about(what);
-        let packet = Request::new(what, &about).unwrap().encode();
+        let packet = RequestMessage::new(what, &about).unwrap().encode();
         assert_eq!(packet[..8], [number.to_le_bytes(), [0; 4]].concat());
-        let request = Request::decode(&packet).unwrap();
+        let request = RequestMessage::decode(&packet).unwrap();
         assert_eq!((request.what(), request.about()), (what, &about[..]));
         assert_eq!(request.machine(), "HOST1");
         let entry = request.entry();
@@ -76,21 +76,21 @@ fn requests_there_and_back() {
 #[test]
 fn invalid_requests_are_rejected() {
     for (_, what) in RequestCode::ALL {
-        let packet = Request::new(what, &about(what)).unwrap().encode();
+        let packet = RequestMessage::new(what, &about(what)).unwrap().encode();
         for len in 0..packet.len() {
-            assert!(Request::decode(&packet[..len]).is_err(), "{what:?}, {len} bytes");
+            assert!(RequestMessage::decode(&packet[..len]).is_err(), "{what:?}, {len} bytes");
         }
         for at in 0..packet.len() {
             for flip in [1, 0x80, 0xFF] {
                 let mut packet = packet.clone();
                 packet[at] ^= flip;
-                if let Ok(request) = Request::decode(&packet) {
-                    assert_eq!(Request::decode(&request.encode()).unwrap().about(), request.about());
+                if let Ok(request) = RequestMessage::decode(&packet) {
+                    assert_eq!(RequestMessage::decode(&request.encode()).unwrap().about(), request.about());
                 }
             }
         }
         let longer = [&packet[..], &[0, 0]].concat();
-        assert!(Request::decode(&longer).is_err(), "{what:?}");
+        assert!(RequestMessage::decode(&longer).is_err(), "{what:?}");
     }
     let endless = machine(&"x".repeat(5000));
     for (name, what, about) in [
@@ -101,11 +101,11 @@ fn invalid_requests_are_rejected() {
         ("two entries", RequestCode::AddCounter, [entry("A", None), entry("B", None)].concat()),
         ("too long", RequestCode::CollectEnd, endless),
     ] {
-        assert!(Request::new(what, &about).is_err(), "{name}");
+        assert!(RequestMessage::new(what, &about).is_err(), "{name}");
     }
     let longest = [&[6, 0, 0, 0, 0, 0, 0, 0][..], &machine(&"x".repeat(4091))].concat();
     assert_eq!(longest.len(), MOST_REQUEST);
-    assert!(Request::decode(&longest).is_ok());
+    assert!(RequestMessage::decode(&longest).is_ok());
 }
 
 /// Returns this number of values, of all kinds.
@@ -183,7 +183,7 @@ fn a_program_answers_as_long_as_it_likes() {
     let (publisher, file, socket) = publisher(&folder);
     assert_eq!((flags(&file), socket.exists()), (0, false));
     let (heard, hears) = mpsc::channel();
-    let answer = move |request: Request<'_>| {
+    let answer = move |request: RequestMessage<'_>| {
         heard.send((request.what(), request.about().to_vec())).unwrap();
         Answer { status: Status(request.what().to_wire()), values: values(3000) }
     };
@@ -194,13 +194,13 @@ fn a_program_answers_as_long_as_it_likes() {
     assert_eq!((found.permissions().mode() & 0o777, found.uid()), (0o600, own_user()));
     for (number, what) in RequestCode::ALL {
         let about = about(what);
-        let request = Request::new(what, &about).unwrap();
+        let request = RequestMessage::new(what, &about).unwrap();
         let answer = ask(&socket, own_user(), &request, LONG).unwrap();
         assert_eq!(answer, Answer { status: Status(number), values: values(3000) });
         assert_eq!(hears.recv().unwrap(), (what, about));
     }
     let about = machine("H");
-    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::CollectStart, &about).unwrap();
     let refused = ask(&socket, own_user() + 1, &request, LONG);
     assert!(matches!(refused, Err(AskError::Stranger(user)) if user == own_user()), "{refused:?}");
     drop(server);
@@ -240,7 +240,7 @@ fn a_path_may_be_longer_than_an_address() {
     let (publisher, _, socket) = publisher(&deep);
     let _server = publisher.answer(|_| Answer::from(Status(7))).unwrap().unwrap();
     let about = machine("H");
-    let request = Request::new(RequestCode::CollectEnd, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::CollectEnd, &about).unwrap();
     assert_eq!(ask(&socket, own_user(), &request, LONG).unwrap().status, Status(7));
     drop((_server, publisher));
     std::fs::remove_dir_all(folder).unwrap();
@@ -266,7 +266,7 @@ fn clients_that_misbehave_harm_nobody() {
     let folder = scratch("clients");
     let (publisher, _, socket) = publisher(&folder);
     let (heard, hears) = mpsc::channel();
-    let answer = move |request: Request<'_>| {
+    let answer = move |request: RequestMessage<'_>| {
         heard.send(request.what()).unwrap();
         Answer::from(Status(3))
     };
@@ -274,7 +274,7 @@ fn clients_that_misbehave_harm_nobody() {
     let silent: Vec<_> = (0..20).map(|_| connection(&socket)).collect();
     drop(connection(&socket)); // ends at once
     let about = machine("H");
-    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::CollectStart, &about).unwrap();
     let good = request.encode();
     for (name, packet) in [
         ("short", vec![5, 0, 0]),
@@ -309,7 +309,7 @@ fn a_server_ends_when_its_answer_is_made() {
     let (entered, inside) = mpsc::channel();
     let (go, goes) = mpsc::channel::<()>();
     let (done, is_done) = mpsc::channel();
-    let answer = move |_: Request<'_>| {
+    let answer = move |_: RequestMessage<'_>| {
         entered.send(()).unwrap();
         goes.recv().unwrap();
         done.send(()).unwrap();
@@ -317,7 +317,7 @@ fn a_server_ends_when_its_answer_is_made() {
     };
     let server = publisher.answer(answer).unwrap().unwrap();
     let about = machine("H");
-    let request = Request::new(RequestCode::EnumInstances, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::EnumInstances, &about).unwrap();
     let late = ask(&socket, own_user(), &request, Duration::from_millis(1));
     assert!(matches!(late, Err(AskError::TimedOut(_))), "{late:?}");
     inside.recv().unwrap();
@@ -338,13 +338,13 @@ fn an_answer_may_end_its_own_server() {
     let folder = scratch("itself");
     let (publisher, _, socket) = publisher(&folder);
     let (give, given) = mpsc::channel::<Server>();
-    let answer = move |_: Request<'_>| {
+    let answer = move |_: RequestMessage<'_>| {
         drop(given.recv().unwrap());
         Answer::from(Status(9))
     };
     give.send(publisher.answer(answer).unwrap().unwrap()).unwrap();
     let about = machine("H");
-    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::CollectStart, &about).unwrap();
     assert_eq!(ask(&socket, own_user(), &request, LONG).unwrap().status, Status(9), "its last one");
     drop(publisher);
     std::fs::remove_dir_all(folder).unwrap();
@@ -359,7 +359,7 @@ fn asked_of(name: &str, serve: impl FnOnce(OwnedFd) + Send) -> Result<Answer, As
     bind(&listener, &address(&socket).unwrap().0).unwrap();
     listen(&listener, 1).unwrap();
     let about = entry("HOST1", None);
-    let request = Request::new(RequestCode::Values, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::Values, &about).unwrap();
     let answer = std::thread::scope(|scope| {
         scope.spawn(|| serve(accept(&listener).unwrap()));
         let before = Instant::now();
@@ -411,7 +411,7 @@ fn servers_that_misbehave_are_left() {
     }
     let nobody = scratch("nobody");
     let about = machine("H");
-    let request = Request::new(RequestCode::CollectStart, &about).unwrap();
+    let request = RequestMessage::new(RequestCode::CollectStart, &about).unwrap();
     let socket = nobody.join("7-0123456789abcdef.sock");
     assert!(matches!(ask(&socket, own_user(), &request, LONG), Err(AskError::Gone(_))));
     std::fs::write(&socket, "").unwrap();

@@ -17,7 +17,9 @@ use perfset_engine::{Change, Deadline, Entry};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::file::ProgramFile;
-use crate::callback::{Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, Request, RequestCode};
+use crate::callback::{
+    Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, RequestCode, RequestMessage,
+};
 
 /// Shortest and longest pause before a publisher that failed or did not respond receives requests again. Each pause
 /// is twice the previous one.
@@ -335,7 +337,7 @@ impl Asking {
     }
 
     fn post(&mut self, what: RequestCode, counterset: Guid, about: &[u8], asks: &mut Asks) {
-        let Ok(request) = Request::new(what, about) else { return };
+        let Ok(request) = RequestMessage::new(what, about) else { return };
         self.queue.push_back(Queued { what, counterset, packet: request.encode() });
         self.send(false, asks);
     }

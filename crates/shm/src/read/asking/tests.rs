@@ -17,7 +17,7 @@ use rustix::net::{
 };
 
 use super::{Asks, Held, Late, MOST_HELD};
-use crate::callback::{Answer, Referenced, Request, RequestCode, Server};
+use crate::callback::{Answer, Referenced, RequestCode, RequestMessage, Server};
 use crate::publish::{Block, Publisher};
 use crate::tests::Place;
 
@@ -58,7 +58,7 @@ fn instance(publisher: &Publisher, name: &str) -> Block {
 /// What was asked: the request, and the instance name of an entry.
 type Asked = Arc<Mutex<Vec<(RequestCode, Option<String>)>>>;
 
-fn note(asked: &Asked, request: &Request<'_>) {
+fn note(asked: &Asked, request: &RequestMessage<'_>) {
     let name = request.entry().and_then(|entry| entry.name()).map(|name| name.to_string());
     asked.lock().unwrap().push((request.what(), name));
 }
@@ -268,7 +268,7 @@ fn queued_requests_are_served_after_a_slow_reply() {
     });
     let socket = publisher.path().unwrap().with_extension(crate::callback::EXTENSION);
     let user = rustix::process::geteuid().as_raw();
-    let packet = Request::new(RequestCode::CollectStart, &[0, 0]).unwrap().encode();
+    let packet = RequestMessage::new(RequestCode::CollectStart, &[0, 0]).unwrap().encode();
     let begin = || crate::callback::Conversation::begin(&socket, user, &packet).unwrap();
     let mut all = [begin(), begin(), begin()];
     let (began, mut buffer) = (Instant::now(), vec![0; crate::callback::MOST_PACKET]);
