@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use perfset_core::Status;
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Provider, Snapshot};
-use perfset_shm::callback::{Answer, MOST_REQUEST, RequestMessage};
+use perfset_shm::callback::{CallbackReply, MOST_REQUEST, RequestMessage};
 use perfset_shm::definition::{decode, encode};
 use perfset_shm::publish::{Counter64, Counterset, Gauge, Publisher};
 use perfset_shm::read::Applications;
@@ -41,7 +41,7 @@ pub fn check_request(packet: &[u8]) {
 
 /// Packets behind their lengths: each value takes its bytes, and what is read is written and read again as it is.
 pub fn check_answer(input: &[u8]) {
-    let (mut input, mut answer, mut bytes) = (Input(input), Answer::from(Status::ERROR_SUCCESS), 0);
+    let (mut input, mut answer, mut bytes) = (Input(input), CallbackReply::from(Status::ERROR_SUCCESS), 0);
     let mut has_more = true;
     while has_more && input.has_more() {
         let len = usize::from(input.u16()).min(input.0.len());
@@ -55,7 +55,7 @@ pub fn check_answer(input: &[u8]) {
             Err(_) => return,
         }
     }
-    let mut again = Answer::from(Status::ERROR_SUCCESS);
+    let mut again = CallbackReply::from(Status::ERROR_SUCCESS);
     let packets: Vec<_> = answer.encode().collect();
     for (place, packet) in packets.iter().enumerate() {
         assert_eq!(again.decode(packet), Ok(place + 1 < packets.len()));

@@ -22,7 +22,7 @@ use std::time::Duration;
 use perflib::provider::*;
 use perflib::windows::{perflib_GetLastError, perflib_SetLastError};
 use perfset::{CounterFilter, CounterId, Guid, InstanceId, InstanceIdFilter, RawValue, Status};
-use perfset_shm::callback::{Answer, RequestCode, RequestMessage, ask};
+use perfset_shm::callback::{CallbackReply, RequestCode, RequestMessage, ask};
 use perfset_shm::layout::{Shape, entry, header, is_live};
 
 type Handle = *mut c_void;
@@ -210,7 +210,7 @@ fn socket_of(set: [u8; 16]) -> PathBuf {
     sockets.find(|path| is_socket(path) && has_set(path)).expect("a socket")
 }
 
-fn asked(socket: &std::path::Path, what: RequestCode, about: &[u8]) -> Answer {
+fn asked(socket: &std::path::Path, what: RequestCode, about: &[u8]) -> CallbackReply {
     // SAFETY: it only asks.
     let user = unsafe { libc::geteuid() };
     ask(socket, user, &RequestMessage::new(what, about).unwrap(), Duration::from_secs(30)).unwrap()
@@ -703,7 +703,7 @@ fn values_by_reference() {
     assert_eq!(ask(set, 9, 6, None), (0, vec![(of_b, 9, None)]));
     assert_eq!(
         asked(&socket, RequestCode::CollectStart, &[b'H', 0, 0, 0]),
-        Answer::from(Status(0)),
+        CallbackReply::from(Status(0)),
         "no callback"
     );
 }
@@ -775,7 +775,7 @@ fn callbacks_are_told_in_the_programs_text() {
             (6, RequestCode::CollectEnd),
         ] {
             let (about, told) = if code < 3 { (&ENTRY[..], entry) } else { (&machine[..], node) };
-            assert_eq!(asked(&socket, what, about), Answer::from(Status(4200 + code)));
+            assert_eq!(asked(&socket, what, about), CallbackReply::from(Status(4200 + code)));
             let (heard, buffer) = HEARD.lock().unwrap().pop().unwrap();
             assert_eq!(heard, code);
             let size = (48 + told.len() as u32).to_le_bytes();
@@ -817,11 +817,11 @@ fn callbacks_may_do_anything() {
     let set = provider.define(2, &[FOUR]);
     PROVIDING.set((provider.0.addr(), set)).unwrap();
     let socket = socket_of(set);
-    assert_eq!(asked(&socket, RequestCode::EnumInstances, &[b'H', 0, 0, 0]), Answer::from(Status(0)));
+    assert_eq!(asked(&socket, RequestCode::EnumInstances, &[b'H', 0, 0, 0]), CallbackReply::from(Status(0)));
     assert_eq!(published_of(set), [("made in time".to_owned(), 0, vec![17])]);
     assert_eq!(
         asked(&socket, RequestCode::CollectStart, &[b'H', 0, 0, 0]),
-        Answer::from(Status(0)),
+        CallbackReply::from(Status(0)),
         "its last one"
     );
     assert_eq!(PerfStopProvider(provider.0), 87);

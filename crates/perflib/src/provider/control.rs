@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use perfset::{Guid, RawValue, Status};
-use perfset_shm::callback::{Answer, RequestCode, RequestMessage};
+use perfset_shm::callback::{CallbackReply, RequestCode, RequestMessage};
 
 use super::state;
 use crate::wide::{Shape, Wide, to_utf32};
@@ -25,7 +25,7 @@ pub(super) struct Control {
 
 impl Control {
     /// Returns the response to a request.
-    pub fn answer(&self, request: &RequestMessage<'_>) -> Answer {
+    pub fn answer(&self, request: &RequestMessage<'_>) -> CallbackReply {
         match (request.what(), request.entry(), self.callback) {
             (RequestCode::Values, Some(entry), _) => state::references(self.handle, &entry),
             (_, entry, Some(callback)) => {

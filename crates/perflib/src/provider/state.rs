@@ -15,7 +15,7 @@ use perfset::{
     Attributes, CounterFilter, CounterId, Counterset, Guid, InstanceId, InstanceType, Pattern, Status, Utf16,
 };
 use perfset_shm::Folders;
-use perfset_shm::callback::{Answer, Referenced, Server};
+use perfset_shm::callback::{CallbackReply, Referenced, Server};
 use perfset_shm::publish::{Block, CreateError, Publisher};
 
 use super::control::{Control, ControlCallback, read_reference};
@@ -306,7 +306,7 @@ pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64
 
 /// Returns the values that counters of instances refer to. While they are read, no instance ends and no function sets
 /// an address.
-pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Answer {
+pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> CallbackReply {
     let providers = read();
     let provider = providers.providers.get(&handle);
     let template = provider.and_then(|provider| provider.templates.get(&wanted.counterset()));
@@ -326,7 +326,7 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Answer 
             && wanted.instance_id().matches(InstanceId(instance.id))
             && pattern.as_ref().is_none_or(|pattern| pattern.matches(instance.name.iter().copied()))
     };
-    let mut answer = Answer::from(Status::ERROR_SUCCESS);
+    let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
     for instance in provider.own.instances.values().filter(is_selected) {
         for (id, at, len) in &places {
             let address = instance.block.values().get(*at).map_or(0, |slot| slot.load(Relaxed));

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-use super::{Answer, BadMessage, MOST_PACKET, RequestMessage, address, user_at_the_other_end};
+use super::{BadMessage, CallbackReply, MOST_PACKET, RequestMessage, address, user_at_the_other_end};
 
 /// Reason why a publisher gave no usable response.
 #[derive(Debug, Error)]
@@ -37,7 +37,7 @@ pub enum AskError {
 #[derive(Debug)]
 pub(crate) struct Conversation {
     connection: OwnedFd,
-    answer: Answer,
+    answer: CallbackReply,
 }
 
 /// Maximum number of packets received per call: a peer that never stops sending must not delay other publishers.
@@ -63,7 +63,7 @@ impl Conversation {
             return Err(AskError::Stranger(user));
         }
         send(&connection, packet, SendFlags::NOSIGNAL).map_err(gone)?;
-        Ok(Self { connection, answer: Answer::from(Status::ERROR_SUCCESS) })
+        Ok(Self { connection, answer: CallbackReply::from(Status::ERROR_SUCCESS) })
     }
 
     /// Receives some of the packets that have arrived, and returns the response once it is complete. `buffer` must
@@ -71,7 +71,7 @@ impl Conversation {
     ///
     /// # Errors
     /// If the connection was closed, or a received packet is not a valid response.
-    pub(crate) fn advance(&mut self, buffer: &mut [u8]) -> Result<Option<Answer>, AskError> {
+    pub(crate) fn advance(&mut self, buffer: &mut [u8]) -> Result<Option<CallbackReply>, AskError> {
         for _ in 0..PACKETS {
             let len = match recv(&self.connection, &mut *buffer, RecvFlags::TRUNC) {
                 Ok((_, len)) => len,
@@ -117,7 +117,7 @@ pub fn ask(
     owner: u32,
     request: &RequestMessage<'_>,
     within: Duration,
-) -> Result<Answer, AskError> {
+) -> Result<CallbackReply, AskError> {
     let until = Instant::now().checked_add(within);
     let mut conversation = Conversation::begin(socket, owner, &request.encode())?;
     let mut buffer = vec![0; MOST_PACKET];

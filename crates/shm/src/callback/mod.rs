@@ -211,7 +211,7 @@ const VALUE: usize = 24;
 
 /// Response of a publisher to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallbackReply {
     /// Return value of the publisher's control callback.
     pub status: Status,
     /// Values that counters refer to.
@@ -229,13 +229,13 @@ pub struct Referenced {
     pub value: Option<RawValue>,
 }
 
-impl From<Status> for Answer {
+impl From<Status> for CallbackReply {
     fn from(status: Status) -> Self {
         Self { status, values: Vec::new() }
     }
 }
 
-impl Answer {
+impl CallbackReply {
     /// Encodes the response as packets. Values over [`MOST_VALUES`] are omitted.
     pub fn encode(&self) -> impl Iterator<Item = Vec<u8>> {
         const A_PACKET: usize = (MOST_PACKET - HEADER) / VALUE;

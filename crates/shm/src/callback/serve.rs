@@ -19,7 +19,7 @@ use rustix::net::{
 };
 
 use super::ask::{left, wait};
-use super::{Answer, MOST_REQUEST, RequestMessage, address, user_at_the_other_end};
+use super::{CallbackReply, MOST_REQUEST, RequestMessage, address, user_at_the_other_end};
 use crate::fork;
 
 /// Maximum time that a client may be connected without a request, and maximum time to receive the response.
@@ -52,7 +52,7 @@ impl Server {
     /// Starts to listen on a new socket. `ended` is called when the server stops.
     pub(crate) fn start(
         path: PathBuf,
-        answer: impl FnMut(RequestMessage<'_>) -> Answer + Send + 'static,
+        answer: impl FnMut(RequestMessage<'_>) -> CallbackReply + Send + 'static,
         ended: impl FnOnce() + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -118,7 +118,7 @@ struct Peer {
     until: Instant,
 }
 
-fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(RequestMessage<'_>) -> Answer) {
+fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(RequestMessage<'_>) -> CallbackReply) {
     // If too many files are open, connections are accepted again only after a delay.
     let mut accepts_from = Instant::now();
     let mut peers: Vec<Peer> = Vec::new();
@@ -180,7 +180,11 @@ fn is_trusted(connection: &OwnedFd) -> bool {
 
 /// Reads one request and responds to it. The request is handled even if the client no longer waits for the response:
 /// a client that adds an entry removes it later, and a publisher may count both.
-fn respond(connection: &OwnedFd, answer: &mut impl FnMut(RequestMessage<'_>) -> Answer, generation: u64) {
+fn respond(
+    connection: &OwnedFd,
+    answer: &mut impl FnMut(RequestMessage<'_>) -> CallbackReply,
+    generation: u64,
+) {
     let mut buffer = [MaybeUninit::uninit(); MOST_REQUEST];
     // `TRUNC` returns the real length, so a request that is too long is refused, not cut.
     let Ok(((packet, _), len)) = recv(connection, &mut buffer, RecvFlags::TRUNC) else { return };
@@ -189,7 +193,7 @@ fn respond(connection: &OwnedFd, answer: &mut impl FnMut(RequestMessage<'_>) -> 
     }
     let answer = match RequestMessage::decode(packet) {
         Ok(request) if len == packet.len() => answer(request),
-        _ => Answer::from(Status::ERROR_INVALID_PARAMETER),
+        _ => CallbackReply::from(Status::ERROR_INVALID_PARAMETER),
     };
     if fork::generation() != generation {
         return; // the parent answers

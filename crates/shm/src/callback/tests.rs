@@ -120,8 +120,8 @@ fn values(count: usize) -> Vec<Referenced> {
         .collect()
 }
 
-fn decoded(packets: impl IntoIterator<Item = Vec<u8>>) -> Result<Answer, BadMessage> {
-    let mut answer = Answer::from(Status(77));
+fn decoded(packets: impl IntoIterator<Item = Vec<u8>>) -> Result<CallbackReply, BadMessage> {
+    let mut answer = CallbackReply::from(Status(77));
     let mut packets = packets.into_iter();
     while answer.decode(&packets.next().expect("another packet was announced"))? {}
     assert_eq!(packets.next(), None, "nothing follows the last one");
@@ -131,12 +131,12 @@ fn decoded(packets: impl IntoIterator<Item = Vec<u8>>) -> Result<Answer, BadMess
 #[test]
 fn answers_there_and_back() {
     for (count, packets) in [(0, 1), (1, 1), (3, 1), (2730, 1), (2731, 2), (9000, 4)] {
-        let answer = Answer { status: Status(4211), values: values(count) };
+        let answer = CallbackReply { status: Status(4211), values: values(count) };
         assert_eq!(answer.encode().count(), packets, "{count}");
         assert!(answer.encode().all(|packet| packet.len() <= MOST_PACKET));
         assert_eq!(decoded(answer.encode()).unwrap(), answer, "{count}");
     }
-    let bytes: Vec<u8> = Answer { status: Status(5), values: values(2) }.encode().flatten().collect();
+    let bytes: Vec<u8> = CallbackReply { status: Status(5), values: values(2) }.encode().flatten().collect();
     #[rustfmt::skip]
     assert_eq!(bytes, [
         5, 0, 0, 0,  0, 0, 0, 0,
@@ -147,19 +147,19 @@ fn answers_there_and_back() {
 
 #[test]
 fn invalid_replies_are_rejected() {
-    let packet = Answer { status: Status(5), values: values(3) }.encode().next().unwrap();
+    let packet = CallbackReply { status: Status(5), values: values(3) }.encode().next().unwrap();
     for len in 0..packet.len() {
         let is_good = len >= 8 && (len - 8) % 24 == 0;
-        assert_eq!(Answer::from(Status(0)).decode(&packet[..len]).is_ok(), is_good, "{len} bytes");
+        assert_eq!(CallbackReply::from(Status(0)).decode(&packet[..len]).is_ok(), is_good, "{len} bytes");
     }
     let with = |at: usize, byte: u8| {
         let mut packet = packet.clone();
         packet[at] = byte;
-        Answer::from(Status(0)).decode(&packet).is_ok()
+        CallbackReply::from(Status(0)).decode(&packet).is_ok()
     };
     assert!(with(8 + 12, 8) && !with(8 + 12, 2), "lengths of values");
     assert!(!with(8 + 24 + 20, 1), "a value of 4 bytes has no more");
-    let mut full = Answer { status: Status(0), values: values(MOST_VALUES) };
+    let mut full = CallbackReply { status: Status(0), values: values(MOST_VALUES) };
     assert!(full.decode(&packet).is_err(), "it has as many values as it may");
     assert_eq!(full.values.len(), MOST_VALUES);
 }
@@ -185,7 +185,7 @@ fn a_program_answers_as_long_as_it_likes() {
     let (heard, hears) = mpsc::channel();
     let answer = move |request: RequestMessage<'_>| {
         heard.send((request.what(), request.about().to_vec())).unwrap();
-        Answer { status: Status(request.what().to_wire()), values: values(3000) }
+        CallbackReply { status: Status(request.what().to_wire()), values: values(3000) }
     };
     let server = publisher.answer(answer).unwrap().unwrap();
     assert_eq!(flags(&file), header::HAS_SOCKET);
@@ -196,7 +196,7 @@ fn a_program_answers_as_long_as_it_likes() {
         let about = about(what);
         let request = RequestMessage::new(what, &about).unwrap();
         let answer = ask(&socket, own_user(), &request, LONG).unwrap();
-        assert_eq!(answer, Answer { status: Status(number), values: values(3000) });
+        assert_eq!(answer, CallbackReply { status: Status(number), values: values(3000) });
         assert_eq!(hears.recv().unwrap(), (what, about));
     }
     let about = machine("H");
@@ -217,7 +217,7 @@ fn a_program_answers_as_long_as_it_likes() {
 #[test]
 fn without_a_file_there_is_no_socket() {
     let publisher = Publisher::in_folders(Folders::only("/proc/nowhere"));
-    assert!(publisher.answer(|_| Answer::from(Status(0))).unwrap().is_none());
+    assert!(publisher.answer(|_| CallbackReply::from(Status(0))).unwrap().is_none());
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_path_may_be_longer_than_an_address() {
     let deep = folder.join("x".repeat(150));
     std::fs::create_dir(&deep).unwrap();
     let (publisher, _, socket) = publisher(&deep);
-    let _server = publisher.answer(|_| Answer::from(Status(7))).unwrap().unwrap();
+    let _server = publisher.answer(|_| CallbackReply::from(Status(7))).unwrap().unwrap();
     let about = machine("H");
     let request = RequestMessage::new(RequestCode::CollectEnd, &about).unwrap();
     assert_eq!(ask(&socket, own_user(), &request, LONG).unwrap().status, Status(7));
@@ -268,7 +268,7 @@ fn clients_that_misbehave_harm_nobody() {
     let (heard, hears) = mpsc::channel();
     let answer = move |request: RequestMessage<'_>| {
         heard.send(request.what()).unwrap();
-        Answer::from(Status(3))
+        CallbackReply::from(Status(3))
     };
     let server = publisher.answer(answer).unwrap().unwrap();
     let silent: Vec<_> = (0..20).map(|_| connection(&socket)).collect();
@@ -313,7 +313,7 @@ fn a_server_ends_when_its_answer_is_made() {
         entered.send(()).unwrap();
         goes.recv().unwrap();
         done.send(()).unwrap();
-        Answer::from(Status(9))
+        CallbackReply::from(Status(9))
     };
     let server = publisher.answer(answer).unwrap().unwrap();
     let about = machine("H");
@@ -340,7 +340,7 @@ fn an_answer_may_end_its_own_server() {
     let (give, given) = mpsc::channel::<Server>();
     let answer = move |_: RequestMessage<'_>| {
         drop(given.recv().unwrap());
-        Answer::from(Status(9))
+        CallbackReply::from(Status(9))
     };
     give.send(publisher.answer(answer).unwrap().unwrap()).unwrap();
     let about = machine("H");
@@ -351,7 +351,7 @@ fn an_answer_may_end_its_own_server() {
 }
 
 /// What a client finds where a server does that with its connection.
-fn asked_of(name: &str, serve: impl FnOnce(OwnedFd) + Send) -> Result<Answer, AskError> {
+fn asked_of(name: &str, serve: impl FnOnce(OwnedFd) + Send) -> Result<CallbackReply, AskError> {
     let folder = scratch(name);
     let socket = folder.join("7-0123456789abcdef.sock");
     let listener =
@@ -399,7 +399,8 @@ fn servers_that_misbehave_are_left() {
     for (name, packet) in [
         ("endless", vec![0, 0, 0, 0, 1, 0, 0, 0]),
         ("flood", {
-            let mut packet = Answer { status: Status(0), values: values(2730) }.encode().next().unwrap();
+            let mut packet =
+                CallbackReply { status: Status(0), values: values(2730) }.encode().next().unwrap();
             packet[4] = 1;
             packet
         }),

@@ -8,7 +8,7 @@ use super::block::Block;
 use super::instance::{Counterset, Instance};
 use super::status::PublishStatus;
 use super::store::{Called, CreateError, PublishError, Store};
-use crate::callback::{Answer, RequestMessage, Server};
+use crate::callback::{CallbackReply, RequestMessage, Server};
 use crate::folder::Folders;
 use crate::merge::LeftOut;
 
@@ -96,7 +96,7 @@ impl Publisher {
     /// If the socket or the thread cannot be created.
     pub fn answer(
         &self,
-        answer: impl FnMut(RequestMessage<'_>) -> Answer + Send + 'static,
+        answer: impl FnMut(RequestMessage<'_>) -> CallbackReply + Send + 'static,
     ) -> std::io::Result<Option<Server>> {
         let Some((store, file)) = self.store().and_then(|store| store.path().map(|path| (store, path)))
         else {

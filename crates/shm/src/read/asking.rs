@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::file::ProgramFile;
 use crate::callback::{
-    Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, RequestCode, RequestMessage,
+    AskError, CallbackReply, Conversation, MOST_PACKET, MOST_VALUES, RequestCode, RequestMessage,
 };
 
 /// Shortest and longest pause before a publisher that failed or did not respond receives requests again. Each pause
@@ -418,7 +418,7 @@ impl Asking {
     }
 
     /// Stores the status and values of a response.
-    fn finish(&mut self, sent: Sent, answer: Answer) {
+    fn finish(&mut self, sent: Sent, answer: CallbackReply) {
         let Sent { what, counterset, at, is_late, held, .. } = sent;
         if what == RequestCode::Values && answer.status.is_success() {
             let values = answer.values.iter();

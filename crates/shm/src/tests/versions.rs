@@ -214,7 +214,7 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
 
     use perfset_core::v2::identity::Identities;
 
-    use crate::callback::{Answer, RequestCode, RequestMessage};
+    use crate::callback::{CallbackReply, RequestCode, RequestMessage};
 
     let place = Place::new("versions-asked");
     let publishers = [place.publisher(), place.publisher()];
@@ -222,7 +222,7 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
     let asked: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
     let answer = |who: usize| {
         let asked = Arc::clone(&asked);
-        move |request: RequestMessage<'_>| -> Answer {
+        move |request: RequestMessage<'_>| -> CallbackReply {
             if request.what() == RequestCode::AddCounter {
                 for identity in Identities::new(request.about()) {
                     asked.lock().unwrap().push((who, format!("{:?}", identity.unwrap().counter())));

@@ -17,7 +17,7 @@ use rustix::net::{
 };
 
 use super::{Asks, Held, Late, MOST_HELD};
-use crate::callback::{Answer, Referenced, RequestCode, RequestMessage, Server};
+use crate::callback::{CallbackReply, Referenced, RequestCode, RequestMessage, Server};
 use crate::publish::{Block, Publisher};
 use crate::tests::Place;
 
@@ -72,7 +72,7 @@ fn a_program_is_told_and_gives_values_by_reference() {
     let (of_thread, sequence) = (Arc::clone(&asked), a.sequence());
     let _server = publisher.answer(move |request| {
         note(&of_thread, &request);
-        let mut answer = Answer::from(Status::ERROR_SUCCESS);
+        let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
         if request.what() == RequestCode::Values {
             let value = Some(RawValue::U64(77));
             answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
@@ -142,7 +142,7 @@ fn an_instance_that_is_made_while_asked_is_there_at_once() {
         if request.what() == RequestCode::EnumInstances && made.lock().unwrap().is_empty() {
             made.lock().unwrap().push(instance(&of_thread, "made"));
         }
-        Answer::from(Status::ERROR_SUCCESS)
+        CallbackReply::from(Status::ERROR_SUCCESS)
     });
     let names: Vec<_> =
         place.machine().instances(&set().guid).unwrap().iter().map(|i| i.name.to_string()).collect();
@@ -158,7 +158,7 @@ fn refusals_are_the_entrys_status() {
     let of_thread = Arc::clone(&refused);
     let _server = publisher.answer(move |request| {
         let is_refused = *of_thread.lock().unwrap() == Some(request.what());
-        Answer::from(if is_refused { Status(1234) } else { Status::ERROR_SUCCESS })
+        CallbackReply::from(if is_refused { Status(1234) } else { Status::ERROR_SUCCESS })
     });
     let machine = place.machine();
     let entry = Entry::all(set().guid).instance("*");
@@ -197,7 +197,7 @@ fn gated(publisher: &Publisher, sequence: u64, gate: &Arc<Mutex<u64>>, asked: &A
         .answer(move |request| {
             note(&asked, &request);
             let value = *gate.lock().unwrap();
-            let mut answer = Answer::from(Status::ERROR_SUCCESS);
+            let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
             if request.what() == RequestCode::Values {
                 let value = Some(RawValue::U64(value));
                 answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
@@ -306,7 +306,7 @@ fn values_of_a_slow_program_arrive() {
         .answer(move |request| {
             let began = Instant::now();
             std::thread::sleep(SLOW);
-            let mut answer = Answer::from(Status::ERROR_SUCCESS);
+            let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
             if request.what() == RequestCode::Values {
                 let guid = request.entry().unwrap().counterset();
                 let mut answered = of_thread.lock().unwrap();
