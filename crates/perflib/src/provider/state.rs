@@ -15,7 +15,7 @@ use perfset::{
     Attributes, CounterFilter, CounterId, Counterset, Guid, InstanceId, InstanceType, Pattern, Status, Utf16,
 };
 use perfset_shm::Folders;
-use perfset_shm::callback::{CallbackReply, Referenced, Server};
+use perfset_shm::callback::{CallbackReply, ReferencedValue, Server};
 use perfset_shm::publish::{Block, CreateError, Publisher};
 
 use super::control::{Control, ControlCallback, read_reference};
@@ -335,7 +335,7 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Callbac
             // read there, until another is stored or the instance is deleted.
             let value = address.map(|address| unsafe { read_reference(address, *len) });
             let (sequence, counter) = (instance.block.sequence(), CounterId(*id));
-            answer.values.push(Referenced { sequence, counter, value });
+            answer.values.push(ReferencedValue { sequence, counter, value });
         }
     }
     answer

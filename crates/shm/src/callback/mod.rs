@@ -215,12 +215,12 @@ pub struct CallbackReply {
     /// Return value of the publisher's control callback.
     pub status: Status,
     /// Values that counters refer to.
-    pub values: Vec<Referenced>,
+    pub values: Vec<ReferencedValue>,
 }
 
 /// Value that a counter of an instance refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Referenced {
+pub struct ReferencedValue {
     /// Sequence word of the instance.
     pub sequence: u64,
     /// Identifier of the counter.
@@ -288,7 +288,7 @@ impl CallbackReply {
             if self.values.len() >= MOST_VALUES {
                 return Err(BadMessage::Other("the response has too many values"));
             }
-            self.values.push(Referenced { sequence, counter, value });
+            self.values.push(ReferencedValue { sequence, counter, value });
         }
         Ok(!is_last)
     }

@@ -109,14 +109,18 @@ fn invalid_requests_are_rejected() {
 }
 
 /// Returns this number of values, of all kinds.
-fn values(count: usize) -> Vec<Referenced> {
+fn values(count: usize) -> Vec<ReferencedValue> {
     let value = |n: usize| match n % 3 {
         0 => None,
         1 => Some(RawValue::U32(u32::MAX - n as u32)),
         _ => Some(RawValue::U64(u64::MAX - n as u64)),
     };
     (0..count)
-        .map(|n| Referenced { sequence: 2 * n as u64, counter: CounterId(n as u32 + 1), value: value(n) })
+        .map(|n| ReferencedValue {
+            sequence: 2 * n as u64,
+            counter: CounterId(n as u32 + 1),
+            value: value(n),
+        })
         .collect()
 }
 

@@ -17,7 +17,7 @@ use rustix::net::{
 };
 
 use super::{Asks, Held, Late, MOST_HELD};
-use crate::callback::{CallbackReply, Referenced, RequestCode, RequestMessage, Server};
+use crate::callback::{CallbackReply, ReferencedValue, RequestCode, RequestMessage, Server};
 use crate::publish::{Block, Publisher};
 use crate::tests::Place;
 
@@ -75,7 +75,7 @@ fn a_program_is_told_and_gives_values_by_reference() {
         let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
         if request.what() == RequestCode::Values {
             let value = Some(RawValue::U64(77));
-            answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
+            answer.values.push(ReferencedValue { sequence, counter: BY_REFERENCE, value });
         }
         answer
     });
@@ -200,7 +200,7 @@ fn gated(publisher: &Publisher, sequence: u64, gate: &Arc<Mutex<u64>>, asked: &A
             let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
             if request.what() == RequestCode::Values {
                 let value = Some(RawValue::U64(value));
-                answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
+                answer.values.push(ReferencedValue { sequence, counter: BY_REFERENCE, value });
             }
             answer
         })
@@ -313,7 +313,7 @@ fn values_of_a_slow_program_arrive() {
                 let answers = answered.entry(guid).or_default();
                 answers.push((began, Instant::now()));
                 let value = Some(RawValue::U64(answers.len().try_into().unwrap()));
-                let of = |sequence| Referenced { sequence, counter: BY_REFERENCE, value };
+                let of = |sequence| ReferencedValue { sequence, counter: BY_REFERENCE, value };
                 answer.values.extend(sequences.iter().copied().map(of));
             }
             answer
