@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-use super::{BadMessage, CallbackReply, MOST_PACKET, RequestMessage, address, user_at_the_other_end};
+use super::{CallbackReply, MOST_PACKET, MessageError, RequestMessage, address, user_at_the_other_end};
 
 /// Reason why a publisher gave no usable response.
 #[derive(Debug, Error)]
@@ -30,7 +30,7 @@ pub enum AskError {
     Stranger(u32),
     /// The response of the publisher could not be decoded.
     #[error("the publisher's response is invalid")]
-    Damaged(#[source] BadMessage),
+    Damaged(#[source] MessageError),
 }
 
 /// Request to a publisher, with the part of the response received so far. No method blocks.
@@ -83,7 +83,7 @@ impl Conversation {
             if len == 0 {
                 return Err(AskError::Gone(io::ErrorKind::UnexpectedEof.into()));
             }
-            let too_long = AskError::Damaged(BadMessage::Other("a packet is too long"));
+            let too_long = AskError::Damaged(MessageError::Other("a packet is too long"));
             let packet = buffer.get(..len).ok_or(too_long)?;
             match self.answer.decode(packet) {
                 Ok(true) => {}

@@ -114,7 +114,7 @@ impl RequestCode {
 /// Reason why a received message is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BadMessage {
+pub enum MessageError {
     /// The message is truncated, or a structure in it is damaged.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -140,23 +140,23 @@ impl<'a> RequestMessage<'a> {
     ///
     /// # Errors
     /// If `about` does not have the form that this request code needs.
-    pub fn new(what: RequestCode, about: &'a [u8]) -> Result<Self, BadMessage> {
+    pub fn new(what: RequestCode, about: &'a [u8]) -> Result<Self, MessageError> {
         if about.len() > MOST_REQUEST.saturating_sub(HEADER) {
-            return Err(BadMessage::Other("the data do not fit into one request"));
+            return Err(MessageError::Other("the data do not fit into one request"));
         }
         if what.is_of_entry() {
             let mut identities = Identities::new(about);
-            let none = BadMessage::Other("the request contains no PERF_COUNTER_IDENTITY");
+            let none = MessageError::Other("the request contains no PERF_COUNTER_IDENTITY");
             let identity = identities.next().ok_or(none)??;
             if identities.next().is_some() {
-                return Err(BadMessage::Other("more follows the PERF_COUNTER_IDENTITY"));
+                return Err(MessageError::Other("more follows the PERF_COUNTER_IDENTITY"));
             }
             return Ok(Self { what, about, entry: Some(identity), machine: identity.machine() });
         }
         let machine = Name::until_nul(about);
         // Nothing may follow the NUL.
         if about.len() != machine.as_bytes().len().saturating_add(2) {
-            return Err(BadMessage::Other("the machine's name does not end at the end of the request"));
+            return Err(MessageError::Other("the machine's name does not end at the end of the request"));
         }
         Ok(Self { what, about, entry: None, machine })
     }
@@ -165,11 +165,11 @@ impl<'a> RequestMessage<'a> {
     ///
     /// # Errors
     /// If the packet is not a valid request.
-    pub fn decode(packet: &'a [u8]) -> Result<Self, BadMessage> {
+    pub fn decode(packet: &'a [u8]) -> Result<Self, MessageError> {
         let mut packet = Cursor::new(packet);
         let number = packet.read::<U32>("number of a request")?.get();
         packet.read::<U32>("reserved part of a request")?;
-        let what = RequestCode::from_wire(number).ok_or(BadMessage::What(number))?;
+        let what = RequestCode::from_wire(number).ok_or(MessageError::What(number))?;
         Self::new(what, packet.rest())
     }
 
@@ -270,7 +270,7 @@ impl CallbackReply {
     ///
     /// # Errors
     /// If the packet is not part of a valid response.
-    pub fn decode(&mut self, packet: &[u8]) -> Result<bool, BadMessage> {
+    pub fn decode(&mut self, packet: &[u8]) -> Result<bool, MessageError> {
         let mut packet = Cursor::new(packet);
         self.status = Status(packet.read::<U32>("status of an answer")?.get());
         let is_last = packet.read::<U32>("mark of an answer")?.get() == 0;
@@ -283,10 +283,10 @@ impl CallbackReply {
                 (0, _) => None,
                 (4, Ok(number)) => Some(RawValue::U32(number)),
                 (8, _) => Some(RawValue::U64(number)),
-                _ => return Err(BadMessage::Other("a value has other than 4 or 8 bytes")),
+                _ => return Err(MessageError::Other("a value has other than 4 or 8 bytes")),
             };
             if self.values.len() >= MOST_VALUES {
-                return Err(BadMessage::Other("the response has too many values"));
+                return Err(MessageError::Other("the response has too many values"));
             }
             self.values.push(ReferencedValue { sequence, counter, value });
         }

@@ -124,7 +124,7 @@ fn values(count: usize) -> Vec<ReferencedValue> {
         .collect()
 }
 
-fn decoded(packets: impl IntoIterator<Item = Vec<u8>>) -> Result<CallbackReply, BadMessage> {
+fn decoded(packets: impl IntoIterator<Item = Vec<u8>>) -> Result<CallbackReply, MessageError> {
     let mut answer = CallbackReply::from(Status(77));
     let mut packets = packets.into_iter();
     while answer.decode(&packets.next().expect("another packet was announced"))? {}
