@@ -15,7 +15,7 @@ use perfset_engine::{
 };
 use rustix::process::{Resource, getrlimit};
 
-use super::asking::{Asking, Asks};
+use super::asking::{Asks, CallbackClient};
 use super::budget::Budget;
 use super::file::{Asker, Definitions, ProgramFile};
 use super::folder::Folder;
@@ -275,7 +275,7 @@ impl Applications {
                     *count = count.saturating_add(1);
                     changed = true;
                     self.files.push(Kept {
-                        asking: Asking::new(&file),
+                        asking: CallbackClient::new(&file),
                         file,
                         folder: at,
                         name,

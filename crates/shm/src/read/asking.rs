@@ -46,9 +46,9 @@ impl Asks {
     }
 
     /// Waits until the deadline for publishers that have outstanding requests and are not late.
-    pub fn wait<'a>(&mut self, all: impl Iterator<Item = &'a mut Asking>, until: Instant) {
+    pub fn wait<'a>(&mut self, all: impl Iterator<Item = &'a mut CallbackClient>, until: Instant) {
         // Publishers without outstanding requests cost nothing here, which is the usual case.
-        let mut all: Vec<&mut Asking> = all.filter(|asking| !asking.out.is_empty()).collect();
+        let mut all: Vec<&mut CallbackClient> = all.filter(|asking| !asking.out.is_empty()).collect();
         loop {
             let now = Instant::now();
             // Nothing is waited for longer than the most patient request allows: late publishers have a
@@ -75,7 +75,7 @@ impl Asks {
 }
 
 /// Waits for data from any of the publishers. Returns for each publisher whether there is data.
-fn ready(all: &[&mut Asking], within: Duration) -> Vec<bool> {
+fn ready(all: &[&mut CallbackClient], within: Duration) -> Vec<bool> {
     let within = Timespec {
         tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: within.subsec_nanos().into(),
@@ -87,13 +87,14 @@ fn ready(all: &[&mut Asking], within: Duration) -> Vec<bool> {
     let is_known = poll(&mut fds, Some(&within)).is_ok();
     let mut came = fds.iter().map(|fd| !is_known || !fd.revents().is_empty());
     // `take` must consume all connections of one publisher, so `count` and not `any`.
-    let of = |asking: &&mut Asking| came.by_ref().take(asking.out.len()).filter(|came| *came).count() > 0;
+    let of =
+        |asking: &&mut CallbackClient| came.by_ref().take(asking.out.len()).filter(|came| *came).count() > 0;
     all.iter().map(of).collect()
 }
 
 /// Requests to one publisher, with their state and responses.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct CallbackClient {
     socket: PathBuf,
     owner: u32,
     /// Requests that are not sent yet.
@@ -187,7 +188,7 @@ pub(crate) enum Referenced<'a> {
     Values(&'a HashMap<(u64, CounterId), Option<RawValue>>, Option<Duration>),
 }
 
-impl Asking {
+impl CallbackClient {
     pub fn new(file: &ProgramFile) -> Self {
         Self {
             socket: file.path.with_extension(crate::callback::EXTENSION),

@@ -11,7 +11,7 @@ use perfset_engine::{InstanceFilters, RowWriter, Rows};
 
 use super::scope::Rationed;
 use crate::merge::Fit;
-use crate::read::asking::{self, Asking, Referenced};
+use crate::read::asking::{self, CallbackClient, Referenced};
 use crate::read::copied::{self, Copied};
 use crate::read::file::{Bytes, ProgramFile};
 use crate::read::index::{Index, Indexed, Segment, birth};
@@ -22,7 +22,7 @@ pub(in crate::read) struct Kept {
     pub file: ProgramFile,
     pub(super) folder: usize,
     pub(super) name: String,
-    pub(super) asking: Asking,
+    pub(super) asking: CallbackClient,
     /// Instances of each definition, by the definition's index.
     pub indexes: HashMap<usize, Index>,
     /// Instances of each definition of a copied file, as of the last successful copy.
