@@ -179,7 +179,7 @@ impl Drop for Held {
 
 /// Values that counters of a counterset refer to.
 #[derive(Debug)]
-pub(crate) enum Referenced<'a> {
+pub(crate) enum ReferencedValues<'a> {
     /// The publisher does not receive requests.
     Nobody,
     /// The publisher has not responded yet.
@@ -282,12 +282,14 @@ impl CallbackClient {
     }
 
     /// Returns the values of the last request.
-    pub fn referenced(&self, counterset: Guid) -> Referenced<'_> {
+    pub fn referenced(&self, counterset: Guid) -> ReferencedValues<'_> {
         let is_new =
             self.statuses.get(&(RequestCode::Values, counterset)).is_some_and(|status| status.is_success());
         match self.values.get(&counterset) {
-            None => Referenced::Late,
-            Some(Values { of, asked, .. }) => Referenced::Values(of, (!is_new).then(|| asked.elapsed())),
+            None => ReferencedValues::Late,
+            Some(Values { of, asked, .. }) => {
+                ReferencedValues::Values(of, (!is_new).then(|| asked.elapsed()))
+            }
         }
     }
 
@@ -500,13 +502,13 @@ fn with_source(error: &AskError) -> String {
 
 /// Returns the value of a counter by reference and its mark, or the reason for no value.
 pub(crate) fn value(
-    all: &Referenced<'_>,
+    all: &ReferencedValues<'_>,
     sequence: u64,
     counter: CounterId,
 ) -> Result<(RawValue, Option<Mark>), NoValue> {
-    let Referenced::Values(all, age) = all else {
+    let ReferencedValues::Values(all, age) = all else {
         return Err(match all {
-            Referenced::Nobody => NoValue::Unavailable("the program did not say it".into()),
+            ReferencedValues::Nobody => NoValue::Unavailable("the program did not say it".into()),
             _ => NoValue::Late,
         });
     };

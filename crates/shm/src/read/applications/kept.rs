@@ -11,7 +11,7 @@ use perfset_engine::{InstanceFilters, RowWriter, Rows};
 
 use super::scope::Rationed;
 use crate::merge::Fit;
-use crate::read::asking::{self, CallbackClient, Referenced};
+use crate::read::asking::{self, CallbackClient, ReferencedValues};
 use crate::read::copied::{self, Copied};
 use crate::read::file::{Bytes, ProgramFile};
 use crate::read::index::{Index, Indexed, Segment, birth};
@@ -245,10 +245,10 @@ impl Kept {
     }
 
     /// Returns the values that counters of a counterset refer to.
-    fn referenced(&self, number: usize) -> Referenced<'_> {
+    fn referenced(&self, number: usize) -> ReferencedValues<'_> {
         match self.file.definition(number) {
             Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
-            _ => Referenced::Nobody,
+            _ => ReferencedValues::Nobody,
         }
     }
 
@@ -336,7 +336,12 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
 
 /// Fills the cells of counters by reference, and of counters that are left out. `referenced` is `None` if the
 /// publisher cannot receive requests.
-fn refer(row: &mut RowWriter<'_>, counters: &Wanted, referenced: Option<&Referenced<'_>>, sequence: u64) {
+fn refer(
+    row: &mut RowWriter<'_>,
+    counters: &Wanted,
+    referenced: Option<&ReferencedValues<'_>>,
+    sequence: u64,
+) {
     for (column, counter) in &counters.referenced {
         match referenced.map_or(Err(NO_REFERENCE), |all| asking::value(all, sequence, *counter)) {
             Ok((value, None)) => row.set(*column, value.get()),
@@ -357,7 +362,7 @@ fn add(
     indexed: &Indexed,
     file_id: [u64; 2],
     counters: &Wanted,
-    referenced: &Referenced<'_>,
+    referenced: &ReferencedValues<'_>,
     rows: &mut Rows,
 ) {
     if segment.sequence(indexed.slot).is_none_or(|word| word.load(Relaxed) != indexed.sequence) {
