@@ -36,7 +36,7 @@ pub const MAX_LEN: usize = 16 << 20;
 /// Reason why a definition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BadDefinition {
+pub enum DefinitionError {
     /// A part does not have the form that its number requires.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -88,7 +88,7 @@ pub fn encode(counterset: &Counterset) -> Vec<u8> {
 ///
 /// # Errors
 /// If a part is damaged, or the counterset has no counter, too many, or two with the same id.
-pub fn decode(bytes: &[u8]) -> Result<Counterset, BadDefinition> {
+pub fn decode(bytes: &[u8]) -> Result<Counterset, DefinitionError> {
     let mut parts = Cursor::new(bytes);
     let mut set: Option<Counterset> = None;
     let mut rest = Vec::new();
@@ -104,7 +104,7 @@ pub fn decode(bytes: &[u8]) -> Result<Counterset, BadDefinition> {
             _ => rest.push((number, body)),
         }
     }
-    let mut set = set.ok_or(BadDefinition::NoStruct)?;
+    let mut set = set.ok_or(DefinitionError::NoStruct)?;
     let counters = set.counters.to_mut();
     for (number, body) in rest {
         let text = || Name::until_nul(body).to_string();
@@ -126,7 +126,7 @@ pub fn decode(bytes: &[u8]) -> Result<Counterset, BadDefinition> {
 }
 
 /// Converts a registration description to a counterset without texts.
-fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
+fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, DefinitionError> {
     let mut counters = Vec::new();
     for counter in info.counters() {
         let info = counter?;
@@ -145,13 +145,13 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
     let mut ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
     ids.sort_unstable();
     if ids.is_empty() {
-        return Err(BadDefinition::Counters("the definition has no counter"));
+        return Err(DefinitionError::Counters("the definition has no counter"));
     }
     if ids.windows(2).any(|pair| pair.first() == pair.last()) {
-        return Err(BadDefinition::Counters("two of its counters have the same id"));
+        return Err(DefinitionError::Counters("two of its counters have the same id"));
     }
     if ids.len() > crate::layout::MAX_COUNTERS {
-        return Err(BadDefinition::Counters("the definition has more than 65536 counters"));
+        return Err(DefinitionError::Counters("the definition has more than 65536 counters"));
     }
     Ok(Counterset {
         guid: info.guid(),
@@ -173,7 +173,7 @@ fn texts(
     counters: &mut [Counter],
     body: &[u8],
     set: impl Fn(&mut Counter, String),
-) -> Result<(), BadDefinition> {
+) -> Result<(), DefinitionError> {
     // The texts usually have the same order as the counters.
     for (at, (id, text)) in StringBlock::parse(body)?.iter().enumerate() {
         let Some(text) = text? else { continue };
@@ -235,6 +235,6 @@ mod tests {
                 bytes[at] ^= flip;
             }
         }
-        assert_eq!(decode(&[]).unwrap_err(), BadDefinition::NoStruct);
+        assert_eq!(decode(&[]).unwrap_err(), DefinitionError::NoStruct);
     }
 }

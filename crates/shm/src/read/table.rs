@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use thiserror::Error;
 
-use crate::definition::BadDefinition;
+use crate::definition::DefinitionError;
 use crate::layout::{BadShape, MAGIC, WORD, entry, header};
 use crate::process::Process;
 
@@ -40,7 +40,7 @@ pub(crate) enum Refused {
     #[error("table entry {number}: {why}")]
     Shape { number: usize, why: BadShape },
     #[error("table entry {number}: {why}")]
-    Definition { number: usize, why: BadDefinition },
+    Definition { number: usize, why: DefinitionError },
 }
 
 impl Refused {
