@@ -23,7 +23,7 @@ use perflib::provider::*;
 use perflib::windows::{perflib_GetLastError, perflib_SetLastError};
 use perfset::{CounterFilter, CounterId, Guid, InstanceId, InstanceIdFilter, RawValue, Status};
 use perfset_shm::callback::{CallbackReply, RequestCode, RequestMessage, ask};
-use perfset_shm::layout::{Shape, entry, header, is_live};
+use perfset_shm::layout::{SegmentLayout, entry, header, is_live};
 
 type Handle = *mut c_void;
 type Block = *mut u8;
@@ -175,7 +175,7 @@ fn published() -> BTreeMap<Named, (u64, Vec<u64>)> {
                 continue;
             }
             let (at, len) = (word(at_entry + entry::AT) as usize, word(at_entry + entry::LEN) as usize);
-            let shape = Shape::parse(std::array::from_fn(|n| word(at / 8 + n)), len).unwrap();
+            let shape = SegmentLayout::parse(std::array::from_fn(|n| word(at / 8 + n)), len).unwrap();
             for slot in 0..shape.slots {
                 let sequence = word(at / 8 + shape.sequence(slot));
                 if !is_live(sequence) {

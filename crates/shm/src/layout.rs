@@ -91,7 +91,7 @@ pub const INSTANCE_HEADER: usize = 32;
 
 /// Layout of an instances segment: all offsets follow from these five numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct SegmentLayout {
     /// Number of instances that the segment has room for.
     pub slots: usize,
     /// Number of counters of each instance.
@@ -116,7 +116,7 @@ pub struct BadShape {
     pub why: &'static str,
 }
 
-impl Shape {
+impl SegmentLayout {
     /// Number of words of a segment's head.
     pub const HEAD: usize = 8;
 
@@ -259,12 +259,12 @@ mod tests {
             for name in [0, 11, 31, 1023] {
                 for stripes in [0, 1, 8, 64] {
                     for bytes in [4096, 65536, 1 << 20] {
-                        let shape = Shape::new(counters, name, stripes).filling(bytes);
+                        let shape = SegmentLayout::new(counters, name, stripes).filling(bytes);
                         assert!(shape.words() * 8 <= bytes, "{shape:?} in {bytes}");
                         assert!(shape.stride * 8 >= 32 + 8 * counters + 2 * (name + 1));
                         if shape.slots > 0 {
-                            assert_eq!(Shape::parse(shape.head(), bytes), Ok(shape));
-                            let one_more = Shape { slots: shape.slots + 1, ..shape };
+                            assert_eq!(SegmentLayout::parse(shape.head(), bytes), Ok(shape));
+                            let one_more = SegmentLayout { slots: shape.slots + 1, ..shape };
                             let an_instance = 8 * (shape.stride + stripes * shape.row + 1);
                             assert!(
                                 one_more.words() * 8 + an_instance + 192 > bytes,
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn parts_do_not_overlap() {
-        let shape = Shape::new(10, 20, 3).filling(65536);
+        let shape = SegmentLayout::new(10, 20, 3).filling(65536);
         assert!(shape.sequence(shape.slots) <= shape.block(0).start);
         assert_eq!(shape.block(0).end, shape.block(1).start);
         assert!(shape.block(shape.slots - 1).end <= shape.rows(0).start);
@@ -292,11 +292,11 @@ mod tests {
 
     #[test]
     fn lying_heads() {
-        let good = Shape::new(10, 20, 8).filling(65536).head();
+        let good = SegmentLayout::new(10, 20, 8).filling(65536).head();
         let with = |at: usize, value: u64| {
             let mut head = good;
             head[at] = value;
-            Shape::parse(head, 65536).map_err(|error| error.what)
+            SegmentLayout::parse(head, 65536).map_err(|error| error.what)
         };
         assert!(with(0, 1).is_ok());
         for (at, value, what) in [
@@ -314,7 +314,7 @@ mod tests {
         ] {
             assert_eq!(with(at, value), Err(what), "{at} {value}");
         }
-        assert!(Shape::parse([0; 8], 4096).is_err());
+        assert!(SegmentLayout::parse([0; 8], 4096).is_err());
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn segments_that_overlap_are_read_once() {
 #[test]
 fn blocks_that_lie() {
     let bytes = genuine();
-    let shape = crate::layout::Shape::parse(
+    let shape = crate::layout::SegmentLayout::parse(
         std::array::from_fn(|at| get_word(&bytes, segment(&bytes) + at)),
         usize::try_from(get_word(&bytes, in_table(1, entry::LEN))).unwrap(),
     )
@@ -478,7 +478,7 @@ fn a_change_word_that_never_rests() {
 #[test]
 fn sequence_words_that_never_rest() {
     let bytes = genuine();
-    let at = (segment(&bytes) + crate::layout::Shape::HEAD) * WORD;
+    let at = (segment(&bytes) + crate::layout::SegmentLayout::HEAD) * WORD;
     for is_copied in [false, true] {
         while_it_changes("sequences", &bytes, is_copied, |forged, n| {
             forged.patch(at, &[n, n + 1, n + 2].map(u64::to_ne_bytes).concat());

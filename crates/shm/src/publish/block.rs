@@ -61,7 +61,7 @@ mod tests {
     use super::super::{CreateError, Publisher};
     use super::*;
     use crate::folder::Folders;
-    use crate::layout::{self, Shape, entry, header};
+    use crate::layout::{self, SegmentLayout, entry, header};
     use crate::memory::load_bytes;
 
     fn counterset(counters: u32) -> Arc<Counterset> {
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(word(instances + entry::KIND), entry::INSTANCES);
         let (at, len) = (word(instances + entry::AT) as usize, word(instances + entry::LEN) as usize);
         let head = std::array::from_fn(|n| word(at / 8 + n));
-        let shape = Shape::parse(head, len).unwrap();
+        let shape = SegmentLayout::parse(head, len).unwrap();
         assert_eq!(file[at + 8 * shape.block(0).start..][..64], wanted);
         assert_eq!(word(at / 8 + shape.sequence(0)), block.sequence());
         drop((block, next, publisher));

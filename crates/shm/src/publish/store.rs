@@ -16,7 +16,7 @@ use super::status::PublishStatus;
 use crate::definition::encode;
 use crate::folder::Folders;
 use crate::fork;
-use crate::layout::{INSTANCE_HEADER, PAGE, Shape, WORD, entry, header, words};
+use crate::layout::{INSTANCE_HEADER, PAGE, SegmentLayout, WORD, entry, header, words};
 use crate::memory::{Memory, store_bytes};
 use crate::merge::LeftOut;
 
@@ -154,7 +154,7 @@ const NAME_UNITS: [usize; 4] = [31, 127, 1023, 3071];
 #[derive(Debug)]
 struct Segment {
     memory: Memory,
-    shape: Shape,
+    shape: SegmentLayout,
     /// `true` if the segment is in the file.
     is_public: bool,
 }
@@ -571,7 +571,7 @@ impl Published {
         const FIRST: usize = 64 << 10;
         const LARGEST_DOUBLINGS: u32 = 8;
         let count = self.classes.get(class)?.count;
-        let shape = Shape::new(self.set.counters.len(), *NAME_UNITS.get(class)?, self.stripes);
+        let shape = SegmentLayout::new(self.set.counters.len(), *NAME_UNITS.get(class)?, self.stripes);
         let least = shape.one().next_multiple_of(PAGE);
         let wanted = match self.set.instance_type {
             // A single instance needs no more than the smallest segment.

@@ -18,7 +18,7 @@ use perfset_core::Guid;
 use super::index;
 use super::lines::Lines;
 use super::table::word;
-use crate::layout::{LINE, Shape, WORD, is_live};
+use crate::layout::{LINE, SegmentLayout, WORD, is_live};
 
 /// Instance in a copied segment.
 pub(crate) struct Copied<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct Copied<'a> {
 struct Copies<'a> {
     file: BorrowedFd<'a>,
     at: u64,
-    shape: Shape,
+    shape: SegmentLayout,
     one: Lines,
     other: Lines,
     /// Number of lines that may still be copied again: a publisher that changes all lines at once must not cause more
@@ -51,11 +51,11 @@ pub(crate) fn instances(
     file: BorrowedFd<'_>,
     at: u64,
     len: usize,
-    shape: Shape,
+    shape: SegmentLayout,
     guid: &Guid,
     each: &mut dyn FnMut(&Copied<'_>),
 ) -> io::Result<()> {
-    let words = Shape::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
+    let words = SegmentLayout::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
     // Sequence words, both copies of the segment, sequence words: an instance counts only if its word is the
     // same around both copies.
     let before = copy(file, at, words)?;
@@ -85,8 +85,8 @@ pub(crate) fn instances(
 ///
 /// # Errors
 /// If the file cannot be read any more.
-pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: Shape) -> io::Result<u64> {
-    let words = copy(file, at, Shape::HEAD.saturating_add(shape.slots).saturating_mul(WORD))?;
+pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: SegmentLayout) -> io::Result<u64> {
+    let words = copy(file, at, SegmentLayout::HEAD.saturating_add(shape.slots).saturating_mul(WORD))?;
     let live = (0..shape.slots).filter(|slot| is_live(word(&words, shape.sequence(*slot))));
     Ok(u64::try_from(live.count()).unwrap_or(u64::MAX))
 }
@@ -159,7 +159,7 @@ mod tests {
         let path = place.path().join("ones");
         std::fs::write(&path, vec![0xFF; WORDS * WORD]).unwrap();
         let ones = std::fs::File::open(path).unwrap();
-        let shape = Shape::new(1, 0, 0);
+        let shape = SegmentLayout::new(1, 0, 0);
         let [one, other] = [&ones, &zero].map(|file| Lines::of(file.as_fd(), 0, WORDS * WORD).unwrap());
         let copies = Copies { file: zero.as_fd(), at: 0, shape, one, other, again: Cell::new(MOST_AGAIN) };
         let had = (0..WORDS).filter(|at| copies.word(*at) == Some(0)).count();

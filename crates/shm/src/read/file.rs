@@ -17,7 +17,7 @@ use super::index::{self, Index, Part, Segment};
 use super::lines::{self, Lines};
 use super::table::{Entry, Header, Refused, load, word};
 use crate::definition;
-use crate::layout::{Shape, WORD, entry, header};
+use crate::layout::{SegmentLayout, WORD, entry, header};
 use crate::lock;
 use crate::memory::View;
 
@@ -143,7 +143,7 @@ pub(crate) struct Instances {
     pub counterset: usize,
     pub at: u64,
     pub len: usize,
-    pub shape: Shape,
+    pub shape: SegmentLayout,
     values: Option<Segment>,
 }
 
@@ -597,7 +597,7 @@ fn known(
         };
         return definitions.get(number, body).map(Known::Definition);
     }
-    let mut head = [0; Shape::HEAD * WORD];
+    let mut head = [0; SegmentLayout::HEAD * WORD];
     read_at(file, &mut head, found.at).map_err(Refused::io("cannot be read"))?;
     let shape = index::shape(&head, found.len).map_err(|why| Refused::Shape { number, why })?;
     let set = match before.get(found.counterset) {

@@ -14,7 +14,7 @@ use perfset_engine::InstanceFilters;
 use super::file::Stamp;
 use super::lines::Lines;
 use crate::guard::Inside;
-use crate::layout::{INSTANCE_HEADER, LINE, Shape, WORD, is_live};
+use crate::layout::{INSTANCE_HEADER, LINE, SegmentLayout, WORD, is_live};
 use crate::memory::View;
 use crate::read::table::word;
 
@@ -22,7 +22,7 @@ use crate::read::table::word;
 #[derive(Debug)]
 pub(crate) struct Segment {
     view: View,
-    shape: Shape,
+    shape: SegmentLayout,
     /// Sequence word of each slot, followed by the values of each slot. Each value is already the sum of its slot and
     /// rows.
     words: Vec<AtomicU64>,
@@ -33,7 +33,7 @@ impl Segment {
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(view: View, shape: Shape) -> io::Result<Self> {
+    pub fn new(view: View, shape: SegmentLayout) -> io::Result<Self> {
         let len = shape.slots.saturating_mul(shape.counters.saturating_add(1));
         let mut words = Vec::new();
         words.try_reserve_exact(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -105,7 +105,7 @@ impl Segment {
     /// Returns all values of a slot. The index arithmetic cannot overflow, because the values are in memory.
     #[inline]
     fn slot(&self, slot: usize) -> &[AtomicU64] {
-        let Shape { slots, counters, .. } = self.shape;
+        let SegmentLayout { slots, counters, .. } = self.shape;
         let at = slots.wrapping_add(slot.wrapping_mul(counters));
         self.words.get(at..at.wrapping_add(counters)).unwrap_or_default()
     }
@@ -115,7 +115,7 @@ impl Segment {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub at: u64,
-    pub shape: Shape,
+    pub shape: SegmentLayout,
 }
 
 impl Part {
@@ -418,8 +418,8 @@ pub(crate) fn block<'a>(
 }
 
 /// Parses the layout of a segment from a copy of its head.
-pub(crate) fn shape(head: &[u8], len: usize) -> Result<Shape, crate::layout::BadShape> {
-    Shape::parse(std::array::from_fn(|at| word(head, at)), len)
+pub(crate) fn shape(head: &[u8], len: usize) -> Result<SegmentLayout, crate::layout::BadShape> {
+    SegmentLayout::parse(std::array::from_fn(|at| word(head, at)), len)
 }
 
 #[cfg(test)]
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn instances_that_come_and_go() {
         const GUID: Guid = Guid::from_u128(0x0203_0507_1113_1719_2329_3137_4143_4753);
-        let shape = Shape::new(3, 31, 0).filling(4096);
+        let shape = SegmentLayout::new(3, 31, 0).filling(4096);
         let words: Vec<_> = (0..512).map(|_| AtomicU64::new(0)).collect();
         let change = AtomicU64::new(2);
         let place = crate::tests::Place::new("index");
