@@ -107,7 +107,7 @@ pub struct SegmentLayout {
 /// Error: the head of a segment contains an impossible number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} is {value}, {why}")]
-pub struct BadShape {
+pub struct LayoutError {
     /// Name of the number that is wrong.
     pub what: &'static str,
     /// The wrong value itself, as found.
@@ -151,11 +151,11 @@ impl SegmentLayout {
     ///
     /// # Errors
     /// If a number is impossible for that size; the error names the number and the reason.
-    pub fn parse(head: [u64; Self::HEAD], bytes: usize) -> Result<Self, BadShape> {
+    pub fn parse(head: [u64; Self::HEAD], bytes: usize) -> Result<Self, LayoutError> {
         let [slots, counters, stride, row, stripes, ..] = head;
         let number = |what, value: u64, most: usize| {
             let number = usize::try_from(value).ok().filter(|number| *number <= most);
-            number.ok_or(BadShape { what, value, why: "which is too large" })
+            number.ok_or(LayoutError { what, value, why: "which is too large" })
         };
         let shape = Self {
             slots: number("slots", slots, words(bytes))?,
@@ -167,14 +167,14 @@ impl SegmentLayout {
         let least = Self::new(shape.counters, 0, 0).stride;
         if shape.stride < least || shape.stride % (LINE / WORD) != 0 {
             let why = "which is too small for its counters, or no multiple of 64";
-            return Err(BadShape { what: "stride", value: stride, why });
+            return Err(LayoutError { what: "stride", value: stride, why });
         }
         if shape.stripes > 0 && (shape.row < shape.counters || shape.row % (LINE / WORD) != 0) {
             let why = "which is too small for its counters, or no multiple of 64";
-            return Err(BadShape { what: "row", value: row, why });
+            return Err(LayoutError { what: "row", value: row, why });
         }
         if shape.words() > words(bytes) {
-            return Err(BadShape { what: "slots", value: slots, why: "for which it has no room" });
+            return Err(LayoutError { what: "slots", value: slots, why: "for which it has no room" });
         }
         Ok(shape)
     }

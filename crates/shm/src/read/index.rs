@@ -418,7 +418,7 @@ pub(crate) fn block<'a>(
 }
 
 /// Parses the layout of a segment from a copy of its head.
-pub(crate) fn shape(head: &[u8], len: usize) -> Result<SegmentLayout, crate::layout::BadShape> {
+pub(crate) fn shape(head: &[u8], len: usize) -> Result<SegmentLayout, crate::layout::LayoutError> {
     SegmentLayout::parse(std::array::from_fn(|at| word(head, at)), len)
 }
 

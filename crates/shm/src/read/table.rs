@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use thiserror::Error;
 
 use crate::definition::DefinitionError;
-use crate::layout::{BadShape, MAGIC, WORD, entry, header};
+use crate::layout::{LayoutError, MAGIC, WORD, entry, header};
 use crate::process::Process;
 
 /// Reason why a file, or a segment of it, is not used.
@@ -38,7 +38,7 @@ pub(crate) enum Refused {
     #[error("table entry {number}: {what} is {value}")]
     Entry { number: usize, what: &'static str, value: u64 },
     #[error("table entry {number}: {why}")]
-    Shape { number: usize, why: BadShape },
+    Shape { number: usize, why: LayoutError },
     #[error("table entry {number}: {why}")]
     Definition { number: usize, why: DefinitionError },
 }
