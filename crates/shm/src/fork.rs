@@ -130,13 +130,13 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::memory::Memory;
+    use crate::memory::SharedMemory;
 
     #[test]
     fn closed_files_free_their_slots() {
         let before = all().count();
         for _ in 0..1000 {
-            let memory = Memory::own(4096).unwrap();
+            let memory = SharedMemory::own(4096).unwrap();
             let file = std::fs::File::open("/dev/null").unwrap();
             close_in_child(file.as_fd());
             assert!(all().any(|held| held.lock.load(Relaxed) == file.as_raw_fd()));

@@ -21,9 +21,9 @@ use crate::layout::{WORD, words};
 /// Memory of a publisher: mapped from a file, or private. It stays mapped at its address as long as the process runs.
 /// Holders of its counters may use them at any time, even when no process reads them any more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory(&'static [AtomicU64]);
+pub(crate) struct SharedMemory(&'static [AtomicU64]);
 
-impl Memory {
+impl SharedMemory {
     /// Maps a range of a file, which must be allocated already and never removed. `at` and `len` are multiples of a
     /// page.
     pub fn of_file(file: impl AsFd, at: u64, len: usize, populate: bool) -> io::Result<Self> {
@@ -68,7 +68,7 @@ impl Memory {
 /// Replaces a mapping by private memory of this process. Makes only system calls.
 pub(crate) fn replace(start: *mut c_void, len: usize) {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    // SAFETY: only `Memory` calls this, for its own mappings. Holders of pointers continue with zeros, as if another
+    // SAFETY: only `SharedMemory` calls this, for its own mappings. Holders of pointers continue with zeros, as if another
     // process had stored them. If there is no memory for a mapping, the old one stays, which harms readers only.
     let _ = unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) };
 }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn bytes_in_words() {
-        let memory = Memory::own(4096).unwrap();
+        let memory = SharedMemory::own(4096).unwrap();
         store_bytes(&memory.words()[1..], *b"ninebytes");
         let mut bytes = Vec::new();
         load_bytes(&memory.words()[..4], &mut bytes);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn memory_that_left_its_file_is_zero_and_stays() {
-        let memory = Memory::own(8192).unwrap();
+        let memory = SharedMemory::own(8192).unwrap();
         memory.words()[1000].store(7, Relaxed);
         memory.leave();
         assert_eq!(memory.words()[1000].load(Relaxed), 0);

@@ -16,7 +16,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::callback::EXTENSION;
 use crate::layout::{WORD, entry, header};
-use crate::memory::{Memory, store_bytes};
+use crate::memory::{SharedMemory, store_bytes};
 use crate::process::Process;
 use crate::{fork, lock};
 
@@ -26,7 +26,7 @@ pub(crate) const SUFFIX: &str = ".pfs";
 /// Header and segments, either in a file that other processes see, or in private memory.
 #[derive(Debug)]
 pub(crate) struct File {
-    header: Memory,
+    header: SharedMemory,
     place: Option<Place>,
 }
 
@@ -45,7 +45,7 @@ struct Place {
 impl File {
     /// Creates a header in private memory, without a file.
     pub fn private() -> io::Result<Self> {
-        let header = Memory::own(header::BYTES)?;
+        let header = SharedMemory::own(header::BYTES)?;
         write_header(header.words(), &Process::own());
         Ok(Self { header, place: None })
     }
@@ -162,7 +162,7 @@ impl File {
         kind: u64,
         counterset: usize,
         fill: impl FnOnce(&[AtomicU64]),
-    ) -> io::Result<(usize, Memory)> {
+    ) -> io::Result<(usize, SharedMemory)> {
         let (Some(committed), Some(segments)) = (self.word(header::COMMITTED), self.word(header::SEGMENTS))
         else {
             return Err(io::ErrorKind::InvalidData.into());
@@ -174,7 +174,7 @@ impl File {
             return Err(io::Error::other("the file has as many segments as it can have"));
         }
         let memory = match &self.place {
-            None => Memory::own(len)?,
+            None => SharedMemory::own(len)?,
             Some(place) => {
                 reserve(place.locked.as_fd(), at, len)?;
                 map(place.locked.as_fd(), &place.folder, Some(&*place.name), at, len)?
@@ -258,7 +258,7 @@ fn map(
     name: Option<&str>,
     at: u64,
     len: usize,
-) -> io::Result<Memory> {
+) -> io::Result<SharedMemory> {
     /// Maximum size that is populated at once. Larger segments are touched page by page, when instances are created.
     const POPULATED: usize = 1 << 20;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -274,7 +274,7 @@ fn map(
     if (one.st_dev, one.st_ino) != (other.st_dev, other.st_ino) {
         return Err(io::Error::other("the file was replaced by another"));
     }
-    Memory::of_file(&again, at, len, len <= POPULATED)
+    SharedMemory::of_file(&again, at, len, len <= POPULATED)
 }
 
 fn descriptor(file: BorrowedFd<'_>) -> String {

@@ -17,7 +17,7 @@ use crate::definition::encode;
 use crate::folder::Folders;
 use crate::fork;
 use crate::layout::{INSTANCE_HEADER, PAGE, SegmentLayout, WORD, entry, header, words};
-use crate::memory::{Memory, store_bytes};
+use crate::memory::{SharedMemory, store_bytes};
 use crate::merge::LeftOut;
 
 /// Reason why counters are not published, or not shown by readers.
@@ -153,7 +153,7 @@ const NAME_UNITS: [usize; 4] = [31, 127, 1023, 3071];
 
 #[derive(Debug)]
 struct Segment {
-    memory: Memory,
+    memory: SharedMemory,
     shape: SegmentLayout,
     /// `true` if the segment is in the file.
     is_public: bool,
@@ -590,9 +590,9 @@ impl Published {
             Some(Ok((_, memory))) => (memory, true),
             Some(Err(error)) => {
                 *problem = Some(no_room(file, &error));
-                (Memory::own(len).ok()?, false)
+                (SharedMemory::own(len).ok()?, false)
             }
-            None => (Memory::own(len).ok()?, false),
+            None => (SharedMemory::own(len).ok()?, false),
         };
         let class = self.classes.get_mut(class)?;
         class.fresh = Some((self.segments.len(), 0));
