@@ -76,17 +76,17 @@ pub(crate) fn replace(start: *mut c_void, len: usize) {
 /// Reader's mapping of a range of a file. Its contents may change at any time, become invalid or vanish: so they are
 /// loaded only [in a child](crate::guard).
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct MappedView {
     start: NonNull<AtomicU64>,
     words: usize,
 }
 
 // SAFETY: the memory is read only through atomics, and unmapped when its only owner is dropped.
-unsafe impl Send for View {}
+unsafe impl Send for MappedView {}
 // SAFETY: as above.
-unsafe impl Sync for View {}
+unsafe impl Sync for MappedView {}
 
-impl View {
+impl MappedView {
     /// Maps `len` bytes of a file from offset `at` on; both are multiples of a page.
     pub fn of_file(file: impl AsFd, at: u64, len: usize) -> io::Result<Self> {
         // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
@@ -102,7 +102,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for MappedView {
     fn drop(&mut self) {
         // SAFETY: the whole mapping, whose words were borrowed no longer than `self` existed.
         let _ = unsafe { munmap(self.start.cast().as_ptr(), self.words.saturating_mul(WORD)) };

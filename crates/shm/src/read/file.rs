@@ -19,7 +19,7 @@ use super::table::{Entry, Header, Refused, load, word};
 use crate::definition;
 use crate::layout::{SegmentLayout, WORD, entry, header};
 use crate::lock;
-use crate::memory::View;
+use crate::memory::MappedView;
 
 mod limit;
 mod whole;
@@ -110,7 +110,7 @@ pub(crate) enum Bytes {
 /// First words of a header: those that change, and those that identify the file.
 #[derive(Debug)]
 pub(crate) struct Head {
-    view: View,
+    view: MappedView,
     words: [AtomicU64; lines::FIRST],
 }
 
@@ -233,7 +233,8 @@ impl ProgramFile {
         // A file that is shorter than it states, or has holes, would be read as zeros.
         check_len(&stat, committed, limit)?;
         let bytes = if is_mapped {
-            let view = View::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
+            let view =
+                MappedView::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
             let header = Head { view, words: Default::default() };
             header.take((0..lines::FIRST).map(|at| word(&bytes, at)));
             Bytes::Mapped { header: Box::new(header) }
@@ -328,7 +329,7 @@ impl ProgramFile {
         self.unmapped = Some(Instant::now());
         let mapped = self.file().and_then(|file| {
             let is_private = fstat(&file)?.st_mode & OTHERS_WRITE == 0;
-            Ok(if is_private { Some(View::of_file(&file, 0, header::BYTES)?) } else { None })
+            Ok(if is_private { Some(MappedView::of_file(&file, 0, header::BYTES)?) } else { None })
         });
         if let Ok(Some(view)) = mapped {
             self.bytes = Bytes::Mapped { header: Box::new(Head { view, words: Default::default() }) };
@@ -497,7 +498,7 @@ impl ProgramFile {
             if instances.counterset != counterset || instances.values.is_some() {
                 continue;
             }
-            let view = View::of_file(&file, instances.at, instances.len);
+            let view = MappedView::of_file(&file, instances.at, instances.len);
             match view.and_then(|view| Segment::new(view, instances.shape)) {
                 Ok(values) => instances.values = Some(values),
                 Err(error) => {

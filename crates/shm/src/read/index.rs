@@ -15,13 +15,13 @@ use super::file::Stamp;
 use super::lines::Lines;
 use crate::guard::Inside;
 use crate::layout::{INSTANCE_HEADER, LINE, SegmentLayout, WORD, is_live};
-use crate::memory::View;
+use crate::memory::MappedView;
 use crate::read::table::word;
 
 /// Values of a segment of instances: loaded from the mapping into private memory, and read there.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    view: View,
+    view: MappedView,
     shape: SegmentLayout,
     /// Sequence word of each slot, followed by the values of each slot. Each value is already the sum of its slot and
     /// rows.
@@ -33,7 +33,7 @@ impl Segment {
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(view: View, shape: SegmentLayout) -> io::Result<Self> {
+    pub fn new(view: MappedView, shape: SegmentLayout) -> io::Result<Self> {
         let len = shape.slots.saturating_mul(shape.counters.saturating_add(1));
         let mut words = Vec::new();
         words.try_reserve_exact(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
