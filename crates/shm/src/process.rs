@@ -8,7 +8,7 @@ use rustix::process::{Pid, test_kill_process};
 
 /// Identity of a process, which distinguishes it from any other process. Unknown fields are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessIdentity {
     pub pid: u64,
     /// Inode of the PID namespace of the process.
     pub namespace: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Process {
     pub program: String,
 }
 
-impl Process {
+impl ProcessIdentity {
     /// Returns the identity of this process.
     pub fn own() -> Self {
         let program = fs::read_link("/proc/self/exe").ok().or_else(|| std::env::current_exe().ok());
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn this_process_is_there() {
-        let own = Process::own();
+        let own = ProcessIdentity::own();
         assert_eq!(own.pid, u64::from(std::process::id()));
         assert!(own.namespace != 0 && own.start_time != 0 && own.boot_id != [0; 16], "{own:?}");
         assert!(own.program.starts_with("perfset_shm"), "{own:?}");
         assert!(!own.is_gone(own.namespace) && !own.is_another(own.namespace, own.time_namespace));
-        let younger = Process { start_time: own.start_time + 1, ..own.clone() };
+        let younger = ProcessIdentity { start_time: own.start_time + 1, ..own.clone() };
         assert!(younger.is_another(own.namespace, own.time_namespace));
         assert!(!younger.is_another(own.namespace + 1, own.time_namespace), "its pid says nothing there");
     }
@@ -119,17 +119,17 @@ mod tests {
     /// The start time of a process is another one in each time namespace, so it tells nothing in another.
     #[test]
     fn start_times_of_other_time_namespaces() {
-        let own = Process::own();
+        let own = ProcessIdentity::own();
         if own.time_namespace == 0 {
             return; // a kernel without them
         }
         let (pid, time) = (own.namespace, own.time_namespace);
         let elsewhere =
-            Process { start_time: own.start_time + 100_000, time_namespace: time + 1, ..own.clone() };
+            ProcessIdentity { start_time: own.start_time + 100_000, time_namespace: time + 1, ..own.clone() };
         assert!(!elsewhere.is_another(pid, time) && !elsewhere.has_clock_of(pid, time));
-        let here = Process { time_namespace: time, ..elsewhere.clone() };
+        let here = ProcessIdentity { time_namespace: time, ..elsewhere.clone() };
         assert!(here.is_another(pid, time) && here.has_clock_of(pid, time));
-        let of_old_layout = Process { time_namespace: 0, ..elsewhere };
+        let of_old_layout = ProcessIdentity { time_namespace: 0, ..elsewhere };
         assert!(of_old_layout.is_another(pid, time), "it is seen to be in this one");
         assert!(!of_old_layout.is_another(pid, time + 1), "it is seen to be in another");
     }
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn a_process_that_ended_is_gone() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let process = Process { pid: child.id().into(), ..Process::own() };
+        let process = ProcessIdentity { pid: child.id().into(), ..ProcessIdentity::own() };
         child.wait().unwrap();
         assert!(process.is_gone(process.namespace));
         assert!(!process.is_gone(process.namespace + 1));
-        assert!(Process { pid: u64::MAX, ..process.clone() }.is_gone(process.namespace));
+        assert!(ProcessIdentity { pid: u64::MAX, ..process.clone() }.is_gone(process.namespace));
     }
 }

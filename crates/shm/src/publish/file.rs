@@ -17,7 +17,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::callback::EXTENSION;
 use crate::layout::{WORD, entry, header};
 use crate::memory::{SharedMemory, store_bytes};
-use crate::process::Process;
+use crate::process::ProcessIdentity;
 use crate::{fork, lock};
 
 /// Suffix of publishers' file names: `PID-RANDOM.pfs`.
@@ -46,7 +46,7 @@ impl File {
     /// Creates a header in private memory, without a file.
     pub fn private() -> io::Result<Self> {
         let header = SharedMemory::own(header::BYTES)?;
-        write_header(header.words(), &Process::own());
+        write_header(header.words(), &ProcessIdentity::own());
         Ok(Self { header, place: None })
     }
 
@@ -93,7 +93,7 @@ impl File {
             reserve(locked.as_fd(), 0, header::BYTES)?;
             let header = map(locked.as_fd(), &folder, is_named.then_some(&*hidden), 0, header::BYTES)?;
             // Before the file has its name: readers must never see an incomplete header.
-            write_header(header.words(), &Process::own());
+            write_header(header.words(), &ProcessIdentity::own());
             if is_named {
                 renameat(&folder, &hidden, &folder, &name)?;
             } else {
@@ -288,7 +288,7 @@ pub(crate) fn random() -> io::Result<u64> {
     if len == WORD { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::Interrupted.into()) }
 }
 
-fn write_header(words: &[AtomicU64], process: &Process) {
+fn write_header(words: &[AtomicU64], process: &ProcessIdentity) {
     let set = |at: usize, value: u64| {
         if let Some(word) = words.get(at) {
             word.store(value, Relaxed);

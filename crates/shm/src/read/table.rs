@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::definition::DefinitionError;
 use crate::layout::{LayoutError, MAGIC, WORD, entry, header};
-use crate::process::Process;
+use crate::process::ProcessIdentity;
 
 /// Reason why a file, or a segment of it, is not used.
 #[derive(Debug, Error)]
@@ -67,7 +67,7 @@ impl Refused {
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub id: [u64; 2],
-    pub process: Process,
+    pub process: ProcessIdentity,
     /// Creation time: CLOCK_MONOTONIC in ns.
     pub created: u64,
 }
@@ -93,7 +93,7 @@ impl Header {
         let boot_id = bytes.get(at(header::BOOT_ID)..).and_then(<[u8]>::first_chunk).copied();
         let len = usize::try_from(word(header::PROGRAM_LEN)).unwrap_or(usize::MAX).min(header::PROGRAM_MAX);
         let program = bytes.get(at(header::PROGRAM)..).and_then(|bytes| bytes.get(..len));
-        let process = Process {
+        let process = ProcessIdentity {
             pid: word(header::PID),
             namespace: word(header::PID_NAMESPACE),
             start_time: word(header::START_TIME),

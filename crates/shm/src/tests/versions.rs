@@ -342,7 +342,7 @@ fn only_what_contradicts_is_left_out() {
     let of_third = [(1, None), (2, Some(31)), (3, Some(1)), (4, None), (5, None), (6, None), (8, Some(43))];
     expected.extend(rows("three", &of_third));
     assert_eq!(raw(&mut query), expected);
-    let program = format!("{}[{}]", crate::process::Process::own().program, std::process::id());
+    let program = format!("{}[{}]", crate::process::ProcessIdentity::own().program, std::process::id());
     let of_type = format!(
         "the program has it as PERF_COUNTER_LARGE_RAWCOUNT, and {program} as PERF_COUNTER_BULK_COUNT"
     );
