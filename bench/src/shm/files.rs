@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use perfset_engine::{Provider, Snapshot};
-use perfset_shm::publish::{Counterset, Instance, Publisher};
+use perfset_shm::publish::{Counterset, PublishedInstance, Publisher};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::snapshot::{Published, name, query};
@@ -28,7 +28,7 @@ pub fn report(rounds: usize) -> Result<Report> {
         let instance = publisher.instance(&name(row));
         Ok((publisher, instance))
     });
-    let _programs: Vec<(Publisher, Instance<Shared>)> = programs.collect::<Result<_>>()?;
+    let _programs: Vec<(Publisher, PublishedInstance<Shared>)> = programs.collect::<Result<_>>()?;
     sleep(Duration::from_millis(100)); // a folder that changed a moment ago is listed again
     let mut applications = place.applications();
     ensure!(applications.catalogue()?.countersets.len() == 1, "they publish one counterset");

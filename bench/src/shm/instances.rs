@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use anyhow::Result;
-use perfset_shm::publish::{Instance, Publisher};
+use perfset_shm::publish::{PublishedInstance, Publisher};
 
 use super::snapshot::name;
 use super::{Place, Shared, Striped, Ten};
@@ -41,7 +41,7 @@ pub fn report(rounds: usize) -> Result<Report> {
 /// A program that has many instances now and then.
 struct Program<T: Ten> {
     publisher: Publisher,
-    all: RefCell<Vec<Instance<T>>>,
+    all: RefCell<Vec<PublishedInstance<T>>>,
 }
 
 impl<T: Ten> Program<T> {

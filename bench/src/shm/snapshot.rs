@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::{Result, ensure};
 use perfset_core::Guid;
 use perfset_engine::{Entry, Query, Snapshot};
-use perfset_shm::publish::{Instance, Publisher};
+use perfset_shm::publish::{PublishedInstance, Publisher};
 use prometheus::{Encoder, IntCounterVec, Opts, TextEncoder};
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
@@ -96,7 +96,7 @@ fn text_report(instances: usize, rounds: usize) -> Result<Report> {
 pub struct Published<T: Ten> {
     query: Query,
     snapshot: Snapshot,
-    _instances: Vec<Instance<T>>,
+    _instances: Vec<PublishedInstance<T>>,
     _publisher: Publisher,
     _place: Place,
 }
@@ -106,7 +106,8 @@ impl<T: Ten> Published<T> {
     pub fn new(instances: usize) -> Result<Self> {
         let place = Place::new()?;
         let publisher = place.publisher()?;
-        let all: Vec<Instance<T>> = (0..instances).map(|row| publisher.instance(&name(row))).collect();
+        let all: Vec<PublishedInstance<T>> =
+            (0..instances).map(|row| publisher.instance(&name(row))).collect();
         let at_once = Barrier::new(STRIPES);
         thread::scope(|scope| {
             for part in 0..STRIPES {

@@ -13,7 +13,7 @@ use std::process::Stdio;
 
 use perfset::publish::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, Counterset, ElapsedTime, Folders, Fraction,
-    Gauge, Gauge32, Instance, PublishError, Publisher, Ratio,
+    Gauge, Gauge32, PublishError, PublishedInstance, Publisher, Ratio,
 };
 
 use running::{outcome, perfset, scratch};
@@ -163,7 +163,7 @@ fn file_of(publisher: &Publisher) -> String {
 fn every_kind_of_field_is_there_when_it_is_registered() {
     let place = Place::new("kinds");
     let publisher = place.publisher();
-    let instance: Instance<Kinds> = publisher.instance("a");
+    let instance: PublishedInstance<Kinds> = publisher.instance("a");
     instance.counter64.add(3);
     instance.counter32.add(5);
     instance.gauge.set(7);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use perfset::publish::{self, AverageTimer, Counter64, Counterset, Gauge, Instance};
+use perfset::publish::{self, AverageTimer, Counter64, Counterset, Gauge, PublishedInstance};
 use tiny_http::{Request, Response, Server};
 
 /// Requests of one route of the example server.
@@ -41,13 +41,13 @@ struct Route {
 
 /// A route that is known: its counters, and what it answers.
 struct Known {
-    counters: Instance<Route>,
+    counters: PublishedInstance<Route>,
     text: fn() -> String,
 }
 
 struct Routes {
     known: HashMap<&'static str, Known>,
-    others: Instance<Route>,
+    others: PublishedInstance<Route>,
 }
 
 impl Routes {

@@ -17,7 +17,7 @@ use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;
 use perfset_shm::callback::{RequestMessage, Server};
-use perfset_shm::publish::{Counterset, Gauge, Instance, Publisher, problem, status};
+use perfset_shm::publish::{Counterset, Gauge, PublishedInstance, Publisher, problem, status};
 use perfset_shm::read::Applications;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Signal, getpid, kill_process};
@@ -83,11 +83,11 @@ fn main() {
     }
 }
 
-fn row(number: u64) -> Instance<Row> {
+fn row(number: u64) -> PublishedInstance<Row> {
     named(&number.to_string(), number)
 }
 
-fn named(name: &str, number: u64) -> Instance<Row> {
+fn named(name: &str, number: u64) -> PublishedInstance<Row> {
     let row = Row::instance(name);
     row.three.set(number.wrapping_mul(3));
     row.five.set(number.wrapping_mul(5));
@@ -95,7 +95,7 @@ fn named(name: &str, number: u64) -> Instance<Row> {
 }
 
 /// Says what is wrong with publishing, and waits.
-fn hold(_rows: &[Instance<Row>]) {
+fn hold(_rows: &[PublishedInstance<Row>]) {
     match problem() {
         None => println!("published"),
         Some(problem) => println!("{problem}"),
@@ -112,7 +112,7 @@ struct Asked {
 }
 
 /// A publisher with one instance, and the server that answers for it.
-type Listening = (Publisher, Instance<Asked>, Option<Server>);
+type Listening = (Publisher, PublishedInstance<Asked>, Option<Server>);
 
 fn listening(number: u64, takes: Duration) -> Listening {
     let publisher = Publisher::in_folders(Folders::from_env());
@@ -194,7 +194,7 @@ fn longest(count: u64) {
 }
 
 fn churn() {
-    let mut rows: [Option<Instance<Row>>; 24] = std::array::from_fn(|_| None);
+    let mut rows: [Option<PublishedInstance<Row>>; 24] = std::array::from_fn(|_| None);
     let mut random = u64::from(std::process::id()) | 1;
     for number in 1.. {
         random ^= random << 13;
@@ -294,7 +294,8 @@ const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
 fn cut(count: u64) {
     const INSTANCES: usize = 2_000;
     let publisher = Publisher::in_folders(Folders::from_env());
-    let rows: Vec<Instance<Wide>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let rows: Vec<PublishedInstance<Wide>> =
+        (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
     let Some(path) = publisher.path() else { return println!("{:?}", publisher.problem()) };
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -338,7 +339,7 @@ fn cut(count: u64) {
     });
 }
 
-fn own(rows: &[Instance<Wide>], path: &Path, stop: &AtomicBool) -> std::io::Result<u64> {
+fn own(rows: &[PublishedInstance<Wide>], path: &Path, stop: &AtomicBool) -> std::io::Result<u64> {
     let file = File::options().read(true).write(true).open(path)?;
     let mut whole = Vec::new();
     (&file).read_to_end(&mut whole)?; // its values are all 0

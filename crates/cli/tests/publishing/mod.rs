@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use perfset::publish::{AverageTimer, Counter64, Counterset, Folders, Gauge, Instance, Publisher};
+use perfset::publish::{AverageTimer, Counter64, Counterset, Folders, Gauge, PublishedInstance, Publisher};
 
 use crate::running::scratch;
 
@@ -28,7 +28,7 @@ pub struct Orders {
 pub struct Published {
     folder: PathBuf,
     pub publisher: Publisher,
-    pub lisbon: Instance<Orders>,
+    pub lisbon: PublishedInstance<Orders>,
 }
 
 impl Published {

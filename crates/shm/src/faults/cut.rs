@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use super::tear::{Torn, all_of, inverse};
 use super::{Bystander, Forged, Random, complaints};
 use crate::guard::refuse_children;
-use crate::publish::Instance;
+use crate::publish::PublishedInstance;
 use crate::tests::{Place, query, raw};
 
 const INSTANCES: usize = 64;
@@ -27,7 +27,8 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
     let place = Place::new("cut");
     let _bystander = Bystander::new(&place);
     let publisher = place.publisher();
-    let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let all: Vec<PublishedInstance<Torn>> =
+        (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
     let path = publisher.path().unwrap();
     let whole = std::fs::read(&path).unwrap(); // its values are all 0
     let len = u64::try_from(whole.len()).unwrap();
@@ -290,7 +291,8 @@ fn the_others_are_read() {
 fn failed_fork_falls_back_to_copying() {
     let place = Place::new("no-child");
     let publisher = place.publisher();
-    let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let all: Vec<PublishedInstance<Torn>> =
+        (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
     for (instance, n) in all.iter().zip(0..) {
         all_of(instance).into_iter().for_each(|gauge| gauge.set(STEP.wrapping_mul(n)));
     }
@@ -309,7 +311,7 @@ fn failed_fork_falls_back_to_copying() {
 fn a_child_is_tried_again_later() {
     let place = Place::new("child-again");
     let publisher = place.publisher();
-    let instance: Instance<Torn> = publisher.instance("a");
+    let instance: PublishedInstance<Torn> = publisher.instance("a");
     let machine = place.machine();
     let mut query = query(&machine, Torn::GUID);
     let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(publisher.path().unwrap()).unwrap());

@@ -20,7 +20,7 @@ use perfset_core::Text;
 use perfset_engine::{Machine, Provider};
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::publish::{Counterset, Gauge, Instance, Publisher};
+use crate::publish::{Counterset, Gauge, PublishedInstance, Publisher};
 use crate::read::Applications;
 use crate::tests::{Place, query, raw};
 use crate::{layout, lock};
@@ -36,7 +36,7 @@ struct Honest {
 /// A valid publisher and its only value.
 struct Bystander {
     _publisher: Publisher,
-    _instance: Instance<Honest>,
+    _instance: PublishedInstance<Honest>,
 }
 
 impl Bystander {

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Honest, stress};
 use crate::folder::Folders;
-use crate::publish::{Instance, Publisher};
+use crate::publish::{PublishedInstance, Publisher};
 
 const ROLE: &str = "PERFSET_TEST_ROLE";
 const FOLDER: &str = "PERFSET_TEST_FOLDER";
@@ -156,7 +156,7 @@ fn publisher(folder: &Path) -> Publisher {
 
 fn obey(folder: &Path) {
     let publisher = publisher(folder);
-    let mut instances: Vec<Instance<Honest>> = Vec::new();
+    let mut instances: Vec<PublishedInstance<Honest>> = Vec::new();
     say("ready");
     for order in std::io::stdin().lines() {
         let order = order.unwrap();

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use super::program::Program;
 use super::{Bystander, Random, own_user, share};
 use crate::folder::Folders;
-use crate::publish::{Counter64, Counterset, Gauge, Instance, Publisher};
+use crate::publish::{Counter64, Counterset, Gauge, PublishedInstance, Publisher};
 use crate::tests::{Place, query, raw};
 
 #[derive(Counterset, Debug)]
@@ -90,7 +90,7 @@ pub fn churn(role: &str, folder: &Path, stop: &AtomicBool) {
 fn churn_of<T: Derived>(publisher: &Publisher, stop: &AtomicBool) {
     const MOST: u64 = 40;
     let mut random = Random(std::process::id().into());
-    let mut all: Vec<Option<Instance<T>>> = (0..MOST).map(|_| None).collect();
+    let mut all: Vec<Option<PublishedInstance<T>>> = (0..MOST).map(|_| None).collect();
     let mut key = 0;
     while !stop.load(Relaxed) {
         let at = usize::try_from(random.below(MOST)).unwrap();

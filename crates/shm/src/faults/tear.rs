@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::{own_user, share};
-use crate::publish::{Counterset, Gauge, Instance};
+use crate::publish::{Counterset, Gauge, PublishedInstance};
 use crate::tests::{Place, query, raw};
 
 /// Values side by side: copies tear the last one of a piece, wherever that is.
@@ -36,7 +36,8 @@ fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duratio
     const INSTANCES: usize = 64;
     let place = Place::new(test);
     let publisher = place.publisher();
-    let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let all: Vec<PublishedInstance<Torn>> =
+        (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
     let mut prefix = String::new();
     if is_copied {
         share(&publisher.path().unwrap());

@@ -18,18 +18,18 @@ pub trait Counterset: Send + Sync + Sized + 'static {
 
     /// Returns the instance of that name, published by this process with its process id: a new one, or the existing
     /// one. The name ends at the first NUL, and is truncated to 1023 UTF-16 units.
-    fn instance(name: &str) -> Instance<Self> {
+    fn instance(name: &str) -> PublishedInstance<Self> {
         Publisher::of_process().instance(name)
     }
 
     /// Returns the only instance of a single-instance counterset.
-    fn single() -> Instance<Self> {
+    fn single() -> PublishedInstance<Self> {
         Self::instance("")
     }
 }
 
 /// Counters of one instance. The instance exists until its last clone is dropped.
-pub struct Instance<T: Counterset>(Arc<Held<T>>);
+pub struct PublishedInstance<T: Counterset>(Arc<Held<T>>);
 
 pub(super) struct Held<T> {
     counters: T,
@@ -37,7 +37,7 @@ pub(super) struct Held<T> {
     published: Option<(Arc<Store>, Place)>,
 }
 
-impl<T: Counterset> Instance<T> {
+impl<T: Counterset> PublishedInstance<T> {
     pub(super) fn new(store: Option<&Arc<Store>>, name: &str, id: u32) -> Self {
         const MOST: usize = 1023;
         let name: Vec<u16> = name.encode_utf16().take_while(|unit| *unit != 0).take(MOST).collect();
@@ -53,7 +53,7 @@ impl<T: Counterset> Instance<T> {
     }
 }
 
-impl<T: Counterset> Deref for Instance<T> {
+impl<T: Counterset> Deref for PublishedInstance<T> {
     type Target = T;
 
     #[inline]
@@ -62,13 +62,13 @@ impl<T: Counterset> Deref for Instance<T> {
     }
 }
 
-impl<T: Counterset> Clone for Instance<T> {
+impl<T: Counterset> Clone for PublishedInstance<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T: Counterset + std::fmt::Debug> std::fmt::Debug for Instance<T> {
+impl<T: Counterset + std::fmt::Debug> std::fmt::Debug for PublishedInstance<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Instance").field(&self.0.counters).finish()
     }

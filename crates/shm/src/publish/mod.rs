@@ -24,7 +24,7 @@
 //! route.requests.increment();
 //! ```
 //!
-//! **Shape**: a struct of counters is a counterset; each [`Instance`] of it is one row in the output of
+//! **Shape**: a struct of counters is a counterset; each [`PublishedInstance`] of it is one row in the output of
 //! `perfset get`. An instance exists as long as it is held; requesting its name again returns the same instance.
 //! Counting takes a few nanoseconds: no lock, no system call, no allocation. A process has one file in shared memory
 //! for all that it publishes, created with the first instance. The file is removed when the process ends, however it
@@ -58,7 +58,7 @@ pub use counters::{
     Mine, MineTimer, Ratio, Timing,
 };
 pub use definition::{Cells, CounterInfo, Definition, Field};
-pub use instance::{Counterset, Instance};
+pub use instance::{Counterset, PublishedInstance};
 pub use publisher::{Publisher, problem, status};
 pub use status::{PublishStatus, VisibleTo};
 pub use store::{CreateError, PublishError};

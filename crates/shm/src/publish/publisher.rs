@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::beside;
 use super::block::Block;
-use super::instance::{Counterset, Instance};
+use super::instance::{Counterset, PublishedInstance};
 use super::status::PublishStatus;
 use super::store::{Called, CreateError, PublishError, Store};
 use crate::callback::{CallbackReply, RequestMessage, Server};
@@ -45,14 +45,14 @@ impl Publisher {
 
     /// Returns the instance of that name with the process id: a new one, or the existing one.
     #[must_use]
-    pub fn instance<T: Counterset>(&self, name: &str) -> Instance<T> {
+    pub fn instance<T: Counterset>(&self, name: &str) -> PublishedInstance<T> {
         self.instance_with_id(name, std::process::id())
     }
 
     /// Returns the instance of that name and id: a new one, or the existing one.
     #[must_use]
-    pub fn instance_with_id<T: Counterset>(&self, name: &str, id: u32) -> Instance<T> {
-        Instance::new(self.store().as_ref(), name, id)
+    pub fn instance_with_id<T: Counterset>(&self, name: &str, id: u32) -> PublishedInstance<T> {
+        PublishedInstance::new(self.store().as_ref(), name, id)
     }
 
     /// Publishes a counterset before it has instances.

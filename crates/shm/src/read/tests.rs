@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use perfset_core::{Attributes, CounterId, Guid, InstanceType, NoValue};
 use perfset_engine::{Entry, Query, Snapshot};
 
-use crate::publish::{Cells, Counter64, CounterInfo, Counterset, Definition, Field, Instance};
+use crate::publish::{Cells, Counter64, CounterInfo, Counterset, Definition, Field, PublishedInstance};
 use crate::tests::{Place, Striped, query};
 
 /// Five counters, with rows for threads or without; the middle one cannot be read.
@@ -51,7 +51,7 @@ fn values(query: &mut Query) -> Vec<(u32, Result<u64, String>)> {
 fn whichever_counters_are_wanted<const STRIPES: usize>(name: &str) {
     let place = Place::new(name);
     let publisher = place.publisher();
-    let all: [Instance<Five<STRIPES>>; 2] = ["a", "b"].map(|name| publisher.instance(name));
+    let all: [PublishedInstance<Five<STRIPES>>; 2] = ["a", "b"].map(|name| publisher.instance(name));
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {

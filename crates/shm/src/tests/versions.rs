@@ -8,7 +8,7 @@ use perfset_engine::{Provider, Value};
 use perfset_manifest::Manifest;
 
 use super::*;
-use crate::publish::{CounterInfo, Definition, Field, Instance, PublishError};
+use crate::publish::{CounterInfo, Definition, Field, PublishError, PublishedInstance};
 
 /// Versions of one counterset: the second has counters that the first lacks, the third means something else by two of
 /// them, and the fourth has one that all of them lack.
@@ -61,14 +61,14 @@ const GUID: Guid = v1::Orders::GUID;
 
 const LACKS: &str = "unavailable: the program that publishes this instance has no such counter";
 
-fn first(publisher: &Publisher, name: &str) -> Instance<v1::Orders> {
+fn first(publisher: &Publisher, name: &str) -> PublishedInstance<v1::Orders> {
     let instance = publisher.instance::<v1::Orders>(name);
     instance.orders.add(11);
     instance.latency.record(Duration::from_nanos(13));
     instance
 }
 
-fn second(publisher: &Publisher, name: &str) -> Instance<v2::Orders> {
+fn second(publisher: &Publisher, name: &str) -> PublishedInstance<v2::Orders> {
     let instance = publisher.instance::<v2::Orders>(name);
     instance.orders.add(17);
     instance.latency.record(Duration::from_nanos(19));
@@ -267,8 +267,8 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
 fn a_rolling_restart() {
     let place = Place::new("versions-rolling");
     let machine = place.machine();
-    let mut old: Vec<(Publisher, Instance<v1::Orders>)> = Vec::new();
-    let mut new: Vec<(Publisher, Instance<v2::Orders>)> = Vec::new();
+    let mut old: Vec<(Publisher, PublishedInstance<v1::Orders>)> = Vec::new();
+    let mut new: Vec<(Publisher, PublishedInstance<v2::Orders>)> = Vec::new();
     for n in 0..3 {
         let publisher = place.publisher();
         let instance = first(&publisher, &format!("worker {n}"));
