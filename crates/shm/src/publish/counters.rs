@@ -32,10 +32,10 @@ impl Sum {
         slot.fetch_add(n, Relaxed);
     }
 
-    fn mine(&self) -> Mine<'_> {
+    fn mine(&self) -> ThreadCounter<'_> {
         let CellPlace { slot, rows, row } = self.0;
         let own = (!rows.is_empty()).then(|| rows.get(stripe::own().saturating_mul(row))).flatten();
-        Mine { cell: own.unwrap_or(slot), is_own: own.is_some(), of_this_thread: PhantomData }
+        ThreadCounter { cell: own.unwrap_or(slot), is_own: own.is_some(), of_this_thread: PhantomData }
     }
 
     fn get(&self) -> u64 {
@@ -47,13 +47,13 @@ impl Sum {
 
 /// Counter for use by one thread. If the thread has its own row, adding is a load and a store.
 #[derive(Clone, Debug)]
-pub struct Mine<'a> {
+pub struct ThreadCounter<'a> {
     cell: &'a AtomicU64,
     is_own: bool,
     of_this_thread: PhantomData<*const ()>,
 }
 
-impl Mine<'_> {
+impl ThreadCounter<'_> {
     /// Adds `n` to the counter.
     #[inline]
     pub fn add(&self, n: u64) {
@@ -91,7 +91,7 @@ macro_rules! sums {
             }
 
             /// Returns a handle to the counter for use in a loop of this thread.
-            pub fn mine(&self) -> Mine<'_> {
+            pub fn mine(&self) -> ThreadCounter<'_> {
                 self.0.mine()
             }
 
@@ -261,8 +261,8 @@ impl Drop for Timing<'_> {
 /// Handle to an [`AverageTimer`] for use by one thread.
 #[derive(Clone, Debug)]
 pub struct MineTimer<'a> {
-    ticks: Mine<'a>,
-    count: Mine<'a>,
+    ticks: ThreadCounter<'a>,
+    count: ThreadCounter<'a>,
 }
 
 impl MineTimer<'_> {
