@@ -211,8 +211,8 @@ impl AverageTimer {
     }
 
     /// Returns a handle to the timer for use in a loop of this thread.
-    pub fn mine(&self) -> MineTimer<'_> {
-        MineTimer { ticks: self.ticks.mine(), count: self.count.mine() }
+    pub fn mine(&self) -> ThreadTimer<'_> {
+        ThreadTimer { ticks: self.ticks.mine(), count: self.count.mine() }
     }
 
     /// Returns the number of operations so far, and their total duration.
@@ -260,12 +260,12 @@ impl Drop for Timing<'_> {
 
 /// Handle to an [`AverageTimer`] for use by one thread.
 #[derive(Clone, Debug)]
-pub struct MineTimer<'a> {
+pub struct ThreadTimer<'a> {
     ticks: ThreadCounter<'a>,
     count: ThreadCounter<'a>,
 }
 
-impl MineTimer<'_> {
+impl ThreadTimer<'_> {
     /// Records one operation that took the given time.
     #[inline]
     pub fn record(&self, elapsed: Duration) {

@@ -55,7 +55,7 @@ pub(crate) mod store;
 pub use block::Block;
 pub use counters::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, ElapsedTime, Entered, Fraction, Gauge, Gauge32,
-    MineTimer, Ratio, ThreadCounter, Timing,
+    Ratio, ThreadCounter, ThreadTimer, Timing,
 };
 pub use definition::{Cells, CounterInfo, Definition, Field};
 pub use instance::{Counterset, PublishedInstance};
