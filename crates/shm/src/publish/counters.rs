@@ -145,9 +145,9 @@ macro_rules! gauges {
             }
 
             /// Adds 1 until the returned guard is dropped.
-            pub fn enter(&self) -> Entered<'_> {
+            pub fn enter(&self) -> GaugeGuard<'_> {
                 self.add(1);
-                Entered(self.0)
+                GaugeGuard(self.0)
             }
 
             /// Returns the current value.
@@ -176,9 +176,9 @@ gauges! {
 
 /// Guard that keeps a [`Gauge`] increased by 1 until it is dropped.
 #[derive(Debug)]
-pub struct Entered<'a>(&'a AtomicU64);
+pub struct GaugeGuard<'a>(&'a AtomicU64);
 
-impl Drop for Entered<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -54,8 +54,8 @@ pub(crate) mod store;
 
 pub use block::Block;
 pub use counters::{
-    Average, AverageTimer, BusyTimer, Counter32, Counter64, ElapsedTime, Entered, Fraction, Gauge, Gauge32,
-    Ratio, ThreadCounter, ThreadTimer, Timing,
+    Average, AverageTimer, BusyTimer, Counter32, Counter64, ElapsedTime, Fraction, Gauge, Gauge32,
+    GaugeGuard, Ratio, ThreadCounter, ThreadTimer, Timing,
 };
 pub use definition::{Cells, CounterInfo, Definition, Field};
 pub use instance::{Counterset, PublishedInstance};
