@@ -200,8 +200,8 @@ impl AverageTimer {
     }
 
     /// Starts timing; the time until the returned guard is dropped is recorded.
-    pub fn start(&self) -> Timing<'_> {
-        Timing { timer: self, start: Instant::now() }
+    pub fn start(&self) -> TimerGuard<'_> {
+        TimerGuard { timer: self, start: Instant::now() }
     }
 
     /// Runs `work` and records the time that it takes.
@@ -240,19 +240,19 @@ fn nanoseconds(elapsed: Duration) -> u64 {
 /// Running measurement of an [`AverageTimer`], recorded when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropped at once it takes no time"]
-pub struct Timing<'a> {
+pub struct TimerGuard<'a> {
     timer: &'a AverageTimer,
     start: Instant,
 }
 
-impl Timing<'_> {
+impl TimerGuard<'_> {
     /// Ends the measurement without recording it.
     pub fn cancel(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Timing<'_> {
+impl Drop for TimerGuard<'_> {
     fn drop(&mut self) {
         self.timer.record(self.start.elapsed());
     }

@@ -55,7 +55,7 @@ pub(crate) mod store;
 pub use block::Block;
 pub use counters::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, ElapsedTime, Fraction, Gauge, Gauge32,
-    GaugeGuard, Ratio, ThreadCounter, ThreadTimer, Timing,
+    GaugeGuard, Ratio, ThreadCounter, ThreadTimer, TimerGuard,
 };
 pub use definition::{Cells, CounterInfo, Definition, Field};
 pub use instance::{Counterset, PublishedInstance};
