@@ -29,9 +29,9 @@ pub trait Counterset: Send + Sync + Sized + 'static {
 }
 
 /// Counters of one instance. The instance exists until its last clone is dropped.
-pub struct PublishedInstance<T: Counterset>(Arc<Held<T>>);
+pub struct PublishedInstance<T: Counterset>(Arc<InstanceGuard<T>>);
 
-pub(super) struct Held<T> {
+pub(super) struct InstanceGuard<T> {
     counters: T,
     /// Store and slot of the instance; `None` if it is not published.
     published: Option<(Arc<Store>, Place)>,
@@ -44,7 +44,7 @@ impl<T: Counterset> PublishedInstance<T> {
         let definition = T::definition();
         let make = |slot, place: Option<Place>| {
             let counters = T::attach(&mut Cells::new(slot));
-            Arc::new(Held { counters, published: store.cloned().zip(place) })
+            Arc::new(InstanceGuard { counters, published: store.cloned().zip(place) })
         };
         Self(match store {
             Some(store) => store.instance((&definition.counterset, definition.stripes), &name, id, make),
@@ -74,7 +74,7 @@ impl<T: Counterset + std::fmt::Debug> std::fmt::Debug for PublishedInstance<T> {
     }
 }
 
-impl<T> Drop for Held<T> {
+impl<T> Drop for InstanceGuard<T> {
     fn drop(&mut self) {
         if let Some((store, place)) = &self.published {
             store.delete(place);
