@@ -7,7 +7,7 @@ use super::beside;
 use super::block::Block;
 use super::instance::{Counterset, PublishedInstance};
 use super::status::PublishStatus;
-use super::store::{Called, CreateError, PublishError, Store};
+use super::store::{CreateError, NameParts, PublishError, Store};
 use crate::callback::{CallbackReply, RequestMessage, Server};
 use crate::folder::Folders;
 use crate::merge::LeftOut;
@@ -85,7 +85,7 @@ impl Publisher {
         id: u32,
     ) -> Result<Block, CreateError> {
         let store = self.store().ok_or(CreateError::NoMemory)?;
-        let (slot, place, sequence) = store.create(counterset, Called { name, own: own_name, id })?;
+        let (slot, place, sequence) = store.create(counterset, NameParts { name, own: own_name, id })?;
         Ok(Block::new(store, slot, place, sequence))
     }
 

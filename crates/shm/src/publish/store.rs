@@ -325,7 +325,7 @@ impl Store {
                 return held;
             }
         }
-        let name = Called { name, own: None, id };
+        let name = NameParts { name, own: None, id };
         let Some((slot_id, slot)) = parts.begin(&self.file, name) else {
             return make(alone(set.counters.len()), None);
         };
@@ -343,7 +343,11 @@ impl Store {
     ///
     /// # Errors
     /// If an instance of that name and id exists already, or there is no memory for another.
-    pub fn create(&self, set: &Arc<Counterset>, name: Called<'_>) -> Result<(Slot, Place, u64), CreateError> {
+    pub fn create(
+        &self,
+        set: &Arc<Counterset>,
+        name: NameParts<'_>,
+    ) -> Result<(Slot, Place, u64), CreateError> {
         if self.is_anothers() {
             return Err(CreateError::NoMemory); // of this process there is none
         }
@@ -428,7 +432,7 @@ struct Parts<'a> {
 
 /// Name and id of an instance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Called<'a> {
+pub(crate) struct NameParts<'a> {
     /// Name as readers see it, in UTF-16.
     pub name: &'a [u16],
     /// Name as the program reads it in its block, NUL included, if the program does not use UTF-16.
@@ -436,7 +440,7 @@ pub(crate) struct Called<'a> {
     pub id: u32,
 }
 
-impl Called<'_> {
+impl NameParts<'_> {
     /// Returns the offset of the program's own name, in bytes from the start of the name.
     fn own_at(&self) -> usize {
         self.name.len().saturating_add(1).saturating_mul(2).next_multiple_of(4)
@@ -453,7 +457,7 @@ impl Called<'_> {
 
 impl Parts<'_> {
     /// Creates an instance in a slot of its own.
-    fn begin(&mut self, file: &File, name: Called<'_>) -> Option<(SlotId, Slot)> {
+    fn begin(&mut self, file: &File, name: NameParts<'_>) -> Option<(SlotId, Slot)> {
         let (slot_id, slot) = self.published.take(file, name.units(), self.problem)?;
         // Even numbers are instances; the odd number after each means that its slot is free.
         *self.sequence = self.sequence.saturating_add(2);
@@ -619,7 +623,7 @@ impl Published {
     }
 
     /// Writes a new instance to a free slot.
-    fn write(&self, file: &File, at: SlotId, slot: &Slot, name: Called<'_>, sequence: u64) {
+    fn write(&self, file: &File, at: SlotId, slot: &Slot, name: NameParts<'_>, sequence: u64) {
         let Some(word) = self.sequence(at) else { return };
         file.change(|| {
             // The slot may have the values of an earlier instance.
@@ -652,7 +656,7 @@ impl Published {
 ///
 /// The name in UTF-16 follows the values, independent of the header. The header belongs to the program, and refers to
 /// the name that the program reads.
-fn write_block(block: &[AtomicU64], guid: &Guid, counters: usize, called: Called<'_>) {
+fn write_block(block: &[AtomicU64], guid: &Guid, counters: usize, called: NameParts<'_>) {
     let name_at = INSTANCE_HEADER.saturating_add(counters.saturating_mul(WORD));
     let name_len = called.name.len().saturating_add(1).saturating_mul(2);
     let own = called.own.unwrap_or_default();
