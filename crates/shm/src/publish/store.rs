@@ -117,7 +117,7 @@ struct Published {
     segments: Vec<Segment>,
     classes: [Class; NAME_UNITS.len()],
     /// Existing instances by name and id.
-    instances: HashMap<(Box<[u16]>, u32), Living>,
+    instances: HashMap<(Box<[u16]>, u32), LiveInstance>,
 }
 
 impl std::fmt::Debug for Published {
@@ -127,7 +127,7 @@ impl std::fmt::Debug for Published {
     }
 }
 
-struct Living {
+struct LiveInstance {
     slot: SlotId,
     /// Holder of the instance, if it can be requested again.
     holder: Option<Weak<dyn Any + Send + Sync>>,
@@ -334,7 +334,7 @@ impl Store {
         // Weak, because the store must not keep an instance alive.
         let weak = Arc::downgrade(&made);
         let holder: Option<Weak<dyn Any + Send + Sync>> = Some(weak);
-        parts.published.instances.insert(key, Living { slot: slot_id, holder });
+        parts.published.instances.insert(key, LiveInstance { slot: slot_id, holder });
         made
     }
 
@@ -359,7 +359,7 @@ impl Store {
         }
         let (slot_id, slot) = parts.begin(&self.file, name).ok_or(CreateError::NoMemory)?;
         let sequence = *parts.sequence;
-        parts.published.instances.insert(key.clone(), Living { slot: slot_id, holder: None });
+        parts.published.instances.insert(key.clone(), LiveInstance { slot: slot_id, holder: None });
         Ok((slot, Place { guid: set.guid, version: parts.version, key, slot: slot_id }, sequence))
     }
 
