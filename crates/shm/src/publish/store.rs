@@ -115,7 +115,7 @@ struct Published {
     /// Index of the definition in the file's segment table, once it is there.
     definition: Option<usize>,
     segments: Vec<Segment>,
-    classes: [Class; NAME_UNITS.len()],
+    classes: [SizeClass; NAME_UNITS.len()],
     /// Existing instances by name and id.
     instances: HashMap<(Box<[u16]>, u32), LiveInstance>,
 }
@@ -135,7 +135,7 @@ struct LiveInstance {
 
 /// Size class of slots: room for names up to some length. Each class has segments of its own.
 #[derive(Debug, Default)]
-struct Class {
+struct SizeClass {
     /// Segment with slots that were never used, and the number of its slots used so far.
     fresh: Option<(usize, usize)>,
     /// Free slots that were used before; the one free longest is reused first. So a late write to a released slot
