@@ -1,7 +1,7 @@
 //! Test of the protocol words by which readers validate data, in a memory model weaker than this machine's.
 //!
 //! The model has one slot, with a word each for its name and its value. The writer's operations are those of
-//! `File::change`, `Published::write` and `Published::free`; the reader's are `Index::refresh`, `Index::look` and
+//! `File::change`, `PublishedSet::write` and `PublishedSet::free`; the reader's are `Index::refresh`, `Index::look` and
 //! `Segment::load`. Their order and memory orderings are the same as in the code: a change there must be repeated
 //! here. Everything that Rust's memory model allows is tried: a load may return any store that is not older than one
 //! the reader must have seen. The stores it must have seen follow from releases and acquires alone.

@@ -101,7 +101,7 @@ pub(crate) struct Store {
 struct State {
     /// Countersets by GUID, usually one each. Parts of a program may have been built with different versions of a
     /// library; readers merge those versions as they merge different publishers.
-    sets: HashMap<Guid, Vec<Published>>,
+    sets: HashMap<Guid, Vec<PublishedSet>>,
     /// Sequence number of the newest instance. All instances of a file have different, ascending numbers.
     sequence: u64,
     unpublished: u64,
@@ -109,7 +109,7 @@ struct State {
 }
 
 /// Published counterset with its segments and instances.
-struct Published {
+struct PublishedSet {
     set: Arc<Counterset>,
     stripes: usize,
     /// Index of the definition in the file's segment table, once it is there.
@@ -120,7 +120,7 @@ struct Published {
     instances: HashMap<(Box<[u16]>, u32), LiveInstance>,
 }
 
-impl std::fmt::Debug for Published {
+impl std::fmt::Debug for PublishedSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("Published");
         debug.field("name", &self.set.name).field("instances", &self.instances.len()).finish_non_exhaustive()
@@ -422,7 +422,7 @@ fn count_unpublished(file: &File, count: &mut u64, more: u64) {
 
 /// A counterset, and state shared by all countersets of the store.
 struct Parts<'a> {
-    published: &'a mut Published,
+    published: &'a mut PublishedSet,
     /// Index among the countersets of the same GUID.
     version: usize,
     sequence: &'a mut u64,
@@ -476,7 +476,7 @@ impl State {
         const VERSIONS: usize = 8;
         let versions = self.sets.entry(set.guid).or_default();
         // Pointers first: comparing definitions costs more than everything else here.
-        let is_it = |published: &Published| Arc::ptr_eq(&published.set, set) || published.set == *set;
+        let is_it = |published: &PublishedSet| Arc::ptr_eq(&published.set, set) || published.set == *set;
         let known = versions.iter().position(is_it);
         if known.is_none() && versions.len() >= VERSIONS {
             let name = set.name.to_string();
@@ -485,7 +485,7 @@ impl State {
         }
         let version = known.unwrap_or(versions.len());
         if known.is_none() {
-            versions.push(Published {
+            versions.push(PublishedSet {
                 set: Arc::clone(set),
                 stripes,
                 definition: None,
@@ -501,7 +501,7 @@ impl State {
     }
 }
 
-impl Published {
+impl PublishedSet {
     /// Writes the definition to the file, unless it is there already or no other process sees the file.
     fn define(&mut self, file: &File, problem: &mut Option<PublishError>) {
         if self.definition.is_some() || !file.is_public() {
