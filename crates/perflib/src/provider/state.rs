@@ -16,7 +16,7 @@ use perfset::{
 };
 use perfset_shm::Folders;
 use perfset_shm::callback::{CallbackReply, ReferencedValue, Server};
-use perfset_shm::publish::{Block, CreateError, Publisher};
+use perfset_shm::publish::{CreateError, InstanceBlock, Publisher};
 
 use super::control::{Control, ControlCallback, read_reference};
 use crate::wide::{Shape, Wide, to_utf32};
@@ -60,7 +60,7 @@ type Key = (Guid, Box<[u16]>, u32);
 #[derive(Debug)]
 struct Instance {
     template: Arc<Template>,
-    block: Block,
+    block: InstanceBlock,
     name: Box<[u16]>,
     id: u32,
 }

@@ -11,14 +11,14 @@ use super::store::{Place, Slot, Store};
 /// Any holder of the block's address may write to the values at any time, even after the drop: the memory stays
 /// mapped. Its reuse is delayed as long as possible, so that such writes harm no other instance.
 #[derive(Debug)]
-pub struct Block {
+pub struct InstanceBlock {
     store: Arc<Store>,
     slot: Slot,
     place: Place,
     sequence: u64,
 }
 
-impl Block {
+impl InstanceBlock {
     pub(super) fn new(store: Arc<Store>, slot: Slot, place: Place, sequence: u64) -> Self {
         Self { store, slot, place, sequence }
     }
@@ -42,7 +42,7 @@ impl Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for InstanceBlock {
     fn drop(&mut self) {
         self.store.delete(&self.place);
     }
@@ -113,7 +113,7 @@ mod tests {
         name.encode_utf16().collect()
     }
 
-    fn bytes(block: &Block) -> Vec<u8> {
+    fn bytes(block: &InstanceBlock) -> Vec<u8> {
         let mut bytes = Vec::new();
         load_bytes(block.words(), &mut bytes);
         bytes
@@ -165,7 +165,7 @@ mod tests {
         let a = create("a", 5).unwrap();
         assert_eq!(create("a", 5).unwrap_err(), CreateError::Exists);
         let others = [create("a", 6).unwrap(), create("b", 5).unwrap(), create("A", 5).unwrap()];
-        let is_live = |block: &Block| {
+        let is_live = |block: &InstanceBlock| {
             let state = std::fs::read(publisher.path().unwrap()).unwrap();
             let sequence = block.sequence().to_ne_bytes();
             assert!(layout::is_live(block.sequence()));

@@ -52,7 +52,7 @@ mod publisher;
 mod status;
 pub(crate) mod store;
 
-pub use block::Block;
+pub use block::InstanceBlock;
 pub use counters::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, ElapsedTime, Fraction, Gauge, Gauge32,
     GaugeGuard, Ratio, ThreadCounter, ThreadTimer, TimerGuard,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::beside;
-use super::block::Block;
+use super::block::InstanceBlock;
 use super::instance::{Counterset, PublishedInstance};
 use super::status::PublishStatus;
 use super::store::{CreateError, NameParts, PublishError, Store};
@@ -83,10 +83,10 @@ impl Publisher {
         name: &[u16],
         own_name: Option<&[u8]>,
         id: u32,
-    ) -> Result<Block, CreateError> {
+    ) -> Result<InstanceBlock, CreateError> {
         let store = self.store().ok_or(CreateError::NoMemory)?;
         let (slot, place, sequence) = store.create(counterset, NameParts { name, own: own_name, id })?;
-        Ok(Block::new(store, slot, place, sequence))
+        Ok(InstanceBlock::new(store, slot, place, sequence))
     }
 
     /// Responds to readers with `answer` until the returned server is dropped; `None` if no other process sees the

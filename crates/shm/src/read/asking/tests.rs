@@ -18,7 +18,7 @@ use rustix::net::{
 
 use super::{Asks, Held, Late, MOST_HELD};
 use crate::callback::{CallbackReply, ReferencedValue, RequestCode, RequestMessage, Server};
-use crate::publish::{Block, Publisher};
+use crate::publish::{InstanceBlock, Publisher};
 use crate::tests::Place;
 
 const PLAIN: CounterId = CounterId(1);
@@ -50,7 +50,7 @@ fn set() -> Arc<Counterset> {
     })
 }
 
-fn instance(publisher: &Publisher, name: &str) -> Block {
+fn instance(publisher: &Publisher, name: &str) -> InstanceBlock {
     let name: Vec<u16> = name.encode_utf16().collect();
     publisher.create(&set(), &name, None, 0).unwrap()
 }
@@ -301,7 +301,7 @@ fn values_of_a_slow_program_arrive() {
     let rows: Vec<_> = sets.iter().map(|set| publisher.create(set, &name, None, 0).unwrap()).collect();
     let answered: Arc<Mutex<Answered>> = Arc::default();
     let of_thread = Arc::clone(&answered);
-    let sequences: Vec<_> = rows.iter().map(Block::sequence).collect();
+    let sequences: Vec<_> = rows.iter().map(InstanceBlock::sequence).collect();
     let _server = publisher
         .answer(move |request| {
             let began = Instant::now();
