@@ -54,7 +54,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     let attached = counters.iter().map(|counter| {
         let Counter { field, .. } = counter;
         let (ident, kind) = (&field.ident, &field.ty);
-        quote!(#ident: <#kind as #publish::Field>::attach(cells))
+        quote!(#ident: <#kind as #publish::CounterField>::attach(cells))
     });
     // The unnamed constant has a scope of its own, so that no generated item clashes with one of the caller.
     Ok(quote! {
@@ -308,7 +308,7 @@ impl Counter<'_> {
         let brings_base = self.brings_base;
         let base = quote! {
             const _: () = assert!(
-                <#kind as #publish::Field>::BASE.is_some() == #brings_base,
+                <#kind as #publish::CounterField>::BASE.is_some() == #brings_base,
                 "a type of that name must be the one of perfset::publish"
             );
         };
@@ -316,7 +316,7 @@ impl Counter<'_> {
             let len = counter_type.value_len();
             quote! {
                 const _: () = assert!(
-                    <#kind as #publish::Field>::LEN == #len,
+                    <#kind as #publish::CounterField>::LEN == #len,
                     "values of this type do not have the bytes that the field has"
                 );
             }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use perfset_core::CounterType;
 
-use super::definition::{CellPlace, Cells, Field};
+use super::definition::{CellPlace, Cells, CounterField};
 use crate::stripe;
 
 /// Sum that several threads add to.
@@ -101,7 +101,7 @@ macro_rules! sums {
             }
         }
 
-        impl Field for $name {
+        impl CounterField for $name {
             const TYPE: CounterType = CounterType::$own;
             const LEN: u32 = $len;
 
@@ -156,7 +156,7 @@ macro_rules! gauges {
             }
         }
 
-        impl Field for $name {
+        impl CounterField for $name {
             const TYPE: CounterType = CounterType::$own;
             const LEN: u32 = $len;
 
@@ -221,7 +221,7 @@ impl AverageTimer {
     }
 }
 
-impl Field for AverageTimer {
+impl CounterField for AverageTimer {
     const TYPE: CounterType = CounterType::PERF_AVERAGE_TIMER;
     const BASE: Option<CounterType> = Some(CounterType::PERF_AVERAGE_BASE);
     const LEN: u32 = 8;
@@ -295,7 +295,7 @@ impl Average {
     }
 }
 
-impl Field for Average {
+impl CounterField for Average {
     const TYPE: CounterType = CounterType::PERF_AVERAGE_BULK;
     const BASE: Option<CounterType> = Some(CounterType::PERF_AVERAGE_BASE);
     const LEN: u32 = 8;
@@ -327,7 +327,7 @@ impl Ratio {
     }
 }
 
-impl Field for Ratio {
+impl CounterField for Ratio {
     const TYPE: CounterType = CounterType::PERF_SAMPLE_FRACTION;
     const BASE: Option<CounterType> = Some(CounterType::PERF_SAMPLE_BASE);
     const LEN: u32 = 4;
@@ -358,7 +358,7 @@ impl Fraction {
     }
 }
 
-impl Field for Fraction {
+impl CounterField for Fraction {
     const TYPE: CounterType = CounterType::PERF_LARGE_RAW_FRACTION;
     const BASE: Option<CounterType> = Some(CounterType::PERF_LARGE_RAW_BASE);
     const LEN: u32 = 8;
@@ -386,7 +386,7 @@ impl BusyTimer {
     }
 }
 
-impl Field for BusyTimer {
+impl CounterField for BusyTimer {
     const TYPE: CounterType = CounterType::PERF_100NSEC_TIMER;
     const LEN: u32 = 8;
 
@@ -415,7 +415,7 @@ impl ElapsedTime {
     }
 }
 
-impl Field for ElapsedTime {
+impl CounterField for ElapsedTime {
     const TYPE: CounterType = CounterType::PERF_ELAPSED_TIME;
     const LEN: u32 = 8;
 

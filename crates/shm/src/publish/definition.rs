@@ -73,7 +73,7 @@ impl CounterInfo {
 /// Type of counter that a struct can contain as a field.
 ///
 /// A field adds one counter, or one counter and the base that it is divided by.
-pub trait Field: Sized {
+pub trait CounterField: Sized {
     /// Type of the field's counter, unless the struct specifies another.
     const TYPE: CounterType;
     /// Type of the base that the field adds, if it adds one.
@@ -114,7 +114,7 @@ impl Definition {
 
     /// Adds the counter of a field, and its base if it has one.
     #[must_use]
-    pub fn field<F: Field>(mut self, info: CounterInfo) -> Self {
+    pub fn field<F: CounterField>(mut self, info: CounterInfo) -> Self {
         let counter = |info: &CounterInfo, counter_type: CounterType| Counter {
             name: info.name.map(Into::into),
             help: info.help.into(),

@@ -57,7 +57,7 @@ pub use counters::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, ElapsedTime, Fraction, Gauge, Gauge32,
     GaugeGuard, Ratio, ThreadCounter, ThreadTimer, TimerGuard,
 };
-pub use definition::{Cells, CounterInfo, Definition, Field};
+pub use definition::{Cells, CounterField, CounterInfo, Definition};
 pub use instance::{Counterset, PublishedInstance};
 pub use publisher::{Publisher, problem, status};
 pub use status::{PublishStatus, VisibleTo};

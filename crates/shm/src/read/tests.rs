@@ -3,7 +3,9 @@ use std::sync::OnceLock;
 use perfset_core::{Attributes, CounterId, Guid, InstanceType, NoValue};
 use perfset_engine::{Entry, Query, Snapshot};
 
-use crate::publish::{Cells, Counter64, CounterInfo, Counterset, Definition, Field, PublishedInstance};
+use crate::publish::{
+    Cells, Counter64, CounterField, CounterInfo, Counterset, Definition, PublishedInstance,
+};
 use crate::tests::{Place, Striped, query};
 
 /// Five counters, with rows for threads or without; the middle one cannot be read.

@@ -8,7 +8,7 @@ use perfset_engine::{Provider, Value};
 use perfset_manifest::Manifest;
 
 use super::*;
-use crate::publish::{CounterInfo, Definition, Field, PublishError, PublishedInstance};
+use crate::publish::{CounterField, CounterInfo, Definition, PublishError, PublishedInstance};
 
 /// Versions of one counterset: the second has counters that the first lacks, the third means something else by two of
 /// them, and the fourth has one that all of them lack.
@@ -530,7 +530,7 @@ fn totals_over_versions() {
 /// A program under the manifest that an export of it gives, for a field of each kind: it is there with the same values.
 #[test]
 fn every_kind_of_field_under_its_own_manifest() {
-    fn check<F: Field + Send + Sync + 'static>(kind: &str) {
+    fn check<F: CounterField + Send + Sync + 'static>(kind: &str) {
         let guid = Guid::from_u128(0x0203_0507_1113_1719_2329_3137_4143_4759);
         let info = CounterInfo { name: Some("Figure"), help: "What it is.", ..CounterInfo::new(5) };
         let provider = (Guid::from_u128(7), "Test");
