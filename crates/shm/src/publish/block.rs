@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::store::{Place, Slot, Store};
+use super::store::{InstanceRef, Slot, Store};
 
 /// Instance of a counterset as a PERF_COUNTERSET_INSTANCE block: 32 bytes, an 8-byte value per counter, and the name.
 /// The instance exists until this value is dropped.
@@ -14,12 +14,12 @@ use super::store::{Place, Slot, Store};
 pub struct InstanceBlock {
     store: Arc<Store>,
     slot: Slot,
-    place: Place,
+    place: InstanceRef,
     sequence: u64,
 }
 
 impl InstanceBlock {
-    pub(super) fn new(store: Arc<Store>, slot: Slot, place: Place, sequence: u64) -> Self {
+    pub(super) fn new(store: Arc<Store>, slot: Slot, place: InstanceRef, sequence: u64) -> Self {
         Self { store, slot, place, sequence }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::definition::{Cells, Definition};
 use super::publisher::Publisher;
-use super::store::{Place, Store, alone};
+use super::store::{InstanceRef, Store, alone};
 
 /// Struct of counters that can be published. Implemented by `#[derive(Counterset)]`.
 pub trait Counterset: Send + Sync + Sized + 'static {
@@ -34,7 +34,7 @@ pub struct PublishedInstance<T: Counterset>(Arc<InstanceGuard<T>>);
 pub(super) struct InstanceGuard<T> {
     counters: T,
     /// Store and slot of the instance; `None` if it is not published.
-    published: Option<(Arc<Store>, Place)>,
+    published: Option<(Arc<Store>, InstanceRef)>,
 }
 
 impl<T: Counterset> PublishedInstance<T> {
@@ -42,7 +42,7 @@ impl<T: Counterset> PublishedInstance<T> {
         const MOST: usize = 1023;
         let name: Vec<u16> = name.encode_utf16().take_while(|unit| *unit != 0).take(MOST).collect();
         let definition = T::definition();
-        let make = |slot, place: Option<Place>| {
+        let make = |slot, place: Option<InstanceRef>| {
             let counters = T::attach(&mut Cells::new(slot));
             Arc::new(InstanceGuard { counters, published: store.cloned().zip(place) })
         };

@@ -306,7 +306,7 @@ impl Store {
         (set, stripes): (&Arc<Counterset>, usize),
         name: &[u16],
         id: u32,
-        make: impl FnOnce(Slot, Option<Place>) -> Arc<T>,
+        make: impl FnOnce(Slot, Option<InstanceRef>) -> Arc<T>,
     ) -> Arc<T> {
         let kept; // dropped after the lock: its last holder may be gone meanwhile
         // After a fork the lock may be held forever by a thread that does not exist here.
@@ -329,7 +329,7 @@ impl Store {
         let Some((slot_id, slot)) = parts.begin(&self.file, name) else {
             return make(alone(set.counters.len()), None);
         };
-        let place = Place { guid: set.guid, version: parts.version, key: key.clone(), slot: slot_id };
+        let place = InstanceRef { guid: set.guid, version: parts.version, key: key.clone(), slot: slot_id };
         let made = make(slot, Some(place));
         // Weak, because the store must not keep an instance alive.
         let weak = Arc::downgrade(&made);
@@ -347,7 +347,7 @@ impl Store {
         &self,
         set: &Arc<Counterset>,
         name: NameParts<'_>,
-    ) -> Result<(Slot, Place, u64), CreateError> {
+    ) -> Result<(Slot, InstanceRef, u64), CreateError> {
         if self.is_anothers() {
             return Err(CreateError::NoMemory); // of this process there is none
         }
@@ -360,7 +360,7 @@ impl Store {
         let (slot_id, slot) = parts.begin(&self.file, name).ok_or(CreateError::NoMemory)?;
         let sequence = *parts.sequence;
         parts.published.instances.insert(key.clone(), LiveInstance { slot: slot_id, holder: None });
-        Ok((slot, Place { guid: set.guid, version: parts.version, key, slot: slot_id }, sequence))
+        Ok((slot, InstanceRef { guid: set.guid, version: parts.version, key, slot: slot_id }, sequence))
     }
 
     /// Sets the header flag that shows whether the program listens on a socket beside the file.
@@ -378,7 +378,7 @@ impl Store {
     }
 
     /// Removes an instance from the store.
-    pub fn delete(&self, place: &Place) {
+    pub fn delete(&self, place: &InstanceRef) {
         if self.is_anothers() {
             return;
         }
@@ -400,7 +400,7 @@ impl Store {
 
 /// Identity of an instance in a store.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct InstanceRef {
     guid: Guid,
     version: usize,
     key: (Box<[u16]>, u32),
