@@ -27,12 +27,12 @@ pub(crate) const SUFFIX: &str = ".pfs";
 #[derive(Debug)]
 pub(crate) struct File {
     header: SharedMemory,
-    place: Option<Place>,
+    place: Option<FileLocation>,
 }
 
 /// Location of a file, with its open file descriptors.
 #[derive(Debug)]
-struct Place {
+struct FileLocation {
     /// File descriptor that holds the lock. Never mapped, because the mapping would hold the lock as well.
     locked: OwnedFd,
     folder: OwnedFd,
@@ -104,7 +104,7 @@ impl File {
         match result {
             Ok(header) => {
                 let path = path.join(&name);
-                let place = Place { locked, folder, name, path, generation: fork::generation() };
+                let place = FileLocation { locked, folder, name, path, generation: fork::generation() };
                 Ok(Self { header, place: Some(place) })
             }
             Err(error) => {
@@ -208,7 +208,7 @@ impl File {
     }
 }
 
-impl Place {
+impl FileLocation {
     fn unlink(&self) {
         if self.generation == fork::generation() {
             unlink_with_socket(&self.folder, Path::new(&self.name)); // somebody may have cleaned up
