@@ -92,13 +92,13 @@ pub(crate) struct Store {
     /// Directories that were tried first, each with the reason why it is not used.
     tried: Vec<(PathBuf, String)>,
     generation: u64,
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
     /// Store that replaces this one in a forked child.
     of_child: OnceLock<Arc<Store>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StoreState {
     /// Countersets by GUID, usually one each. Parts of a program may have been built with different versions of a
     /// library; readers merge those versions as they merge different publishers.
     sets: HashMap<Guid, Vec<PublishedSet>>,
@@ -227,7 +227,7 @@ impl Store {
             // is visible.
             None => (File::private()?, Some(problem.unwrap_or_else(no_folder))),
         };
-        let state = Mutex::new(State { problem, ..State::default() });
+        let state = Mutex::new(StoreState { problem, ..StoreState::default() });
         Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceLock::new() })
     }
 
@@ -251,7 +251,7 @@ impl Store {
         self.generation != fork::generation()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -383,7 +383,7 @@ impl Store {
             return;
         }
         let mut state = self.lock();
-        let State { sets, unpublished, .. } = &mut *state;
+        let StoreState { sets, unpublished, .. } = &mut *state;
         let published = sets.get_mut(&place.guid).and_then(|versions| versions.get_mut(place.version));
         let Some(published) = published else { return };
         // The name may belong to a newer instance already: see `instance`.
@@ -469,7 +469,7 @@ impl Parts<'_> {
     }
 }
 
-impl State {
+impl StoreState {
     /// Returns a counterset, and publishes it first if necessary. `None` if there are too many of its GUID.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
         // A program that builds definitions at run time could otherwise fill the table of its file.
