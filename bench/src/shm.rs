@@ -18,7 +18,7 @@ use perfset_engine::Machine;
 use perfset_linux::SystemClock;
 use perfset_shm::Folders;
 use perfset_shm::publish::{Counter64, Counterset, Publisher};
-use perfset_shm::read::Applications;
+use perfset_shm::read::ApplicationProvider;
 
 use crate::{Options, Out};
 
@@ -118,8 +118,8 @@ impl Place {
     }
 
     /// What reads the files.
-    fn applications(&self) -> Applications {
-        Applications::new(&self.folders(), false, Box::new(|| None))
+    fn applications(&self) -> ApplicationProvider {
+        ApplicationProvider::new(&self.folders(), false, Box::new(|| None))
     }
 
     fn machine(&self) -> Machine {

@@ -12,7 +12,7 @@ use perfset_engine::{Entry, Machine, Provider, Snapshot};
 use perfset_shm::callback::{CallbackReply, MOST_REQUEST, RequestMessage};
 use perfset_shm::definition::{decode, encode};
 use perfset_shm::publish::{Counter64, Counterset, Gauge, Publisher};
-use perfset_shm::read::Applications;
+use perfset_shm::read::ApplicationProvider;
 use perfset_shm::{Folders, layout};
 
 use crate::input::Input;
@@ -168,8 +168,8 @@ impl Place {
         self.locked.set_permissions(PermissionsExt::from_mode(mode)).expect("it is ours");
     }
 
-    fn applications(&self) -> Applications {
-        Applications::new(&Folders::only(&self.folder), false, Box::new(|| None))
+    fn applications(&self) -> ApplicationProvider {
+        ApplicationProvider::new(&Folders::only(&self.folder), false, Box::new(|| None))
     }
 
     fn machine(&self) -> Machine {

@@ -255,7 +255,7 @@ mod backend {
     use perfset_manifest::store::{Store, system_folders};
     use perfset_shm::Folders;
     pub use perfset_shm::folder::has_more_rights;
-    use perfset_shm::read::Applications;
+    use perfset_shm::read::ApplicationProvider;
 
     /// Collection method set by the program.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
@@ -316,7 +316,7 @@ mod backend {
             asked = Some(Instant::now());
             store.refresh().then(|| store.countersets().cloned().collect())
         };
-        let applications = Applications::new(&folders, all_users, Box::new(registered));
+        let applications = ApplicationProvider::new(&folders, all_users, Box::new(registered));
         machine.register(Box::new(applications.within(&deadline)));
         machine
     }

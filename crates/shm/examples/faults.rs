@@ -18,7 +18,7 @@ use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;
 use perfset_shm::callback::{RequestMessage, Server};
 use perfset_shm::publish::{Counterset, Gauge, PublishedInstance, Publisher, problem, status};
-use perfset_shm::read::Applications;
+use perfset_shm::read::ApplicationProvider;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -174,7 +174,7 @@ fn misbehave(by_bytes: bool, count: u64) {
 /// Collects all publishers that are asked, again and again.
 fn longest(count: u64) {
     let machine = Machine::bare(Box::new(FixedClock::default()));
-    machine.register(Box::new(Applications::new(&Folders::from_env(), false, Box::new(|| None))));
+    machine.register(Box::new(ApplicationProvider::new(&Folders::from_env(), false, Box::new(|| None))));
     let (mut longest, mut rows) = (Duration::ZERO, usize::MAX);
     let mut query = machine.query();
     for _ in 0..count {
@@ -224,7 +224,11 @@ struct Reader {
 impl Reader {
     fn new(everybody: bool) -> Self {
         let machine = Machine::bare(Box::new(FixedClock::default()));
-        machine.register(Box::new(Applications::new(&Folders::from_env(), everybody, Box::new(|| None))));
+        machine.register(Box::new(ApplicationProvider::new(
+            &Folders::from_env(),
+            everybody,
+            Box::new(|| None),
+        )));
         let query = machine.query();
         Self { machine, query, is_added: false, snapshot: Snapshot::default() }
     }
@@ -301,7 +305,7 @@ fn cut(count: u64) {
     std::thread::scope(|scope| {
         let owner = scope.spawn(|| own(&rows, &path, &stop));
         let machine = Machine::bare(Box::new(FixedClock::default()));
-        machine.register(Box::new(Applications::new(&Folders::from_env(), false, Box::new(|| None))));
+        machine.register(Box::new(ApplicationProvider::new(&Folders::from_env(), false, Box::new(|| None))));
         let mut query = machine.query();
         let _ = query.add(&Entry::all(Wide::GUID).instance("*"));
         let mut snapshot = Snapshot::default();

@@ -14,7 +14,7 @@ use crate::publish::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, Counterset, ElapsedTime, Fraction, Gauge,
     Gauge32, Publisher, Ratio,
 };
-use crate::read::Applications;
+use crate::read::ApplicationProvider;
 
 mod versions;
 
@@ -106,8 +106,9 @@ impl Place {
         self.machine_within(LONG)
     }
 
-    pub fn applications(&self) -> Applications {
-        Applications::new(&Folders::only(&self.0), false, Box::new(|| None)).within(&Deadline::new(LONG))
+    pub fn applications(&self) -> ApplicationProvider {
+        ApplicationProvider::new(&Folders::only(&self.0), false, Box::new(|| None))
+            .within(&Deadline::new(LONG))
     }
 
     /// A machine that waits so long for programs.

@@ -11,7 +11,7 @@ use crate::definition::encode;
 use crate::folder::Folders;
 use crate::layout::{WORD, entry, header};
 use crate::publish::{Counterset, Gauge};
-use crate::read::Applications;
+use crate::read::ApplicationProvider;
 use crate::tests::{Place, query, raw};
 
 #[derive(Counterset, Debug)]
@@ -202,7 +202,7 @@ fn registered_names_and_guids() {
         let _forged = Forged::mapped(place.path(), "1-lie.pfs", &with_definitions(&[encode(&set)]));
         let mut known = Some(vec![Arc::new(registered.clone())]);
         let folders = Folders::only(place.path());
-        let mut applications = Applications::new(&folders, false, Box::new(move || known.take()));
+        let mut applications = ApplicationProvider::new(&folders, false, Box::new(move || known.take()));
         let complaints = complaints(&mut applications);
         assert!(complaints.len() == 1 && complaints[0].contains(says), "{case}: {complaints:?}");
         let sets = applications.catalogue().unwrap();
@@ -293,7 +293,7 @@ fn omissions_of_other_users_name_both_users() {
         chown(&forged.last().unwrap().path, Some(user), None).unwrap();
         std::thread::sleep(Duration::from_millis(30)); // times of files have steps
     }
-    let mut applications = Applications::of_user(place.path(), 1, true);
+    let mut applications = ApplicationProvider::of_user(place.path(), 1, true);
     assert_eq!(applications.catalogue().unwrap().countersets.len(), 1);
     let said: Vec<_> = applications.left_out().into_iter().map(|(_, why)| why.into_owned()).collect();
     let has = |user: u32| {

@@ -5,7 +5,7 @@ use perfset_engine::testing::FixedClock;
 
 use super::files::{Victim, genuine};
 use super::{Bystander, Forged};
-use crate::read::Applications;
+use crate::read::ApplicationProvider;
 use crate::read::budget::Budget;
 use crate::tests::{Place, query, raw};
 
@@ -29,7 +29,7 @@ impl OfOthers {
     }
 
     fn reader(&self, everybody: bool, groups: &[u32], budget: &Budget) -> Reader {
-        let applications = Applications::of_user(self.place.path(), user() + 1, everybody);
+        let applications = ApplicationProvider::of_user(self.place.path(), user() + 1, everybody);
         let machine = Machine::bare(Box::new(FixedClock::default()));
         machine.register(Box::new(applications.limited(groups, budget)));
         Reader(machine)

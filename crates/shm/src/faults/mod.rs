@@ -21,7 +21,7 @@ use perfset_engine::{Machine, Provider};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::publish::{Counterset, Gauge, PublishedInstance, Publisher};
-use crate::read::Applications;
+use crate::read::ApplicationProvider;
 use crate::tests::{Place, query, raw};
 use crate::{layout, lock};
 
@@ -111,7 +111,7 @@ fn own_user() -> String {
 }
 
 /// Returns the reader's problems with files that it does not use, or not completely.
-fn complaints(applications: &mut Applications) -> Vec<String> {
+fn complaints(applications: &mut ApplicationProvider) -> Vec<String> {
     let _ = applications.catalogue().unwrap();
     applications.problems().into_iter().map(Text::into_owned).collect()
 }

@@ -9,7 +9,7 @@ use perfset_manifest::store::{Store, system_folders};
 
 use crate::folder::{Folders, has_more_rights};
 use crate::merge::LeftOut;
-use crate::read::Applications;
+use crate::read::ApplicationProvider;
 
 /// Returns the countersets that are registered on this machine.
 pub(super) fn registered() -> Vec<Arc<Counterset>> {
@@ -21,7 +21,7 @@ pub(super) fn registered() -> Vec<Arc<Counterset>> {
 /// Returns what a reader of the same user leaves out of a file. It uses the reader itself, so both always agree.
 pub(super) fn left_out(folders: &Folders, file: &Path, registered: Vec<Arc<Counterset>>) -> Vec<LeftOut> {
     let mut registered = Some(registered);
-    let mut reader = Applications::new(folders, false, Box::new(move || registered.take()));
+    let mut reader = ApplicationProvider::new(folders, false, Box::new(move || registered.take()));
     match reader.catalogue() {
         Ok(_) => reader.left_out_of(file),
         Err(_) => Vec::new(),

@@ -55,7 +55,7 @@ pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 /// ID and `/`. Files of other users are read within limits for all of them together. A counterset is defined by its
 /// registration and by all its publishers together (`merge`). If a publisher gives a counter another meaning, it is
 /// shown without that counter. No publisher can take a GUID or name of the catalogue or of a registration.
-pub struct Applications {
+pub struct ApplicationProvider {
     places: Folders,
     folders: Vec<Folder>,
     /// Time at which directories were last searched for.
@@ -91,7 +91,7 @@ pub struct Applications {
     next_seen: usize,
 }
 
-impl fmt::Debug for Applications {
+impl fmt::Debug for ApplicationProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Applications").field("files", &self.files).finish_non_exhaustive()
     }
@@ -113,7 +113,7 @@ struct Publishing {
     fit: Arc<Fit>,
 }
 
-impl Applications {
+impl ApplicationProvider {
     /// Creates a provider for the files in these directories: those of root and this user, or with `everybody` those
     /// of all users. For root, the files of all users are always included.
     #[must_use]
@@ -457,7 +457,7 @@ fn same(one: &[Arc<Counterset>], other: &[Arc<Counterset>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }
 
-impl Applications {
+impl ApplicationProvider {
     /// Returns the countersets and counters that are left out of a file.
     pub(crate) fn left_out_of(&mut self, path: &Path) -> Vec<LeftOut> {
         let behind = self.behind_others();
@@ -512,7 +512,7 @@ impl Applications {
     }
 }
 
-impl Provider for Applications {
+impl Provider for ApplicationProvider {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         if self.refresh() {
             self.rebuild();

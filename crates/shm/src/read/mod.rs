@@ -21,4 +21,4 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use applications::Applications;
+pub use applications::ApplicationProvider;

@@ -97,10 +97,10 @@ fn missing(query: &mut Query) -> Vec<(String, u32, String)> {
     snapshot.values(None).filter_map(reason).collect()
 }
 
-fn beside(place: &Place, registered: &Arc<Set>) -> (Machine, Applications) {
+fn beside(place: &Place, registered: &Arc<Set>) -> (Machine, ApplicationProvider) {
     let reader = || {
         let mut known = Some(vec![Arc::clone(registered)]);
-        Applications::new(&Folders::only(place.path()), false, Box::new(move || known.take()))
+        ApplicationProvider::new(&Folders::only(place.path()), false, Box::new(move || known.take()))
     };
     let machine = Machine::bare(Box::new(FixedClock::default()));
     machine.register(Box::new(reader()));

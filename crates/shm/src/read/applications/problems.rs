@@ -6,7 +6,7 @@ use std::path::Path;
 
 use perfset_core::{Guid, Text};
 
-use super::Applications;
+use super::ApplicationProvider;
 use crate::merge::LeftOut;
 use crate::read::table::Refused;
 
@@ -22,7 +22,7 @@ const MOST_OF_FILE: usize = 10;
 /// Message, and the user whose file it concerns; `None` for root and this user.
 type Told<T> = (Option<u32>, T);
 
-impl Applications {
+impl ApplicationProvider {
     /// Returns everything that is left out of files, and files that are not used, with reasons. Beyond a limit, only
     /// the number of further problems is given.
     pub(super) fn told_problems(&mut self) -> Vec<Text> {
@@ -209,7 +209,7 @@ mod tests {
         for (publisher, user) in [(&junk, 65_534), (&victim, 65_533)] {
             std::os::unix::fs::chown(path(publisher), Some(user), None).unwrap();
         }
-        let mut reader = Applications::of_user(place.path(), 0, true);
+        let mut reader = ApplicationProvider::of_user(place.path(), 0, true);
         let _ = reader.catalogue().unwrap();
         let problems = reader.problems();
         let victims = path(&victim).display().to_string();

@@ -8,14 +8,14 @@ use perfset_core::{Attributes, CounterId, Guid, Status};
 use perfset_engine::{Change, CollectRequest, Entry, Rows, SourceError};
 use rustix::process::{Resource, getrlimit};
 
-use super::{Applications, Kept, unless_refused};
+use super::{ApplicationProvider, Kept, unless_refused};
 use crate::callback::RequestCode;
 use crate::merge::Fit;
 
 /// Maximum share of this process's file descriptor limit for connections to publishers, as a divisor.
 const CONNECTIONS: u64 = 4;
 
-impl Applications {
+impl ApplicationProvider {
     /// Sends the requests of a collection to its publishers, without waiting for responses.
     pub(super) fn ask(&mut self, want: &CollectRequest<'_>) {
         self.make_room();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use perfset_core::Guid;
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::{Applications, Kept, OF_A_STRANGER, counted};
+use super::{ApplicationProvider, Kept, OF_A_STRANGER, counted};
 use crate::folder::has_more_rights;
 use crate::merge::OF_STRANGERS;
 use crate::read::asking::MOST_HELD;
@@ -45,7 +45,7 @@ pub(super) fn groups() -> Vec<u32> {
     all.into_iter().chain([own]).map(rustix::process::Gid::as_raw).collect()
 }
 
-/// Describes the limits of a reader that [`Applications::scope`] does not describe.
+/// Describes the limits of a reader that [`ApplicationProvider::scope`] does not describe.
 pub(super) fn limits() -> String {
     let number = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
     format!(
@@ -66,7 +66,7 @@ pub(super) struct Rationed {
     unread: u64,
 }
 
-impl Applications {
+impl ApplicationProvider {
     /// Adds directories that are new since the last search.
     pub(super) fn look_for_folders(&mut self) {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOKING) {
@@ -316,7 +316,7 @@ fn size(bytes: u64) -> String {
 }
 
 #[cfg(test)]
-impl Applications {
+impl ApplicationProvider {
     /// Creates a reader of one directory that acts as another user.
     pub(crate) fn of_user(folder: &Path, user: u32, everybody: bool) -> Self {
         let mut this = Self::new(&crate::Folders::only(folder), everybody, Box::new(|| None));
@@ -350,7 +350,7 @@ mod tests {
         let set = Arc::clone(Striped::definition().counterset());
         let mut known = Some(vec![Arc::clone(&set)]);
         let registered = Box::new(move || known.take());
-        let mut reader = Applications::new(&crate::Folders::only(place.path()), false, registered);
+        let mut reader = ApplicationProvider::new(&crate::Folders::only(place.path()), false, registered);
         let _ = reader.catalogue().unwrap();
         let file = place.path().join("denied.pfs");
         reader.unreadable = Some((Instant::now(), vec!["/tmp/perfset-7".into()]));
