@@ -46,7 +46,7 @@ pub(super) const OF_A_STRANGER: usize = 256;
 
 /// Source of registered countersets. Called before each listing; returns them only if they changed since the last
 /// call.
-pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
+pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 
 /// Provider of all published and all registered countersets, including registered ones without a publisher.
 ///
@@ -68,7 +68,7 @@ pub struct ApplicationProvider {
     unreadable: Option<(Instant, Vec<PathBuf>)>,
     files: Vec<Kept>,
     definitions: Definitions,
-    registered: Registered,
+    registered: RegistrationFeed,
     known: Vec<Arc<Counterset>>,
     sets: BTreeMap<Guid, Served>,
     catalogue: Arc<Catalogue>,
@@ -117,7 +117,7 @@ impl ApplicationProvider {
     /// Creates a provider for the files in these directories: those of root and this user, or with `everybody` those
     /// of all users. For root, the files of all users are always included.
     #[must_use]
-    pub fn new(folders: &Folders, everybody: bool, registered: Registered) -> Self {
+    pub fn new(folders: &Folders, everybody: bool, registered: RegistrationFeed) -> Self {
         let user = rustix::process::geteuid().as_raw();
         let asker = Asker {
             user,
