@@ -31,7 +31,7 @@ mod problems;
 mod programs;
 mod scope;
 
-pub(super) use kept::Kept;
+pub(super) use kept::OpenFile;
 use kept::Wanted;
 
 /// Fraction of this process's file descriptor limit that is used to keep files open, as a divisor. Other files are
@@ -66,7 +66,7 @@ pub struct ApplicationProvider {
     groups: Vec<u32>,
     /// Directories of other users that cannot be read, and the time at which they were found.
     unreadable: Option<(Instant, Vec<PathBuf>)>,
-    files: Vec<Kept>,
+    files: Vec<OpenFile>,
     definitions: Definitions,
     registered: RegistrationFeed,
     known: Vec<Arc<Counterset>>,
@@ -175,11 +175,11 @@ impl ApplicationProvider {
             changed |= self.list(at);
         }
         loading::look_at_all(&mut self.files);
-        for Kept { file, has_new, .. } in &mut self.files {
+        for OpenFile { file, has_new, .. } in &mut self.files {
             changed |= file.refresh(&mut self.definitions) | std::mem::take(has_new);
         }
         if changed {
-            self.files.iter_mut().for_each(Kept::announce);
+            self.files.iter_mut().for_each(OpenFile::announce);
         }
         if let Some(known) = (self.registered)() {
             self.known = known;
@@ -274,7 +274,7 @@ impl ApplicationProvider {
                     let count = of_user.entry(file.user).or_default();
                     *count = count.saturating_add(1);
                     changed = true;
-                    self.files.push(Kept {
+                    self.files.push(OpenFile {
                         asking: CallbackClient::new(&file),
                         file,
                         folder: at,
@@ -334,7 +334,7 @@ impl ApplicationProvider {
         // Templates, which have no name, come last: they belong to countersets that are registered or named by
         // others.
         for has_name in [true, false] {
-            for (at, Kept { file, .. }) in self.files.iter().enumerate() {
+            for (at, OpenFile { file, .. }) in self.files.iter().enumerate() {
                 for (number, set) in file.definitions().filter(|(_, set)| set.name.is_empty() != has_name) {
                     match place(set, file, said.contains_key(&set.guid), &mut names) {
                         Ok(()) => said.entry(set.guid).or_default().1.push((at, number)),
@@ -395,14 +395,14 @@ impl ApplicationProvider {
         let Self { files, sets, definitions, .. } = self;
         let Some(served) = sets.get(&want.counterset.guid) else { return };
         let prepare =
-            |kept: &mut Kept, number: usize| kept.prepare(number, want.counters, definitions, now_100ns);
+            |kept: &mut OpenFile, number: usize| kept.prepare(number, want.counters, definitions, now_100ns);
         let place = |publishing: &Publishing| (publishing.file, publishing.number);
         loading::load(files, &served.files, place, prepare);
     }
 
     /// Calls `each` with every file that publishes a counterset and whose publisher is running, with the index of its
     /// definition and the fit. `each` returns `true` if it found instances.
-    fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &Fit, &mut Asks) -> bool) {
+    fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut OpenFile, usize, &Fit, &mut Asks) -> bool) {
         let Self { files, sets, asker, asks, .. } = self;
         let Some(served) = sets.get(guid) else { return };
         for Publishing { file, number, fit } in &served.files {
@@ -580,7 +580,7 @@ impl Provider for ApplicationProvider {
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         let served = self.sets.get(counterset)?;
         let mut files = served.files.iter().filter_map(|publishing| self.files.get(publishing.file));
-        let Some(Kept { file, .. }) = files.next() else {
+        let Some(OpenFile { file, .. }) = files.next() else {
             return Some(format!("registered by {}", served.set.provider.name).into());
         };
         let process = &file.header.process;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use perfset_core::{CounterId, Counterset};
 
-use super::applications::Kept;
+use super::applications::OpenFile;
 use super::file::{Bytes, Definitions};
 use crate::guard::{Inside, Ran, run};
 
@@ -14,7 +14,7 @@ use crate::guard::{Inside, Ran, run};
 const FEW: usize = 16;
 
 /// Reads the changing words of the headers of all files again.
-pub(crate) fn look_at_all(files: &mut [Kept]) {
+pub(crate) fn look_at_all(files: &mut [OpenFile]) {
     // A child costs about as much as copying this number of headers by system calls.
     let looked_at = if files.len() > FEW {
         let done = each(files.len(), |at, inside| {
@@ -39,10 +39,10 @@ pub(crate) fn look_at_all(files: &mut [Kept]) {
 ///
 /// Files that were changed by system calls meanwhile are loaded again, and marked as lost if that happens each time.
 pub(crate) fn load<T>(
-    files: &mut [Kept],
+    files: &mut [OpenFile],
     served: &[T],
     place: impl Fn(&T) -> (usize, usize),
-    mut prepare: impl FnMut(&mut Kept, usize),
+    mut prepare: impl FnMut(&mut OpenFile, usize),
 ) {
     const TRIES: usize = 3;
     for (at, number) in served.iter().map(&place) {
@@ -87,13 +87,13 @@ pub(crate) fn load<T>(
     }
 }
 
-fn lose(files: &mut [Kept], at: usize) {
+fn lose(files: &mut [OpenFile], at: usize) {
     if let Some(kept) = files.get_mut(at) {
         kept.file.lose();
     }
 }
 
-impl Kept {
+impl OpenFile {
     /// Updates the file's table and index, and sets the values to load: those of the wanted counters.
     pub fn prepare(
         &mut self,
@@ -132,7 +132,7 @@ fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize>
 }
 
 /// Loads the values of all known instances of a counterset.
-fn load_one(kept: &Kept, number: usize, inside: &Inside) {
+fn load_one(kept: &OpenFile, number: usize, inside: &Inside) {
     let Some(index) = kept.indexes.get(&number) else { return };
     for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
         let Some(segment) = run.first().and_then(|indexed| kept.file.segment(indexed.segment)) else {

@@ -18,7 +18,7 @@ use crate::read::index::{Index, Indexed, Segment, birth};
 
 /// File of a publisher that is read, with the state kept between collections.
 #[derive(Debug)]
-pub(in crate::read) struct Kept {
+pub(in crate::read) struct OpenFile {
     pub file: ProgramFile,
     pub(super) folder: usize,
     pub(super) name: String,
@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-impl Kept {
+impl OpenFile {
     /// Returns `true` if the counterset currently has instances.
     pub(super) fn has_instances(&mut self, number: usize) -> bool {
         if let Bytes::Copied = self.file.bytes {

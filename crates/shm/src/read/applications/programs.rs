@@ -8,7 +8,7 @@ use perfset_core::{Attributes, CounterId, Guid, Status};
 use perfset_engine::{Change, CollectRequest, Entry, Rows, SourceError};
 use rustix::process::{Resource, getrlimit};
 
-use super::{ApplicationProvider, Kept, unless_refused};
+use super::{ApplicationProvider, OpenFile, unless_refused};
 use crate::callback::RequestCode;
 use crate::merge::Fit;
 
@@ -119,7 +119,7 @@ fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
     }))
 }
 
-impl Kept {
+impl OpenFile {
     /// Returns the status of the last request of this kind to the publisher.
     pub(super) fn status(&self, what: RequestCode, counterset: Guid) -> Status {
         match self.file.has_socket() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use perfset_core::Guid;
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::{ApplicationProvider, Kept, OF_A_STRANGER, counted};
+use super::{ApplicationProvider, OF_A_STRANGER, OpenFile, counted};
 use crate::folder::has_more_rights;
 use crate::merge::OF_STRANGERS;
 use crate::read::asking::MOST_HELD;
@@ -252,7 +252,7 @@ fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
     ))
 }
 
-impl Kept {
+impl OpenFile {
     /// Announces the number of instances in a file of another user, so that files read together each get only their
     /// fair share.
     pub(super) fn announce(&mut self) {
