@@ -70,7 +70,7 @@ pub struct ApplicationProvider {
     definitions: Definitions,
     registered: RegistrationFeed,
     known: Vec<Arc<Counterset>>,
-    sets: BTreeMap<Guid, Served>,
+    sets: BTreeMap<Guid, ServedSet>,
     catalogue: Arc<Catalogue>,
     /// Files that are not used, each with the reason.
     refused: BTreeMap<PathBuf, Refused>,
@@ -99,7 +99,7 @@ impl fmt::Debug for ApplicationProvider {
 
 /// Counterset that is served, with the files that publish it.
 #[derive(Debug)]
-struct Served {
+struct ServedSet {
     set: Arc<Counterset>,
     files: Vec<Publishing>,
 }
@@ -346,7 +346,7 @@ impl ApplicationProvider {
                 }
             }
         }
-        let mut sets: BTreeMap<Guid, Served> = BTreeMap::new();
+        let mut sets: BTreeMap<Guid, ServedSet> = BTreeMap::new();
         for (guid, (registered, mut definitions)) in said {
             definitions.sort_unstable();
             let definition = |(at, number): &(usize, usize)| {
@@ -380,7 +380,7 @@ impl ApplicationProvider {
             // Keep an unchanged counterset in the same `Arc`, so that callers can compare by pointer.
             let before = self.sets.remove(&guid).map(|served| served.set).filter(|set| **set == *merged.set);
             let set = before.unwrap_or(merged.set);
-            sets.insert(guid, Served { set, files: publishing });
+            sets.insert(guid, ServedSet { set, files: publishing });
         }
         let countersets: Vec<_> = sets.values().map(|served| Arc::clone(&served.set)).collect();
         self.sets = sets;
@@ -487,7 +487,7 @@ impl ApplicationProvider {
     fn behind_others(&mut self) -> Vec<(PathBuf, Guid, Vec<LeftOut>)> {
         let mut behind = Vec::new();
         let Self { files, sets, asker, .. } = self;
-        for (guid, Served { set, files: publishing }) in sets.iter() {
+        for (guid, ServedSet { set, files: publishing }) in sets.iter() {
             if set.instance_type != InstanceType::Single || publishing.len() < 2 {
                 continue;
             }
