@@ -17,7 +17,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::asking::{Asks, CallbackClient};
 use super::budget::Budget;
-use super::file::{Asker, Definitions, ProgramFile};
+use super::file::{AccessPolicy, Definitions, ProgramFile};
 use super::folder::Folder;
 use super::loading;
 use super::table::Refused;
@@ -61,7 +61,7 @@ pub struct ApplicationProvider {
     /// Time at which directories were last searched for.
     looked: Option<Instant>,
     not_folders: Vec<(PathBuf, Refused)>,
-    asker: Asker,
+    asker: AccessPolicy,
     /// Groups whose shared directories show the files of all users.
     groups: Vec<u32>,
     /// Directories of other users that cannot be read, and the time at which they were found.
@@ -119,7 +119,7 @@ impl ApplicationProvider {
     #[must_use]
     pub fn new(folders: &Folders, everybody: bool, registered: RegistrationFeed) -> Self {
         let user = rustix::process::geteuid().as_raw();
-        let asker = Asker {
+        let asker = AccessPolicy {
             user,
             everybody: everybody || scope::sees_everybody(user),
             budget: Budget::of_process(),
@@ -252,7 +252,7 @@ impl ApplicationProvider {
             *count = count.saturating_add(1);
         }
         // Members of the group of a shared directory see the files of all users there, and only there.
-        let asker = Asker {
+        let asker = AccessPolicy {
             everybody: self.asker.everybody
                 || folder.as_ref().is_some_and(|folder| self.is_our_groups(folder)),
             ..self.asker.clone()

@@ -39,7 +39,7 @@ const DECODED: u64 = 8;
 
 /// Access policy of a reader: the users whose files are used, and the reader's namespaces.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct AccessPolicy {
     pub user: u32,
     pub everybody: bool,
     /// Limits for files of users other than root and this one.
@@ -177,7 +177,7 @@ impl ProgramFile {
         folder: BorrowedFd<'_>,
         path: &Path,
         name: &str,
-        asker: &Asker,
+        asker: &AccessPolicy,
         keep: bool,
         has_room: impl FnOnce(u32) -> bool,
         definitions: &mut Definitions,
@@ -391,7 +391,7 @@ impl ProgramFile {
     }
 
     /// Returns `true` if the publisher is running.
-    pub fn is_alive(&self, asker: &Asker) -> bool {
+    pub fn is_alive(&self, asker: &AccessPolicy) -> bool {
         let is_held = match &self.kept {
             Some(kept) => lock::is_held(kept.as_fd()),
             None => self.file().and_then(|file| lock::is_held(file.as_fd())),
@@ -545,7 +545,7 @@ impl Instances {
 }
 
 /// Returns the error for a file that may not be opened, usually because it belongs to another user.
-fn denied(folder: BorrowedFd<'_>, name: &str, asker: &Asker, error: io::Error) -> Refused {
+fn denied(folder: BorrowedFd<'_>, name: &str, asker: &AccessPolicy, error: io::Error) -> Refused {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if stat.st_uid != asker.user => Refused::Denied { owner: stat.st_uid },
         _ => Refused::io("cannot be opened")(error),

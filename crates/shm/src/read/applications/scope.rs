@@ -13,7 +13,7 @@ use crate::folder::has_more_rights;
 use crate::merge::OF_STRANGERS;
 use crate::read::asking::MOST_HELD;
 use crate::read::budget::Share;
-use crate::read::file::{Asker, ProgramFile};
+use crate::read::file::{AccessPolicy, ProgramFile};
 use crate::read::folder::{Folder, MOST_NAMES};
 use crate::read::table::Refused;
 use crate::users::group_name;
@@ -176,7 +176,7 @@ impl ApplicationProvider {
     /// Counts the instances in readable files of other users that were not requested.
     fn count_hidden(&mut self, is_wanted: &dyn Fn(&Guid) -> bool) -> u64 {
         let Self { folders, refused, definitions, asker, .. } = self;
-        let asker = Asker { everybody: true, ..asker.clone() };
+        let asker = AccessPolicy { everybody: true, ..asker.clone() };
         let mut count = 0_u64;
         for folder in folders {
             let skipped = |(path, why): &(&std::path::PathBuf, &Refused)| {
@@ -320,7 +320,7 @@ impl ApplicationProvider {
     /// Creates a reader of one directory that acts as another user.
     pub(crate) fn of_user(folder: &Path, user: u32, everybody: bool) -> Self {
         let mut this = Self::new(&crate::Folders::only(folder), everybody, Box::new(|| None));
-        this.asker = Asker { user, everybody, ..this.asker };
+        this.asker = AccessPolicy { user, everybody, ..this.asker };
         this.groups.clear();
         this
     }
