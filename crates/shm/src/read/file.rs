@@ -68,7 +68,7 @@ pub(crate) struct ProgramFile {
     /// Open file descriptor. If `None`, the file is opened again when needed, because there may be more files than
     /// file descriptors.
     kept: Option<OwnedFd>,
-    pub bytes: Bytes,
+    pub bytes: FileAccess,
     /// Entries of the segment table that have been read.
     segments: Vec<Known>,
     /// End of the last segment read, in bytes.
@@ -97,7 +97,7 @@ pub(crate) struct ProgramFile {
 
 /// Access method for the bytes of a file.
 #[derive(Debug)]
-pub(crate) enum Bytes {
+pub(crate) enum FileAccess {
     /// Values are loaded from a mapping.
     Mapped {
         /// The words of the header that change, as of the last look.
@@ -237,9 +237,9 @@ impl ProgramFile {
                 MappedView::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
             let header = Head { view, words: Default::default() };
             header.take((0..lines::FIRST).map(|at| word(&bytes, at)));
-            Bytes::Mapped { header: Box::new(header) }
+            FileAccess::Mapped { header: Box::new(header) }
         } else {
-            Bytes::Copied
+            FileAccess::Copied
         };
         let mut this = Self {
             path: path.join(name),
@@ -286,8 +286,8 @@ impl ProgramFile {
     /// Returns `true` if requests may be sent to the publisher. Publishers of other users receive none.
     pub fn has_socket(&self) -> bool {
         match &self.bytes {
-            Bytes::Mapped { header } => load(header.words(), header::FLAGS) & header::HAS_SOCKET != 0,
-            Bytes::Copied => self.is_trusted && self.flags & header::HAS_SOCKET != 0,
+            FileAccess::Mapped { header } => load(header.words(), header::FLAGS) & header::HAS_SOCKET != 0,
+            FileAccess::Copied => self.is_trusted && self.flags & header::HAS_SOCKET != 0,
         }
     }
 
@@ -299,14 +299,14 @@ impl ProgramFile {
     /// Returns the change word of the header, if the file is mapped.
     pub fn change(&self) -> Option<&AtomicU64> {
         match &self.bytes {
-            Bytes::Mapped { header } => header.words().get(header::CHANGE),
-            Bytes::Copied => None,
+            FileAccess::Mapped { header } => header.words().get(header::CHANGE),
+            FileAccess::Copied => None,
         }
     }
 
     /// Switches to copying for a while, because mappings cannot be loaded now.
     pub fn copy_for_now(&mut self) {
-        self.bytes = Bytes::Copied;
+        self.bytes = FileAccess::Copied;
         self.unmapped = Some(Instant::now());
         for known in &mut self.segments {
             if let Known::Instances(instances) = known {
@@ -332,7 +332,7 @@ impl ProgramFile {
             Ok(if is_private { Some(MappedView::of_file(&file, 0, header::BYTES)?) } else { None })
         });
         if let Ok(Some(view)) = mapped {
-            self.bytes = Bytes::Mapped { header: Box::new(Head { view, words: Default::default() }) };
+            self.bytes = FileAccess::Mapped { header: Box::new(Head { view, words: Default::default() }) };
             self.unmapped = None;
         }
     }
@@ -347,8 +347,10 @@ impl ProgramFile {
         }
         let before = self.definitions().count();
         let has_new = match &self.bytes {
-            Bytes::Mapped { header } => load(header.words(), header::SEGMENTS) != wide(self.segments.len()),
-            Bytes::Copied => true,
+            FileAccess::Mapped { header } => {
+                load(header.words(), header::SEGMENTS) != wide(self.segments.len())
+            }
+            FileAccess::Copied => true,
         };
         let has_new = has_new || is_mended;
         if has_new {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use perfset_core::{CounterId, Counterset};
 
 use super::applications::OpenFile;
-use super::file::{Bytes, Definitions};
+use super::file::{Definitions, FileAccess};
 use crate::guard::{Inside, Ran, run};
 
 /// Maximum number of headers that are copied by system calls, which is faster than a child; more are loaded in a
@@ -48,7 +48,7 @@ pub(crate) fn load<T>(
     for (at, number) in served.iter().map(&place) {
         if let Some(kept) = files.get_mut(at) {
             prepare(kept, number);
-            let is_mapped = matches!(kept.file.bytes, Bytes::Mapped { .. });
+            let is_mapped = matches!(kept.file.bytes, FileAccess::Mapped { .. });
             kept.is_to_load = is_mapped && !kept.is_gone;
         }
     }
@@ -106,7 +106,7 @@ impl OpenFile {
         self.file.look();
         self.has_new |= self.file.refresh(definitions);
         self.places.clear();
-        if !matches!(self.file.bytes, Bytes::Mapped { .. }) {
+        if !matches!(self.file.bytes, FileAccess::Mapped { .. }) {
             return; // it is copied row by row
         }
         let Some(set) = self.file.definition(number) else { return };

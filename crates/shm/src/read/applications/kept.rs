@@ -13,7 +13,7 @@ use super::scope::Rationed;
 use crate::merge::Fit;
 use crate::read::asking::{self, CallbackClient, ReferencedValues};
 use crate::read::copied::{self, Copied};
-use crate::read::file::{Bytes, ProgramFile};
+use crate::read::file::{FileAccess, ProgramFile};
 use crate::read::index::{Index, Indexed, Segment, birth};
 
 /// File of a publisher that is read, with the state kept between collections.
@@ -98,7 +98,7 @@ impl Wanted {
 impl OpenFile {
     /// Returns `true` if the counterset currently has instances.
     pub(super) fn has_instances(&mut self, number: usize) -> bool {
-        if let Bytes::Copied = self.file.bytes {
+        if let FileAccess::Copied = self.file.bytes {
             return self.copy(number, None, &[]).is_some_and(|copied| !copied.instances.is_empty());
         }
         self.look_for_instances(number) && !self.confirmed(number).is_empty()
@@ -108,7 +108,7 @@ impl OpenFile {
     pub(super) fn list(&mut self, number: usize, rows: &mut Rows) {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
-        if let Bytes::Copied = self.file.bytes {
+        if let FileAccess::Copied = self.file.bytes {
             self.copy(number, None, &[]);
             for instance in self.known.get(&number).into_iter().flatten() {
                 let name = instance.name.iter().copied();
@@ -153,8 +153,8 @@ impl OpenFile {
     /// Records whether there may be unknown instances because the file cannot be read.
     fn note_what_is_missed(&mut self, number: usize) {
         let is_known = match self.file.bytes {
-            Bytes::Copied => self.known.get(&number).is_some_and(|known| !known.is_empty()),
-            Bytes::Mapped { .. } => !self.confirmed(number).is_empty(),
+            FileAccess::Copied => self.known.get(&number).is_some_and(|known| !known.is_empty()),
+            FileAccess::Mapped { .. } => !self.confirmed(number).is_empty(),
         };
         match self.file.why_lost().filter(|_| !is_known) {
             Some(why) => self.missed.insert(number, why),
@@ -210,7 +210,7 @@ impl OpenFile {
         let created = now_100ns.filter(|_| self.file.has_our_clock);
         let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
-        if let Bytes::Copied = self.file.bytes {
+        if let FileAccess::Copied = self.file.bytes {
             self.collect_copied(number, wanted, counters, rows);
             return self.note_what_is_missed(number);
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Acquire;
 
 use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, statx};
 
-use super::{Bytes, MOST_BYTES, ProgramFile, wide};
+use super::{FileAccess, MOST_BYTES, ProgramFile, wide};
 use crate::guard::Inside;
 use crate::layout::{MAGIC, header};
 use crate::read::lines;
@@ -41,7 +41,7 @@ impl ProgramFile {
     /// Copies the header again by a system call, and checks that the file has as many bytes as the header promises.
     /// Otherwise the file is lost until it has.
     pub fn look(&mut self) {
-        let Bytes::Mapped { header } = &self.bytes else { return };
+        let FileAccess::Mapped { header } = &self.bytes else { return };
         let looked = self.file().and_then(|file| {
             let stat = fstat(&file)?;
             Ok((lines::first_words(file.as_fd())?, stat))
@@ -59,14 +59,14 @@ impl ProgramFile {
 
     /// Loads the header again from the mapping.
     pub fn look_inside(&self, inside: &Inside) {
-        if let Bytes::Mapped { header } = &self.bytes {
+        if let FileAccess::Mapped { header } = &self.bytes {
             header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
         }
     }
 
     /// Checks that the words last read are the header of this file; otherwise the file is lost.
     pub fn recognize(&mut self) {
-        if let Bytes::Mapped { header } = &self.bytes {
+        if let FileAccess::Mapped { header } = &self.bytes {
             let word = |at: usize| load(header.words(), at);
             let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
             if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
@@ -82,7 +82,7 @@ impl ProgramFile {
         if self.is_lost() {
             return false;
         }
-        if let Bytes::Mapped { header } = &self.bytes {
+        if let FileAccess::Mapped { header } = &self.bytes {
             let committed = load(header.words(), header::COMMITTED);
             let stat = match &self.kept {
                 Some(kept) => fstat(kept).map_err(io::Error::from),
