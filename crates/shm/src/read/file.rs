@@ -130,7 +130,7 @@ impl Head {
 #[derive(Debug)]
 enum Known {
     Definition(Arc<Counterset>),
-    Instances(Instances),
+    Instances(InstancesSegment),
     /// Invalid entry; `end` is the end of the previous segments, in bytes.
     Bad {
         end: u64,
@@ -139,7 +139,7 @@ enum Known {
 
 /// Segment of instances, with its location in the file.
 #[derive(Debug)]
-pub(crate) struct Instances {
+pub(crate) struct InstancesSegment {
     pub counterset: usize,
     pub at: u64,
     pub len: usize,
@@ -469,7 +469,7 @@ impl ProgramFile {
     }
 
     /// Returns the segments of instances of a counterset, each with its index.
-    pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &Instances)> + Clone {
+    pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &InstancesSegment)> + Clone {
         self.segments.iter().enumerate().filter_map(move |(number, known)| match known {
             Known::Instances(instances) if instances.counterset == counterset && self.may_read(number) => {
                 Some((number, instances))
@@ -489,7 +489,7 @@ impl ProgramFile {
 
     /// Maps the segments of a counterset that are not mapped yet. Returns `true` if all are mapped now.
     fn map(&mut self, counterset: usize) -> bool {
-        let is_missing = |instances: &Instances| instances.values.is_none();
+        let is_missing = |instances: &InstancesSegment| instances.values.is_none();
         if !self.instances(counterset).any(|(_, instances)| is_missing(instances)) {
             return true;
         }
@@ -539,7 +539,7 @@ impl ProgramFile {
     }
 }
 
-impl Instances {
+impl InstancesSegment {
     /// Returns the location of the segment.
     fn part(&self) -> Part {
         Part { at: self.at, shape: self.shape }
@@ -617,7 +617,7 @@ fn known(
         return Err(Refused::Entry { number, what: "the number of counters", value: wide(shape.counters) });
     }
     let (at, len, counterset) = (found.at, found.len, found.counterset);
-    Ok(Known::Instances(Instances { counterset, at, len, shape, values: None }))
+    Ok(Known::Instances(InstancesSegment { counterset, at, len, shape, values: None }))
 }
 
 fn wide(n: usize) -> u64 {
