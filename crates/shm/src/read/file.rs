@@ -70,7 +70,7 @@ pub(crate) struct ProgramFile {
     kept: Option<OwnedFd>,
     pub bytes: FileAccess,
     /// Entries of the segment table that have been read.
-    segments: Vec<Known>,
+    segments: Vec<SegmentEntry>,
     /// End of the last segment read, in bytes.
     end: u64,
     /// Problems with entries of the table: at most one per entry.
@@ -128,7 +128,7 @@ impl Head {
 
 /// Entry of the segment table, after validation.
 #[derive(Debug)]
-enum Known {
+enum SegmentEntry {
     Definition(Arc<Counterset>),
     Instances(InstancesSegment),
     /// Invalid entry; `end` is the end of the previous segments, in bytes.
@@ -309,7 +309,7 @@ impl ProgramFile {
         self.bytes = FileAccess::Copied;
         self.unmapped = Some(Instant::now());
         for known in &mut self.segments {
-            if let Known::Instances(instances) = known {
+            if let SegmentEntry::Instances(instances) = known {
                 instances.values = None;
             }
         }
@@ -368,8 +368,8 @@ impl ProgramFile {
 
     /// Forgets the entries of the table from the first invalid one on.
     fn forget_from_the_first_bad_one(&mut self) {
-        let bad = |(at, known): (usize, &Known)| match known {
-            Known::Bad { end } => Some((at, *end)),
+        let bad = |(at, known): (usize, &SegmentEntry)| match known {
+            SegmentEntry::Bad { end } => Some((at, *end)),
             _ => None,
         };
         if let Some((at, end)) = self.segments.iter().enumerate().find_map(bad) {
@@ -446,7 +446,7 @@ impl ProgramFile {
             });
             self.segments.push(known.unwrap_or_else(|refused| {
                 self.bad.push(refused);
-                Known::Bad { end }
+                SegmentEntry::Bad { end }
             }));
         }
         Ok(())
@@ -455,7 +455,7 @@ impl ProgramFile {
     /// Returns the countersets that the file defines, with the index of each definition.
     pub fn definitions(&self) -> impl Iterator<Item = (usize, &Arc<Counterset>)> {
         self.segments.iter().enumerate().filter_map(|(number, known)| match known {
-            Known::Definition(set) => Some((number, set)),
+            SegmentEntry::Definition(set) => Some((number, set)),
             _ => None,
         })
     }
@@ -463,7 +463,7 @@ impl ProgramFile {
     /// Returns the counterset of a definition.
     pub fn definition(&self, number: usize) -> Option<&Arc<Counterset>> {
         match self.segments.get(number)? {
-            Known::Definition(set) => Some(set),
+            SegmentEntry::Definition(set) => Some(set),
             _ => None,
         }
     }
@@ -471,7 +471,9 @@ impl ProgramFile {
     /// Returns the segments of instances of a counterset, each with its index.
     pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &InstancesSegment)> + Clone {
         self.segments.iter().enumerate().filter_map(move |(number, known)| match known {
-            Known::Instances(instances) if instances.counterset == counterset && self.may_read(number) => {
+            SegmentEntry::Instances(instances)
+                if instances.counterset == counterset && self.may_read(number) =>
+            {
                 Some((number, instances))
             }
             _ => None,
@@ -482,7 +484,7 @@ impl ProgramFile {
     #[inline]
     pub fn segment(&self, number: usize) -> Option<&Segment> {
         match self.segments.get(number)? {
-            Known::Instances(instances) => instances.values.as_ref(),
+            SegmentEntry::Instances(instances) => instances.values.as_ref(),
             _ => None,
         }
     }
@@ -496,7 +498,7 @@ impl ProgramFile {
         let Ok(file) = self.file() else { return false };
         let mut is_whole = true;
         for known in &mut self.segments {
-            let Known::Instances(instances) = known else { continue };
+            let SegmentEntry::Instances(instances) = known else { continue };
             if instances.counterset != counterset || instances.values.is_some() {
                 continue;
             }
@@ -522,7 +524,7 @@ impl ProgramFile {
         if self.is_lost() || index.is_current(change, self.stamp, now_100ns) {
             return;
         }
-        let Some(Known::Definition(set)) = self.segments.get(counterset) else { return };
+        let Some(SegmentEntry::Definition(set)) = self.segments.get(counterset) else { return };
         let guid = set.guid;
         let segments = self.instances(counterset).filter(|(_, instances)| instances.values.is_some());
         let parts = segments.map(|(number, instances)| (number, instances.part()));
@@ -587,9 +589,9 @@ fn known(
     file: BorrowedFd<'_>,
     number: usize,
     found: &Entry,
-    before: &[Known],
+    before: &[SegmentEntry],
     definitions: &mut Definitions,
-) -> Result<Known, Refused> {
+) -> Result<SegmentEntry, Refused> {
     if found.kind == entry::DEFINITION {
         let mut bytes = vec![0; found.len.min(definition::MAX_LEN)];
         let len = read_at(file, &mut bytes, found.at).map_err(Refused::io("cannot be read"))?;
@@ -598,13 +600,13 @@ fn known(
         let Some(body) = bytes.get(WORD..).and_then(|body| body.get(..len)) else {
             return Err(Refused::Entry { number, what: "the length of the definition", value: wide(len) });
         };
-        return definitions.get(number, body).map(Known::Definition);
+        return definitions.get(number, body).map(SegmentEntry::Definition);
     }
     let mut head = [0; SegmentLayout::HEAD * WORD];
     read_at(file, &mut head, found.at).map_err(Refused::io("cannot be read"))?;
     let shape = index::shape(&head, found.len).map_err(|why| Refused::Shape { number, why })?;
     let set = match before.get(found.counterset) {
-        Some(Known::Definition(set)) => set,
+        Some(SegmentEntry::Definition(set)) => set,
         _ => {
             return Err(Refused::Entry {
                 number,
@@ -617,7 +619,7 @@ fn known(
         return Err(Refused::Entry { number, what: "the number of counters", value: wide(shape.counters) });
     }
     let (at, len, counterset) = (found.at, found.len, found.counterset);
-    Ok(Known::Instances(InstancesSegment { counterset, at, len, shape, values: None }))
+    Ok(SegmentEntry::Instances(InstancesSegment { counterset, at, len, shape, values: None }))
 }
 
 fn wide(n: usize) -> u64 {
