@@ -20,7 +20,7 @@ use super::budget::Budget;
 use super::file::{AccessPolicy, Definitions, ProgramFile};
 use super::folder::Folder;
 use super::loading;
-use super::table::Refused;
+use super::table::FileError;
 use crate::callback::RequestCode;
 use crate::folder::Folders;
 use crate::merge::{Fit, LeftOut, Part, merge};
@@ -60,7 +60,7 @@ pub struct ApplicationProvider {
     folders: Vec<Folder>,
     /// Time at which directories were last searched for.
     looked: Option<Instant>,
-    not_folders: Vec<(PathBuf, Refused)>,
+    not_folders: Vec<(PathBuf, FileError)>,
     asker: AccessPolicy,
     /// Groups whose shared directories show the files of all users.
     groups: Vec<u32>,
@@ -73,7 +73,7 @@ pub struct ApplicationProvider {
     sets: BTreeMap<Guid, ServedSet>,
     catalogue: Arc<Catalogue>,
     /// Files that are not used, each with the reason.
-    refused: BTreeMap<PathBuf, Refused>,
+    refused: BTreeMap<PathBuf, FileError>,
     /// Countersets and counters of used files that are left out, with the file and the GUID of the counterset shown
     /// instead.
     left_out: Vec<(PathBuf, Guid, Vec<LeftOut>)>,
@@ -226,7 +226,7 @@ impl ApplicationProvider {
         let (listing, folder) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                let refused = Refused::io("cannot be listed")(error);
+                let refused = FileError::io("cannot be listed")(error);
                 // A lack of memory or file descriptors passes without a change of the directory.
                 if refused.is_shortage() {
                     self.doubt(at);
@@ -236,7 +236,7 @@ impl ApplicationProvider {
             }
         };
         if listing.is_cut {
-            self.refused.insert(path.clone(), Refused::TooMany);
+            self.refused.insert(path.clone(), FileError::TooMany);
         }
         let before = self.files.len();
         let there: HashSet<&str> = listing.names.iter().map(String::as_str).collect();
@@ -289,7 +289,7 @@ impl ApplicationProvider {
                         has_new: false,
                     });
                 }
-                Err(Refused::Dead) => {} // its user's next program takes it away
+                Err(FileError::Dead) => {} // its user's next program takes it away
                 Err(refused) => {
                     is_short |= refused.is_shortage();
                     self.refused.insert(path.join(&name), refused);

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use super::budget::Budget;
 use super::index::{self, Index, Part, Segment};
 use super::lines::{self, Lines};
-use super::table::{Entry, Header, Refused, load, word};
+use super::table::{Entry, FileError, Header, load, word};
 use crate::definition;
 use crate::layout::{SegmentLayout, WORD, entry, header};
 use crate::lock;
@@ -74,9 +74,9 @@ pub(crate) struct ProgramFile {
     /// End of the last segment read, in bytes.
     end: u64,
     /// Problems with entries of the table: at most one per entry.
-    bad: Vec<Refused>,
+    bad: Vec<FileError>,
     /// Problem with the whole file, as found last.
-    problem: Option<Refused>,
+    problem: Option<FileError>,
     /// Change word at the time the table was read.
     change: u64,
     /// Read limit, in a file of another user.
@@ -88,7 +88,7 @@ pub(crate) struct ProgramFile {
     /// Time since which the file is copied because no mapping could be loaded.
     unmapped: Option<Instant>,
     /// Reason why the file cannot be read now: it was truncated or overwritten.
-    lost: Option<Refused>,
+    lost: Option<FileError>,
     /// Stamp of the file at the last look.
     stamp: Option<Stamp>,
     /// Stamp of the file when its table was last read.
@@ -156,11 +156,11 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    fn get(&mut self, number: usize, bytes: &[u8]) -> Result<Arc<Counterset>, Refused> {
+    fn get(&mut self, number: usize, bytes: &[u8]) -> Result<Arc<Counterset>, FileError> {
         if let Some(known) = self.known.get(bytes).and_then(Weak::upgrade) {
             return Ok(known);
         }
-        let set = definition::decode(bytes).map_err(|why| Refused::Definition { number, why })?;
+        let set = definition::decode(bytes).map_err(|why| FileError::Definition { number, why })?;
         let set = Arc::new(set);
         if self.known.len() >= self.used.saturating_mul(2) {
             self.known.retain(|_, known| known.strong_count() > 0);
@@ -181,34 +181,34 @@ impl ProgramFile {
         keep: bool,
         has_room: impl FnOnce(u32) -> bool,
         definitions: &mut Definitions,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, FileError> {
         let file = open_strange(folder, name).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => denied(folder, name, asker, error),
-            _ => Refused::io("cannot be opened")(error),
+            _ => FileError::io("cannot be opened")(error),
         })?;
-        let stat = fstat(&file).map_err(|error| Refused::io("cannot be inspected")(error.into()))?;
+        let stat = fstat(&file).map_err(|error| FileError::io("cannot be inspected")(error.into()))?;
         let user = stat.st_uid;
         match FileType::from_raw_mode(stat.st_mode) {
             // A second name could put the file of one user into the directory of another; no name means that
             // it was removed.
             FileType::RegularFile if stat.st_nlink == 1 => {}
             FileType::RegularFile => {
-                return Err(Refused::Kind("the file has other names, or is removed"));
+                return Err(FileError::Kind("the file has other names, or is removed"));
             }
-            FileType::Directory => return Err(Refused::Kind("the path is a directory")),
-            _ => return Err(Refused::Kind("the path is not a regular file")),
+            FileType::Directory => return Err(FileError::Kind("the path is a directory")),
+            _ => return Err(FileError::Kind("the path is not a regular file")),
         }
         // The owner comes from the kernel, never from the header, and decides before any contents are read.
         let is_trusted = user == 0 || user == asker.user;
         if !is_trusted && !asker.everybody {
-            return Err(Refused::Stranger { owner: user });
+            return Err(FileError::Stranger { owner: user });
         }
         if !has_room(user) {
-            return Err(Refused::Kind("its owner has too many files"));
+            return Err(FileError::Kind("its owner has too many files"));
         }
         // The kernel releases the lock however the publisher ends, so the lock is the first proof of life.
-        if !lock::is_held(file.as_fd()).map_err(Refused::io("cannot be tested for its lock"))? {
-            return Err(Refused::Dead);
+        if !lock::is_held(file.as_fd()).map_err(FileError::io("cannot be tested for its lock"))? {
+            return Err(FileError::Dead);
         }
         let bytes = copy_of_header(file.as_fd())?;
         let header = Header::parse(&bytes)?;
@@ -218,13 +218,13 @@ impl ProgramFile {
             && asker.boot_id != [0; 16]
             && header.process.boot_id != [0; 16]
         {
-            return Err(Refused::Dead);
+            return Err(FileError::Dead);
         }
         // A child of the publisher can still hold the lock of a publisher that has ended.
         if header.process.is_gone(asker.namespace)
             || header.process.is_another(asker.namespace, asker.time_namespace)
         {
-            return Err(Refused::Orphaned(header.process.pid));
+            return Err(FileError::Orphaned(header.process.pid));
         }
         // Other users who may write to the file could truncate it under the mapping.
         let is_mapped = is_trusted && stat.st_mode & OTHERS_WRITE == 0;
@@ -234,7 +234,7 @@ impl ProgramFile {
         check_len(&stat, committed, limit)?;
         let bytes = if is_mapped {
             let view =
-                MappedView::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
+                MappedView::of_file(&file, 0, header::BYTES).map_err(FileError::io("cannot be mapped"))?;
             let header = Head { view, words: Default::default() };
             header.take((0..lines::FIRST).map(|at| word(&bytes, at)));
             FileAccess::Mapped { header: Box::new(header) }
@@ -402,7 +402,7 @@ impl ProgramFile {
     }
 
     /// Returns the problems with the file and with its segments.
-    pub fn damage(&self) -> impl Iterator<Item = &Refused> + Clone {
+    pub fn damage(&self) -> impl Iterator<Item = &FileError> + Clone {
         self.bad.iter().chain(&self.problem).chain(&self.lost)
     }
 
@@ -411,7 +411,7 @@ impl ProgramFile {
         self.problem = self.take_over(file, definitions).err();
     }
 
-    fn take_over(&mut self, file: BorrowedFd<'_>, definitions: &mut Definitions) -> Result<(), Refused> {
+    fn take_over(&mut self, file: BorrowedFd<'_>, definitions: &mut Definitions) -> Result<(), FileError> {
         // Copy the number of entries first, and then the entries: within one copy there is no order.
         let count = usize::try_from(word(&copy_of_header(file)?, header::SEGMENTS)).unwrap_or(usize::MAX);
         fence(Acquire);
@@ -419,7 +419,7 @@ impl ProgramFile {
         let committed = word(&bytes, header::COMMITTED);
         self.flags = word(&bytes, header::FLAGS);
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
-        let stat = fstat(file).map_err(|error| Refused::io("cannot be inspected")(error.into()))?;
+        let stat = fstat(file).map_err(|error| FileError::io("cannot be inspected")(error.into()))?;
         check_len(&stat, committed, limit)?;
         let now = Some(stamp(&stat));
         if self.read_as != now {
@@ -507,7 +507,7 @@ impl ProgramFile {
                 Ok(values) => instances.values = Some(values),
                 Err(error) => {
                     is_whole = false;
-                    self.problem = Some(Refused::io("cannot be mapped")(error));
+                    self.problem = Some(FileError::io("cannot be mapped")(error));
                 }
             }
         }
@@ -549,10 +549,10 @@ impl InstancesSegment {
 }
 
 /// Returns the error for a file that may not be opened, usually because it belongs to another user.
-fn denied(folder: BorrowedFd<'_>, name: &str, asker: &AccessPolicy, error: io::Error) -> Refused {
+fn denied(folder: BorrowedFd<'_>, name: &str, asker: &AccessPolicy, error: io::Error) -> FileError {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) if stat.st_uid != asker.user => Refused::Denied { owner: stat.st_uid },
-        _ => Refused::io("cannot be opened")(error),
+        Ok(stat) if stat.st_uid != asker.user => FileError::Denied { owner: stat.st_uid },
+        _ => FileError::io("cannot be opened")(error),
     }
 }
 
@@ -563,9 +563,9 @@ fn open_strange(folder: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Res
 }
 
 /// Copies the header, as far as the file has one.
-fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, Refused> {
+fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, FileError> {
     let mut lines = Lines::default();
-    let len = lines.copy(file, 0, header::BYTES).map_err(Refused::io("cannot be read"))?;
+    let len = lines.copy(file, 0, header::BYTES).map_err(FileError::io("cannot be read"))?;
     let mut bytes = lines.to_vec();
     bytes.truncate(len);
     Ok(bytes)
@@ -591,24 +591,24 @@ fn known(
     found: &Entry,
     before: &[SegmentEntry],
     definitions: &mut Definitions,
-) -> Result<SegmentEntry, Refused> {
+) -> Result<SegmentEntry, FileError> {
     if found.kind == entry::DEFINITION {
         let mut bytes = vec![0; found.len.min(definition::MAX_LEN)];
-        let len = read_at(file, &mut bytes, found.at).map_err(Refused::io("cannot be read"))?;
+        let len = read_at(file, &mut bytes, found.at).map_err(FileError::io("cannot be read"))?;
         bytes.truncate(len);
         let len = usize::try_from(word(&bytes, 0)).unwrap_or(usize::MAX);
         let Some(body) = bytes.get(WORD..).and_then(|body| body.get(..len)) else {
-            return Err(Refused::Entry { number, what: "the length of the definition", value: wide(len) });
+            return Err(FileError::Entry { number, what: "the length of the definition", value: wide(len) });
         };
         return definitions.get(number, body).map(SegmentEntry::Definition);
     }
     let mut head = [0; SegmentLayout::HEAD * WORD];
-    read_at(file, &mut head, found.at).map_err(Refused::io("cannot be read"))?;
-    let shape = index::shape(&head, found.len).map_err(|why| Refused::Shape { number, why })?;
+    read_at(file, &mut head, found.at).map_err(FileError::io("cannot be read"))?;
+    let shape = index::shape(&head, found.len).map_err(|why| FileError::Shape { number, why })?;
     let set = match before.get(found.counterset) {
         Some(SegmentEntry::Definition(set)) => set,
         _ => {
-            return Err(Refused::Entry {
+            return Err(FileError::Entry {
                 number,
                 what: "the counterset index",
                 value: wide(found.counterset),
@@ -616,7 +616,7 @@ fn known(
         }
     };
     if shape.counters != set.counters.len() {
-        return Err(Refused::Entry { number, what: "the number of counters", value: wide(shape.counters) });
+        return Err(FileError::Entry { number, what: "the number of counters", value: wide(shape.counters) });
     }
     let (at, len, counterset) = (found.at, found.len, found.counterset);
     Ok(SegmentEntry::Instances(InstancesSegment { counterset, at, len, shape, values: None }))

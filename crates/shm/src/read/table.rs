@@ -12,7 +12,7 @@ use crate::process::ProcessIdentity;
 /// Reason why a file, or a segment of it, is not used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(crate) enum Refused {
+pub(crate) enum FileError {
     #[error("{what}: {why}")]
     Io { what: &'static str, why: io::Error },
     #[error("{0}")]
@@ -43,7 +43,7 @@ pub(crate) enum Refused {
     Definition { number: usize, why: DefinitionError },
 }
 
-impl Refused {
+impl FileError {
     pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |why| Self::Io { what, why }
     }
@@ -74,20 +74,20 @@ pub(crate) struct Header {
 
 impl Header {
     /// Parses a copy of a header.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Refused> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let word = |at: usize| word(bytes, at);
         match word(header::MAGIC) {
             MAGIC => {}
             magic if magic == MAGIC.swap_bytes() => {
-                return Err(Refused::Header("the file is in the other byte order"));
+                return Err(FileError::Header("the file is in the other byte order"));
             }
             magic if magic.to_ne_bytes().starts_with(b"PERFSET") => {
-                return Err(Refused::Header("the file has another version of the layout"));
+                return Err(FileError::Header("the file has another version of the layout"));
             }
-            _ => return Err(Refused::Header("the file does not begin with PERFSET")),
+            _ => return Err(FileError::Header("the file does not begin with PERFSET")),
         }
         if word(header::LEN) != u64::try_from(header::BYTES).unwrap_or(0) {
-            return Err(Refused::Header("the header has another length"));
+            return Err(FileError::Header("the header has another length"));
         }
         let at = |word: usize| word.saturating_mul(WORD);
         let boot_id = bytes.get(at(header::BOOT_ID)..).and_then(<[u8]>::first_chunk).copied();
@@ -130,11 +130,11 @@ impl Entry {
         words: [u64; entry::WORDS],
         end: u64,
         committed: u64,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, FileError> {
         /// Offset within a page: segments begin and end on multiples of 4096.
         const WITHIN_PAGE: u64 = 0xFFF;
         let [at, len, kind, counterset] = words;
-        let wrong = |what, value| Err(Refused::Entry { number, what, value });
+        let wrong = |what, value| Err(FileError::Entry { number, what, value });
         if at & WITHIN_PAGE != 0 || at < end || at > committed {
             return wrong("the offset", at);
         }
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn texts() {
         for (why, text) in [
-            (Refused::Kind("the path is a directory"), "the path is a directory"),
-            (Refused::TooMany, "the directory has more files than are read"),
+            (FileError::Kind("the path is a directory"), "the path is a directory"),
+            (FileError::TooMany, "the directory has more files than are read"),
             (
-                Refused::Stranger { owner: 7 },
+                FileError::Stranger { owner: 7 },
                 "skipped: the file belongs to user 7; `--all-users` includes it",
             ),
         ] {
@@ -197,7 +197,7 @@ mod tests {
             let mut words = good;
             words[at] = value;
             match Entry::parse(7, words, 8192, 12288) {
-                Err(Refused::Entry { number: 7, what: found, .. }) => assert_eq!(found, what),
+                Err(FileError::Entry { number: 7, what: found, .. }) => assert_eq!(found, what),
                 other => panic!("{words:?}: {other:?}"),
             }
         }

@@ -8,7 +8,7 @@ use perfset_core::{Guid, Text};
 
 use super::ApplicationProvider;
 use crate::merge::LeftOut;
-use crate::read::table::Refused;
+use crate::read::table::FileError;
 
 /// Maximum number of problems with files of root and this user that are reported individually.
 const MOST_OF_OWN: usize = 100;
@@ -28,7 +28,7 @@ impl ApplicationProvider {
     pub(super) fn told_problems(&mut self) -> Vec<Text> {
         let left_out = self.told_left_out().into_iter().map(|(user, (_, text))| (user, text));
         let mut all: Vec<Told<Text>> = left_out.collect();
-        let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
+        let is_told = |why: &FileError| !matches!(why, FileError::Stranger { .. } | FileError::Denied { .. });
         let refused = self.refused.iter().filter(|(_, why)| is_told(why));
         let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
         let unused = not_folders.chain(refused);

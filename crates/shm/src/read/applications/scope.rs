@@ -15,7 +15,7 @@ use crate::read::asking::MOST_HELD;
 use crate::read::budget::Share;
 use crate::read::file::{AccessPolicy, ProgramFile};
 use crate::read::folder::{Folder, MOST_NAMES};
-use crate::read::table::Refused;
+use crate::read::table::FileError;
 use crate::users::group_name;
 
 /// Interval between searches for directories: new users add directories.
@@ -75,7 +75,7 @@ impl ApplicationProvider {
         self.looked = Some(Instant::now());
         let found = self.places.to_read(self.asker.everybody);
         self.not_folders =
-            found.problems.into_iter().map(|(path, what)| (path, Refused::Folder(what))).collect();
+            found.problems.into_iter().map(|(path, what)| (path, FileError::Folder(what))).collect();
         // Removed directories stay in the list, because files refer to their directory by index.
         for new in found.to_read {
             if !self.folders.iter().any(|known| known.path == new.path) {
@@ -179,8 +179,8 @@ impl ApplicationProvider {
         let asker = AccessPolicy { everybody: true, ..asker.clone() };
         let mut count = 0_u64;
         for folder in folders {
-            let skipped = |(path, why): &(&std::path::PathBuf, &Refused)| {
-                matches!(why, Refused::Stranger { .. }) && path.parent() == Some(&*folder.path)
+            let skipped = |(path, why): &(&std::path::PathBuf, &FileError)| {
+                matches!(why, FileError::Stranger { .. }) && path.parent() == Some(&*folder.path)
             };
             let mut skipped = refused.iter().filter(skipped).peekable();
             if skipped.peek().is_none() {
@@ -204,7 +204,7 @@ impl ApplicationProvider {
     /// Describes the directories with files that this user may not open, and who may open them.
     fn denied(&self) -> Vec<String> {
         let mut counts: BTreeMap<(&Path, Option<u32>), usize> = BTreeMap::new();
-        for (path, _) in self.refused.iter().filter(|(_, why)| matches!(why, Refused::Denied { .. })) {
+        for (path, _) in self.refused.iter().filter(|(_, why)| matches!(why, FileError::Denied { .. })) {
             let Some(folder) = path.parent() else { continue };
             let count = counts.entry((folder, self.group_that_sees(folder, path))).or_default();
             *count = count.saturating_add(1);
@@ -354,7 +354,7 @@ mod tests {
         let _ = reader.catalogue().unwrap();
         let file = place.path().join("denied.pfs");
         reader.unreadable = Some((Instant::now(), vec!["/tmp/perfset-7".into()]));
-        reader.refused.insert(file, Refused::Denied { owner: 7 });
+        reader.refused.insert(file, FileError::Denied { owner: 7 });
         let want = ["1 program of other users in ", "1 directory of other users is private"];
         for guid in [None, Some(&set.guid)] {
             let said = reader.not_shown(guid);

@@ -11,7 +11,7 @@ use super::{FileAccess, MOST_BYTES, ProgramFile, wide};
 use crate::guard::Inside;
 use crate::layout::{MAGIC, header};
 use crate::read::lines;
-use crate::read::table::{Refused, load};
+use crate::read::table::{FileError, load};
 
 /// File metadata that changes when a file is truncated, gets a hole or is written by system calls, even if it is
 /// complete again soon. Rarely, it also changes when the file grows or a page is stored to for the first time.
@@ -47,7 +47,7 @@ impl ProgramFile {
             Ok((lines::first_words(file.as_fd())?, stat))
         });
         self.lost = match looked {
-            Err(why) => Some(Refused::io("cannot be read")(why)),
+            Err(why) => Some(FileError::io("cannot be read")(why)),
             Ok((words, stat)) => {
                 header.take(words);
                 self.stamp = Some(stamp(&stat));
@@ -70,7 +70,7 @@ impl ProgramFile {
             let word = |at: usize| load(header.words(), at);
             let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
             if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
-                self.lost = Some(Refused::Header("the header was overwritten"));
+                self.lost = Some(FileError::Header("the header was overwritten"));
             }
         }
     }
@@ -95,7 +95,7 @@ impl ProgramFile {
                     is_same = self.stamp == Some(stamp(&stat));
                     self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
                 }
-                Err(why) => self.lost = Some(Refused::io("cannot be inspected")(why)),
+                Err(why) => self.lost = Some(FileError::io("cannot be inspected")(why)),
             }
         }
         is_same && self.lost.is_none()
@@ -103,7 +103,7 @@ impl ProgramFile {
 
     /// Marks the file as lost, because it was changed by system calls during every load.
     pub fn lose(&mut self) {
-        self.lost = Some(Refused::Header("the file was truncated or overwritten while it was read"));
+        self.lost = Some(FileError::Header("the file was truncated or overwritten while it was read"));
     }
 
     /// Returns the reason why the file cannot be read now, for the user.
@@ -117,11 +117,11 @@ impl ProgramFile {
         const TRIES: usize = 3;
         self.lost = None;
         for _ in 0..TRIES {
-            let copied = self.file().map_err(Refused::io("cannot be read")).and_then(|file| {
+            let copied = self.file().map_err(FileError::io("cannot be read")).and_then(|file| {
                 // Examined before and after, because a file that is whole again may have been read with a
                 // hole.
                 let before = self.whole(file.as_fd())?;
-                let copied = read(self, file.as_fd()).map_err(Refused::io("cannot be read"))?;
+                let copied = read(self, file.as_fd()).map_err(FileError::io("cannot be read"))?;
                 Ok((self.whole(file.as_fd())? == before).then_some(copied))
             });
             match copied {
@@ -138,13 +138,13 @@ impl ProgramFile {
     }
 
     /// Checks that the file has all the bytes that its header promises. Returns its stamp.
-    fn whole(&self, file: BorrowedFd<'_>) -> Result<Stamp, Refused> {
-        let words = lines::first_words(file).map_err(Refused::io("cannot be read"))?;
+    fn whole(&self, file: BorrowedFd<'_>) -> Result<Stamp, FileError> {
+        let words = lines::first_words(file).map_err(FileError::io("cannot be read"))?;
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
-        let stat = fstat(file).map_err(|error| Refused::io("cannot be inspected")(error.into()))?;
+        let stat = fstat(file).map_err(|error| FileError::io("cannot be inspected")(error.into()))?;
         let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
         if word(header::MAGIC) != MAGIC || id != self.header.id {
-            return Err(Refused::Header("the header was overwritten"));
+            return Err(FileError::Header("the header was overwritten"));
         }
         check_len(&stat, word(header::COMMITTED), MOST_BYTES.1)?;
         Ok(stamp(&stat))
@@ -158,17 +158,17 @@ impl ProgramFile {
 
 /// Checks that a file has the bytes that its header promises, and not too many. Loading from a hole would end this
 /// process if the file system is full.
-pub(super) fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), Refused> {
+pub(super) fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), FileError> {
     const BLOCK: u64 = 512;
     if committed > limit {
-        return Err(Refused::TooLarge(committed, limit));
+        return Err(FileError::TooLarge(committed, limit));
     }
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     // A hole has no blocks, and a file that was truncated has no size: the smaller of both is what can be
     // read safely.
     let there = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK).min(size);
     if committed < wide(header::BYTES) || committed > there {
-        return Err(Refused::Holes { committed, there });
+        return Err(FileError::Holes { committed, there });
     }
     Ok(())
 }
