@@ -143,9 +143,9 @@ pub(crate) struct Index {
     change: u64,
     /// Stamp of the file before it was indexed: a hole, read as zeros, looks as if there were no instances.
     stamp: Option<Stamp>,
-    rows: Vec<Indexed>,
+    rows: Vec<IndexEntry>,
     /// Previous rows, kept until it is confirmed that the file did not change while the new ones were read.
-    before: Option<Vec<Indexed>>,
+    before: Option<Vec<IndexEntry>>,
     /// Names and ids of the instances in `rows`, and of some that no longer exist.
     names: TableRows,
     /// Number of entries in `names`.
@@ -161,7 +161,7 @@ pub(crate) struct Index {
 
 /// Indexed instance of a counterset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Indexed {
+pub(crate) struct IndexEntry {
     /// Index of the segment in the file's table.
     pub segment: usize,
     pub slot: usize,
@@ -172,7 +172,7 @@ pub(crate) struct Indexed {
     pub began_100ns: Option<u64>,
 }
 
-impl Indexed {
+impl IndexEntry {
     /// Returns the value that distinguishes the instance from others of the same name and id.
     pub fn birth(&self, file_id: [u64; 2]) -> Birth {
         birth(self.sequence, file_id)
@@ -234,7 +234,7 @@ impl Index {
                 *place = Some((part, words));
             }
         }
-        let sequence = |row: &Indexed| found.get(row.segment)?.as_ref()?.1.get(row.slot).copied();
+        let sequence = |row: &IndexEntry| found.get(row.segment)?.as_ref()?.1.get(row.slot).copied();
         // Sequence words are unique in a file: another word is another instance, or none.
         self.rows.retain(|row| sequence(row) == Some(row.sequence));
         let old = self.rows.len();
@@ -289,7 +289,7 @@ impl Index {
     }
 
     /// Returns the instances as of the last time the file was intact, oldest first.
-    pub fn confirmed(&self) -> &[Indexed] {
+    pub fn confirmed(&self) -> &[IndexEntry] {
         self.before.as_deref().unwrap_or(&self.rows)
     }
 
@@ -366,7 +366,7 @@ impl Index {
                         self.names.row(name, InstanceId(id));
                         self.named = self.named.saturating_add(1);
                         let (sequence, began_100ns) = (*before, self.complete_100ns);
-                        self.rows.push(Indexed { segment: number, slot, sequence, name: at, began_100ns });
+                        self.rows.push(IndexEntry { segment: number, slot, sequence, name: at, began_100ns });
                     }
                 }
                 if !again {
@@ -381,12 +381,12 @@ impl Index {
     }
 
     /// Returns all instances, oldest first.
-    pub fn rows(&self) -> &[Indexed] {
+    pub fn rows(&self) -> &[IndexEntry] {
         &self.rows
     }
 
     /// Returns `true` if any of the filters selects an instance.
-    pub fn is_wanted(&self, row: &Indexed, filters: &InstanceFilters) -> bool {
+    pub fn is_wanted(&self, row: &IndexEntry, filters: &InstanceFilters) -> bool {
         let found = self.names.instance(row.name);
         found.is_some_and(|(name, id)| filters.wants(name.units(), id))
     }
@@ -470,7 +470,7 @@ mod tests {
             index.confirm();
             let mut expected: Vec<_> = living.iter().copied().filter(|sequence| *sequence > 0).collect();
             expected.sort_unstable();
-            let named = |row: &Indexed| {
+            let named = |row: &IndexEntry| {
                 let (name, id) = index.names().instance(row.name).unwrap();
                 (name.to_string(), u64::from(id.0))
             };

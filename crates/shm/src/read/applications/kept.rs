@@ -14,7 +14,7 @@ use crate::merge::Fit;
 use crate::read::asking::{self, CallbackClient, ReferencedValues};
 use crate::read::copied::{self, Copied};
 use crate::read::file::{FileAccess, ProgramFile};
-use crate::read::index::{Index, Indexed, Segment, birth};
+use crate::read::index::{Index, IndexEntry, Segment, birth};
 
 /// File of a publisher that is read, with the state kept between collections.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl OpenFile {
     }
 
     /// Returns the instances of a mapped file as of the last time it was intact.
-    fn confirmed(&self, number: usize) -> &[Indexed] {
+    fn confirmed(&self, number: usize) -> &[IndexEntry] {
         self.indexes.get(&number).map(Index::confirmed).unwrap_or_default()
     }
 
@@ -359,7 +359,7 @@ fn refer(
 fn add(
     segment: &Segment,
     index: &Index,
-    indexed: &Indexed,
+    indexed: &IndexEntry,
     file_id: [u64; 2],
     counters: &Wanted,
     referenced: &ReferencedValues<'_>,
