@@ -21,7 +21,7 @@ use super::table::word;
 use crate::layout::{LINE, SegmentLayout, WORD, is_live};
 
 /// Instance in a copied segment.
-pub(crate) struct Copied<'a> {
+pub(crate) struct CopiedInstance<'a> {
     pub sequence: u64,
     pub id: u32,
     pub name: Vec<u16>,
@@ -53,7 +53,7 @@ pub(crate) fn instances(
     len: usize,
     shape: SegmentLayout,
     guid: &Guid,
-    each: &mut dyn FnMut(&Copied<'_>),
+    each: &mut dyn FnMut(&CopiedInstance<'_>),
 ) -> io::Result<()> {
     let words = SegmentLayout::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
     // Sequence words, both copies of the segment, sequence words: an instance counts only if its word is the
@@ -76,7 +76,7 @@ pub(crate) fn instances(
         let block = copies.other.get(range).unwrap_or_default();
         let Some((id, name)) = index::block(block, guid, shape.counters) else { continue };
         let name = name.collect();
-        each(&Copied { sequence, id, name, slot, copies: &copies });
+        each(&CopiedInstance { sequence, id, name, slot, copies: &copies });
     }
     Ok(())
 }
@@ -96,7 +96,7 @@ fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Lines> {
     Lines::of(file, at, len)
 }
 
-impl Copied<'_> {
+impl CopiedInstance<'_> {
     /// Returns a value, the sum of its slot and its rows; `None` if it changes too fast to be read.
     pub fn value(&self, counter: usize) -> Option<u64> {
         let Copies { shape, .. } = self.copies;

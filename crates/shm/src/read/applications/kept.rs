@@ -12,7 +12,7 @@ use perfset_engine::{InstanceFilters, RowWriter, Rows};
 use super::scope::Rationed;
 use crate::merge::Fit;
 use crate::read::asking::{self, CallbackClient, ReferencedValues};
-use crate::read::copied::{self, Copied};
+use crate::read::copied::{self, CopiedInstance};
 use crate::read::file::{FileAccess, ProgramFile};
 use crate::read::index::{Index, IndexEntry, Segment, birth};
 
@@ -305,7 +305,13 @@ struct CopiedRows {
 
 impl CopiedRows {
     /// Adds an instance. In a file of another user, the name begins with the prefix `user`.
-    fn add(&mut self, user: &[u16], copied: &Copied<'_>, wanted: Option<&InstanceFilters>, places: &[usize]) {
+    fn add(
+        &mut self,
+        user: &[u16],
+        copied: &CopiedInstance<'_>,
+        wanted: Option<&InstanceFilters>,
+        places: &[usize],
+    ) {
         let name: Box<[u16]> = user.iter().chain(&copied.name).copied().collect();
         if wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), InstanceId(copied.id))) {
             self.values.extend(places.iter().map(|place| copied.value(*place)));
