@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use super::asking::{Asks, CallbackClient};
 use super::budget::Budget;
 use super::file::{AccessPolicy, Definitions, ProgramFile};
-use super::folder::Folder;
+use super::folder::PublisherDir;
 use super::loading;
 use super::table::FileError;
 use crate::callback::RequestCode;
@@ -57,7 +57,7 @@ pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Se
 /// shown without that counter. No publisher can take a GUID or name of the catalogue or of a registration.
 pub struct ApplicationProvider {
     places: Folders,
-    folders: Vec<Folder>,
+    folders: Vec<PublisherDir>,
     /// Time at which directories were last searched for.
     looked: Option<Instant>,
     not_folders: Vec<(PathBuf, FileError)>,
@@ -206,7 +206,7 @@ impl ApplicationProvider {
             .filter(|(_, why)| why.may_pass())
             .filter_map(|(path, _)| path.parent())
             .collect();
-        self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(Folder::doubt);
+        self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(PublisherDir::doubt);
     }
 
     /// Lists a directory if it changed. Returns `true` if files were added or removed.

@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Directory that may contain files of publishers.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct PublisherDir {
     pub path: PathBuf,
     may_be_link: bool,
     stamp: Option<Stamp>,
@@ -50,7 +50,7 @@ pub(crate) struct Listing {
     pub is_cut: bool,
 }
 
-impl Folder {
+impl PublisherDir {
     pub fn new(ToRead { path, may_be_link }: ToRead) -> Self {
         Self { path, may_be_link, stamp: None, is_unsure: true }
     }
@@ -143,7 +143,7 @@ mod tests {
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(place.path(), &link).unwrap();
         let changed = |may_be_link| {
-            let mut folder = Folder::new(ToRead { path: link.clone(), may_be_link });
+            let mut folder = PublisherDir::new(ToRead { path: link.clone(), may_be_link });
             folder.changed(|_| true).unwrap().map(|listing| listing.names)
         };
         assert_eq!(changed(true).unwrap(), [""; 0]);

@@ -14,7 +14,7 @@ use crate::merge::OF_STRANGERS;
 use crate::read::asking::MOST_HELD;
 use crate::read::budget::Share;
 use crate::read::file::{AccessPolicy, ProgramFile};
-use crate::read::folder::{Folder, MOST_NAMES};
+use crate::read::folder::{MOST_NAMES, PublisherDir};
 use crate::read::table::FileError;
 use crate::users::group_name;
 
@@ -79,7 +79,7 @@ impl ApplicationProvider {
         // Removed directories stay in the list, because files refer to their directory by index.
         for new in found.to_read {
             if !self.folders.iter().any(|known| known.path == new.path) {
-                self.folders.push(Folder::new(new));
+                self.folders.push(PublisherDir::new(new));
             }
         }
     }
