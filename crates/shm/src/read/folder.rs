@@ -29,13 +29,13 @@ const STEP: Duration = Duration::from_millis(20);
 pub(crate) struct PublisherDir {
     pub path: PathBuf,
     may_be_link: bool,
-    stamp: Option<Stamp>,
+    stamp: Option<DirStamp>,
     /// `true` if the directory was listed so soon after a change that a further change may be invisible.
     is_unsure: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct DirStamp {
     dev: u64,
     inode: u64,
     modified: (i64, i64),
@@ -59,7 +59,7 @@ impl PublisherDir {
     /// names, some of each user are returned.
     pub fn changed(&mut self, is_trusted: impl Fn(u32) -> bool) -> Option<io::Result<Listing>> {
         let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
-        let now = found.ok().map(|stat| Stamp {
+        let now = found.ok().map(|stat| DirStamp {
             dev: stat.st_dev,
             inode: stat.st_ino,
             modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
