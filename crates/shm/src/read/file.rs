@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use super::budget::Budget;
 use super::index::{self, Index, Part, Segment};
 use super::lines::{self, Lines};
-use super::table::{Entry, FileError, Header, load, word};
+use super::table::{FileError, Header, TableEntry, load, word};
 use crate::definition;
 use crate::layout::{SegmentLayout, WORD, entry, header};
 use crate::lock;
@@ -440,7 +440,7 @@ impl ProgramFile {
             }
             let words = in_table(number);
             let end = self.end;
-            let known = Entry::parse(number, words, self.end, committed).and_then(|entry| {
+            let known = TableEntry::parse(number, words, self.end, committed).and_then(|entry| {
                 self.end = entry.at.saturating_add(wide(entry.len));
                 known(file, number, &entry, &self.segments, definitions)
             });
@@ -588,7 +588,7 @@ pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Re
 fn known(
     file: BorrowedFd<'_>,
     number: usize,
-    found: &Entry,
+    found: &TableEntry,
     before: &[SegmentEntry],
     definitions: &mut Definitions,
 ) -> Result<SegmentEntry, FileError> {

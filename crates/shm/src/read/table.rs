@@ -114,7 +114,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
 
 /// Validated entry of the segment table: its bytes exist in the file, and its kind is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub at: u64,
     pub len: usize,
     pub kind: u64,
@@ -122,7 +122,7 @@ pub(crate) struct Entry {
     pub counterset: usize,
 }
 
-impl Entry {
+impl TableEntry {
     /// Validates the words of entry `number` in a file of `committed` bytes, in which earlier segments end at `end`.
     /// Segments must not overlap, so that all together cause no more work than the file has bytes.
     pub fn parse(
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn entries() {
         let good = [8192, 4096, 1, 0];
-        assert!(Entry::parse(0, good, 8192, 12288).is_ok());
-        assert!(Entry::parse(1, good, 12288, 65536).is_err(), "another has its place");
+        assert!(TableEntry::parse(0, good, 8192, 12288).is_ok());
+        assert!(TableEntry::parse(1, good, 12288, 65536).is_err(), "another has its place");
         for (at, value, what) in [
             (0, 0, "the offset"),
             (0, 4096, "the offset"),
@@ -196,7 +196,7 @@ mod tests {
         ] {
             let mut words = good;
             words[at] = value;
-            match Entry::parse(7, words, 8192, 12288) {
+            match TableEntry::parse(7, words, 8192, 12288) {
                 Err(FileError::Entry { number: 7, what: found, .. }) => assert_eq!(found, what),
                 other => panic!("{words:?}: {other:?}"),
             }
