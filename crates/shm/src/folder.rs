@@ -42,7 +42,7 @@ struct Places {
 
 /// Directory that a reader searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ToRead {
+pub(crate) struct SearchDir {
     pub path: PathBuf,
     /// `true` if a symbolic link in its place is followed. `false` where any user can create one.
     pub may_be_link: bool,
@@ -52,7 +52,7 @@ pub(crate) struct ToRead {
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     known: HashSet<PathBuf>,
-    pub to_read: Vec<ToRead>,
+    pub to_read: Vec<SearchDir>,
     /// Directories that are not what their names promise, each with a message for the user.
     pub problems: Vec<(PathBuf, String)>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Found {
 impl Found {
     fn add(&mut self, path: PathBuf, may_be_link: bool) {
         if self.known.insert(path.clone()) {
-            self.to_read.push(ToRead { path, may_be_link });
+            self.to_read.push(SearchDir { path, may_be_link });
         }
     }
 }

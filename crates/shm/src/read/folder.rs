@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawDir, lstat, open, stat, statat};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::applications::OF_A_STRANGER;
-use crate::folder::ToRead;
+use crate::folder::SearchDir;
 use crate::publish::file::SUFFIX;
 
 /// Maximum number of files of one trusted user that are examined per directory.
@@ -51,7 +51,7 @@ pub(crate) struct Listing {
 }
 
 impl PublisherDir {
-    pub fn new(ToRead { path, may_be_link }: ToRead) -> Self {
+    pub fn new(SearchDir { path, may_be_link }: SearchDir) -> Self {
         Self { path, may_be_link, stamp: None, is_unsure: true }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(place.path(), &link).unwrap();
         let changed = |may_be_link| {
-            let mut folder = PublisherDir::new(ToRead { path: link.clone(), may_be_link });
+            let mut folder = PublisherDir::new(SearchDir { path: link.clone(), may_be_link });
             folder.changed(|_| true).unwrap().map(|listing| listing.names)
         };
         assert_eq!(changed(true).unwrap(), [""; 0]);
