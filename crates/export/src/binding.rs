@@ -10,7 +10,7 @@ use perfset_engine::path::{CounterPath, ResolvedPath, Selector, resolve};
 use crate::catalogue::{curated, known};
 use crate::error::ExportError;
 use crate::family::{Family, Member};
-use crate::kind::{Metric, Reading, Sort, is_obscure, metrics};
+use crate::kind::{Metric, MetricType, Reading, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{Options, Profile};
 use crate::own::own_names;
@@ -102,7 +102,7 @@ impl Binding {
     }
 
     /// Adds members to their families, all or none.
-    fn add_members(&mut self, members: Vec<(String, Sort, Member)>) -> Result<(), ExportError> {
+    fn add_members(&mut self, members: Vec<(String, MetricType, Member)>) -> Result<(), ExportError> {
         let mut alone = Families::default();
         for (name, sort, member) in members {
             if self.own_names.contains(&name) {
@@ -129,7 +129,7 @@ pub(crate) struct Families {
 
 impl Families {
     /// Returns an error if a member cannot be put into its family.
-    fn check(&self, name: &str, sort: Sort, member: &Member) -> Result<(), ExportError> {
+    fn check(&self, name: &str, sort: MetricType, member: &Member) -> Result<(), ExportError> {
         let family = self.by_name.get(name).and_then(|at| self.all.get(*at));
         let Some(family) = family else { return Ok(()) };
         let is_good = match family.members.iter().find(|other| other.labels == member.labels) {
@@ -146,7 +146,7 @@ impl Families {
     }
 
     /// Puts a checked member into its family, unless the family already has it.
-    fn put(&mut self, name: String, sort: Sort, mut member: Member) {
+    fn put(&mut self, name: String, sort: MetricType, mut member: Member) {
         let at = self.by_name.get(&name).copied().unwrap_or_else(|| {
             self.by_name.insert(name.clone(), self.all.len());
             self.all.push(Family::new(name, sort));
@@ -183,7 +183,7 @@ fn path_of(set: &Counterset, counter: &Counter) -> String {
 /// Metric of a counter and its name.
 struct Named {
     name: String,
-    sort: Sort,
+    sort: MetricType,
     reading: Reading,
     labels: &'static str,
 }
@@ -194,8 +194,8 @@ impl Named {
     fn curated(set: &Counterset, counter: &Counter) -> Option<Self> {
         let (name, labels) = curated(&set.guid, counter.id)?;
         let (stem, sort) = match name.strip_suffix("_total") {
-            Some(stem) => (stem, Sort::Counter),
-            None => (name, Sort::Gauge),
+            Some(stem) => (stem, MetricType::Counter),
+            None => (name, MetricType::Gauge),
         };
         let of_type = metrics(counter, known(&set.guid, counter.id));
         let reading = match of_type.first() {

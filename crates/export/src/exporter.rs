@@ -11,7 +11,7 @@ use perfset_engine::{NextOutcome, QueryHandle, Snapshot, Source, SourceError};
 use crate::binding::{Binding, Families};
 use crate::error::ExportError;
 use crate::family::Family;
-use crate::kind::Sort;
+use crate::kind::MetricType;
 use crate::limit::limit;
 use crate::options::{Format, Options};
 use crate::own::Own;
@@ -84,10 +84,10 @@ impl Exporter {
     fn make_ready(&mut self) -> Result<(), SourceError> {
         let Self { bound, query, results, .. } = self;
         self.own = Own::new(bound, &self.waiting);
-        let gauges = bound.families.all.iter().filter(|family| family.sort == Sort::Gauge);
+        let gauges = bound.families.all.iter().filter(|family| family.sort == MetricType::Gauge);
         let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
         for family in &mut bound.families.all {
-            let is_taken = family.sort == Sort::Counter && taken.contains(family.stem());
+            let is_taken = family.sort == MetricType::Counter && taken.contains(family.stem());
             family.make_heads(&bound.tables, is_taken);
         }
         let mut answer = Ok(());
@@ -200,7 +200,7 @@ impl Exporter {
 
 /// Returns `true` if a counter's raw value is exported as a metric of type counter, which only rises.
 fn rises(families: &[Family], table: usize, id: CounterId) -> bool {
-    let counters = families.iter().filter(|family| family.sort == Sort::Counter);
+    let counters = families.iter().filter(|family| family.sort == MetricType::Counter);
     let mut members = counters.flat_map(|family| &family.members);
     members.any(|member| member.table == table && member.reading.counter() == id)
 }

@@ -6,7 +6,7 @@ use perfset_core::clock::UNIX_EPOCH_100NS;
 use perfset_core::counter_type::Clock;
 use perfset_core::{CounterId, Counterset, RawValue};
 
-use crate::kind::{Reading, Sort};
+use crate::kind::{MetricType, Reading};
 use crate::name::unit_of;
 use crate::options::Format;
 use crate::table::{Table, Times};
@@ -17,7 +17,7 @@ use crate::unit::Scale;
 #[derive(Debug)]
 pub(crate) struct Family {
     pub name: String,
-    pub sort: Sort,
+    pub sort: MetricType,
     pub members: Vec<Member>,
     /// Lines before the first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
@@ -66,15 +66,15 @@ struct Columns {
 }
 
 impl Family {
-    pub fn new(name: String, sort: Sort) -> Self {
+    pub fn new(name: String, sort: MetricType) -> Self {
         Self { name, sort, members: Vec::new(), heads: [Vec::new(), Vec::new()], is_open_counter: false }
     }
 
     /// Returns the name that OpenMetrics uses for this family.
     pub fn stem(&self) -> &str {
         match self.sort {
-            Sort::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
-            Sort::Gauge => &self.name,
+            MetricType::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
+            MetricType::Gauge => &self.name,
         }
     }
 
@@ -96,13 +96,13 @@ impl Family {
     pub fn make_heads(&mut self, tables: &[Table], is_taken: bool) {
         let text = self.help();
         let sort = match self.sort {
-            Sort::Counter => "counter",
-            Sort::Gauge => "gauge",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
         };
         let mut plain = Vec::new();
         line(&mut plain, "HELP", &self.name, |out| help(out, &text, false));
         line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(sort.as_bytes()));
-        let (stem, sort) = if is_taken || self.sort == Sort::Counter && self.stem() == self.name {
+        let (stem, sort) = if is_taken || self.sort == MetricType::Counter && self.stem() == self.name {
             (self.name.as_str(), "unknown")
         } else {
             (self.stem(), sort)

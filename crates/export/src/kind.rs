@@ -9,7 +9,7 @@ use crate::unit::{Scale, Unit, base_unit};
 
 /// Prometheus's type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum MetricType {
     /// Rises until its source restarts from zero.
     Counter,
     /// Can rise and fall.
@@ -67,7 +67,7 @@ pub(crate) enum Role {
 /// Metric of a counter; a counter has at most two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metric {
-    pub sort: Sort,
+    pub sort: MetricType,
     pub reading: Reading,
     pub role: Role,
 }
@@ -91,21 +91,23 @@ pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
     let decoded = code.decode();
     if code == CounterType::PERF_DOUBLE_RAW {
         let role = Role::Value(None);
-        return vec![Metric { sort: Sort::Gauge, reading: Reading::Real(id), role }];
+        return vec![Metric { sort: MetricType::Gauge, reading: Reading::Real(id), role }];
     }
     match decoded.kind {
         ValueKind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
         ValueKind::Number(_) if decoded.size == Size::Zero => Vec::new(), // a label
-        ValueKind::Number(_) if known.rises => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
-        ValueKind::Number(_) => vec![raw(Sort::Gauge, id, base_unit(&counter.unit, true))],
-        ValueKind::Counter(K::Value) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        ValueKind::Number(_) if known.rises => {
+            vec![raw(MetricType::Counter, id, base_unit(&counter.unit, false))]
+        }
+        ValueKind::Number(_) => vec![raw(MetricType::Gauge, id, base_unit(&counter.unit, true))],
+        ValueKind::Counter(K::Value) => vec![raw(MetricType::Counter, id, base_unit(&counter.unit, false))],
         ValueKind::Counter(K::Rate) if decoded.display == Display::Percent => timer(counter, &decoded),
-        ValueKind::Counter(K::Rate) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        ValueKind::Counter(K::Rate) => vec![raw(MetricType::Counter, id, base_unit(&counter.unit, false))],
         ValueKind::Counter(K::Precision) => timer(counter, &decoded),
         ValueKind::Counter(K::QueueLen) => vec![ticks(id, decoded.clock, Role::Queue)],
         ValueKind::Counter(K::Fraction) => fraction(counter, &decoded, known),
         ValueKind::Counter(K::Elapsed) => {
-            vec![Metric { sort: Sort::Gauge, reading: Reading::Start(id), role: Role::Start }]
+            vec![Metric { sort: MetricType::Gauge, reading: Reading::Start(id), role: Role::Start }]
         }
         ValueKind::Counter(K::Base | K::Histogram)
         | ValueKind::Text(_)
@@ -119,13 +121,13 @@ pub(crate) fn is_obscure(code: CounterType) -> bool {
     code.decode().kind == ValueKind::Number(NumberKind::Hex)
 }
 
-fn raw(sort: Sort, id: CounterId, unit: Option<Unit>) -> Metric {
+fn raw(sort: MetricType, id: CounterId, unit: Option<Unit>) -> Metric {
     let scale = unit.map_or(Scale::ONE, |unit| unit.scale);
     Metric { sort, reading: Reading::Raw(id, scale), role: Role::Value(unit) }
 }
 
 fn ticks(id: CounterId, clock: Clock, role: Role) -> Metric {
-    Metric { sort: Sort::Counter, reading: Reading::Ticks(id, clock), role }
+    Metric { sort: MetricType::Counter, reading: Reading::Ticks(id, clock), role }
 }
 
 /// Returns the metrics of a timer: the time that something, or several items, were active or idle.
@@ -133,7 +135,7 @@ fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     let role = if decoded.inverse { Role::Idle } else { Role::Active };
     let time = ticks(counter.id, decoded.clock, role);
     let items = counter.multi.filter(|_| decoded.multi).map(|items| Metric {
-        sort: Sort::Gauge,
+        sort: MetricType::Gauge,
         reading: Reading::Raw(items, Scale::ONE),
         role: Role::Items,
     });
@@ -145,23 +147,23 @@ fn fraction(counter: &Counter, decoded: &Decoded, known: Known) -> Vec<Metric> {
     let (id, Some(base)) = (counter.id, counter.base) else { return Vec::new() };
     let unit = base_unit(&counter.unit, false);
     let with_base = |first: Metric, unit| {
-        let base = Metric { role: Role::Base(unit), ..raw(Sort::Counter, base, None) };
+        let base = Metric { role: Role::Base(unit), ..raw(MetricType::Counter, base, None) };
         vec![first, base]
     };
     match decoded.display {
-        Display::Percent if decoded.delta => with_base(raw(Sort::Counter, id, None), None),
+        Display::Percent if decoded.delta => with_base(raw(MetricType::Counter, id, None), None),
         // The formula makes percentages. A counter with another unit has a base to match.
         Display::Percent => {
             let is_plain = known.is_built_in && &*counter.unit != "%";
             let (times, unit) = if is_plain { (100, unit) } else { (1, base_unit("%", false)) };
             let reading = Reading::Share(id, base, times);
-            vec![Metric { sort: Sort::Gauge, reading, role: Role::Value(unit) }]
+            vec![Metric { sort: MetricType::Gauge, reading, role: Role::Value(unit) }]
         }
         Display::Seconds => {
             let unit = base_unit("s", false);
             with_base(ticks(id, decoded.clock, Role::Value(unit)), unit)
         }
-        _ => with_base(raw(Sort::Counter, id, unit), unit),
+        _ => with_base(raw(MetricType::Counter, id, unit), unit),
     }
 }
 
@@ -179,7 +181,7 @@ mod tests {
         (counter.base, counter.multi) = (Some(B), Some(B));
         let mut text = String::new();
         for Metric { sort, reading, role } in metrics(&counter, Known::default()) {
-            let sort = if sort == Sort::Counter { "counter" } else { "gauge" };
+            let sort = if sort == MetricType::Counter { "counter" } else { "gauge" };
             let reading = match reading {
                 Reading::Raw(id, Scale::ONE) => format!("raw {}", id.0),
                 Reading::Raw(..) => "scaled".to_owned(),

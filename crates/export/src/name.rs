@@ -2,7 +2,7 @@
 
 use perfset_core::{Counter, CounterId, Counterset, Guid};
 
-use crate::kind::{Metric, Role, Sort};
+use crate::kind::{Metric, MetricType, Role};
 
 /// Returns the generated name of a counter's metric, for counters without a curated name.
 pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metric: &Metric) -> String {
@@ -36,7 +36,7 @@ pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metri
         Role::Value(_) | Role::Base(_) => &[],
     };
     words.retain(|word| !spare.contains(&word.as_str()));
-    let is_counter = metric.sort == Sort::Counter;
+    let is_counter = metric.sort == MetricType::Counter;
     if is_counter {
         // The name ends in `total` anyway.
         words.retain(|word| word != "total");
