@@ -10,7 +10,7 @@ use perfset_engine::path::{CounterPath, ResolvedPath, Selector, resolve};
 use crate::catalogue::{curated, known};
 use crate::error::ExportError;
 use crate::family::{Family, Member};
-use crate::kind::{Metric, MetricType, Reading, is_obscure, metrics};
+use crate::kind::{Metric, MetricType, MetricValue, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{Options, Profile};
 use crate::own::own_names;
@@ -157,7 +157,7 @@ impl Families {
             family.members.push(member);
             return;
         };
-        if let (Reading::Raw(_, a), Reading::Raw(_, b)) = (other.reading, member.reading) {
+        if let (MetricValue::Raw(_, a), MetricValue::Raw(_, b)) = (other.reading, member.reading) {
             if b.factor < a.factor {
                 std::mem::swap(other, &mut member);
             }
@@ -169,8 +169,8 @@ impl Families {
 
 /// Returns `true` if two readings are equal, or are the same quantity in two units, as Available Bytes and Available
 /// MBytes.
-fn is_same(a: Reading, b: Reading) -> bool {
-    a == b || matches!((a, b), (Reading::Raw(_, a), Reading::Raw(_, b)) if a != b)
+fn is_same(a: MetricValue, b: MetricValue) -> bool {
+    a == b || matches!((a, b), (MetricValue::Raw(_, a), MetricValue::Raw(_, b)) if a != b)
 }
 
 /// Returns the path of a counter, with `*` as instance if the counterset has instances.
@@ -184,7 +184,7 @@ fn path_of(set: &Counterset, counter: &Counter) -> String {
 struct Named {
     name: String,
     sort: MetricType,
-    reading: Reading,
+    reading: MetricValue,
     labels: &'static str,
 }
 
@@ -200,13 +200,13 @@ impl Named {
         let of_type = metrics(counter, known(&set.guid, counter.id));
         let reading = match of_type.first() {
             Some(Metric {
-                reading: reading @ (Reading::Ticks(..) | Reading::Start(_) | Reading::Real(_)),
+                reading: reading @ (MetricValue::Ticks(..) | MetricValue::Start(_) | MetricValue::Real(_)),
                 ..
             }) => *reading,
             _ => {
                 let unit = base_unit(&counter.unit, true);
                 let said = unit.filter(|unit| unit_of(stem).is_some_and(|said| unit.name.starts_with(said)));
-                Reading::Raw(counter.id, said.map_or(Scale::ONE, |unit| unit.scale))
+                MetricValue::Raw(counter.id, said.map_or(Scale::ONE, |unit| unit.scale))
             }
         };
         Some(Self { name: name.to_owned(), sort, reading, labels })

@@ -6,7 +6,7 @@ use perfset_core::clock::UNIX_EPOCH_100NS;
 use perfset_core::counter_type::Clock;
 use perfset_core::{CounterId, Counterset, RawValue};
 
-use crate::kind::{MetricType, Reading};
+use crate::kind::{MetricType, MetricValue};
 use crate::name::unit_of;
 use crate::options::Format;
 use crate::table::{Table, Times};
@@ -32,7 +32,7 @@ pub(crate) struct Member {
     pub table: usize,
     /// Indexes of the table's asks that request this counter.
     pub asks: Vec<usize>,
-    pub reading: Reading,
+    pub reading: MetricValue,
     /// Labels that all lines of this counter have.
     pub labels: &'static str,
     /// Path of the counter.
@@ -187,7 +187,7 @@ impl Member {
     pub fn new(
         table: usize,
         ask: usize,
-        reading: Reading,
+        reading: MetricValue,
         labels: &'static str,
         path: String,
         set: Arc<Counterset>,
@@ -200,7 +200,7 @@ impl Member {
     pub fn bind(&mut self, table: &Table) {
         let id = self.reading.counter();
         let base = match self.reading {
-            Reading::Share(_, base, _) => Some(base),
+            MetricValue::Share(_, base, _) => Some(base),
             _ => None,
         };
         let column = |id: CounterId| table.column(&self.set, id);
@@ -222,20 +222,20 @@ impl Member {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
         Some(match self.reading {
-            Reading::Raw(_, scale) => Number::Scaled(raw, scale),
-            Reading::Ticks(_, clock) => {
+            MetricValue::Raw(_, scale) => Number::Scaled(raw, scale),
+            MetricValue::Ticks(_, clock) => {
                 let freq = match self.columns.own {
                     Some((_, freq)) => number(freq?)?,
                     None => u64::try_from(times.clocks.read(clock)?.1).ok()?,
                 };
                 Number::Seconds(raw, Some(freq).filter(|freq| *freq > 0)?)
             }
-            Reading::Share(_, _, times) => {
+            MetricValue::Share(_, _, times) => {
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
                 Number::Real(f64::from(times) * float(raw) / float(base))
             }
-            Reading::Start(_) => self.start(raw, times, number)?,
-            Reading::Real(_) => Number::Real(f64::from_bits(raw)),
+            MetricValue::Start(_) => self.start(raw, times, number)?,
+            MetricValue::Real(_) => Number::Real(f64::from_bits(raw)),
         })
     }
 

@@ -18,7 +18,7 @@ pub(crate) enum MetricType {
 
 /// Source of a metric's value: the counters and the conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum MetricValue {
     /// The raw value of a counter, in a base unit.
     Raw(CounterId, Scale),
     /// The raw value of a counter that counts ticks of a clock, in seconds.
@@ -32,7 +32,7 @@ pub(crate) enum Reading {
     Real(CounterId),
 }
 
-impl Reading {
+impl MetricValue {
     /// Returns the counter whose raw value is read.
     pub fn counter(self) -> CounterId {
         match self {
@@ -68,7 +68,7 @@ pub(crate) enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metric {
     pub sort: MetricType,
-    pub reading: Reading,
+    pub reading: MetricValue,
     pub role: Role,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
     let decoded = code.decode();
     if code == CounterType::PERF_DOUBLE_RAW {
         let role = Role::Value(None);
-        return vec![Metric { sort: MetricType::Gauge, reading: Reading::Real(id), role }];
+        return vec![Metric { sort: MetricType::Gauge, reading: MetricValue::Real(id), role }];
     }
     match decoded.kind {
         ValueKind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
@@ -107,7 +107,7 @@ pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
         ValueKind::Counter(K::QueueLen) => vec![ticks(id, decoded.clock, Role::Queue)],
         ValueKind::Counter(K::Fraction) => fraction(counter, &decoded, known),
         ValueKind::Counter(K::Elapsed) => {
-            vec![Metric { sort: MetricType::Gauge, reading: Reading::Start(id), role: Role::Start }]
+            vec![Metric { sort: MetricType::Gauge, reading: MetricValue::Start(id), role: Role::Start }]
         }
         ValueKind::Counter(K::Base | K::Histogram)
         | ValueKind::Text(_)
@@ -123,11 +123,11 @@ pub(crate) fn is_obscure(code: CounterType) -> bool {
 
 fn raw(sort: MetricType, id: CounterId, unit: Option<Unit>) -> Metric {
     let scale = unit.map_or(Scale::ONE, |unit| unit.scale);
-    Metric { sort, reading: Reading::Raw(id, scale), role: Role::Value(unit) }
+    Metric { sort, reading: MetricValue::Raw(id, scale), role: Role::Value(unit) }
 }
 
 fn ticks(id: CounterId, clock: Clock, role: Role) -> Metric {
-    Metric { sort: MetricType::Counter, reading: Reading::Ticks(id, clock), role }
+    Metric { sort: MetricType::Counter, reading: MetricValue::Ticks(id, clock), role }
 }
 
 /// Returns the metrics of a timer: the time that something, or several items, were active or idle.
@@ -136,7 +136,7 @@ fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     let time = ticks(counter.id, decoded.clock, role);
     let items = counter.multi.filter(|_| decoded.multi).map(|items| Metric {
         sort: MetricType::Gauge,
-        reading: Reading::Raw(items, Scale::ONE),
+        reading: MetricValue::Raw(items, Scale::ONE),
         role: Role::Items,
     });
     std::iter::once(time).chain(items).collect()
@@ -156,7 +156,7 @@ fn fraction(counter: &Counter, decoded: &Decoded, known: Known) -> Vec<Metric> {
         Display::Percent => {
             let is_plain = known.is_built_in && &*counter.unit != "%";
             let (times, unit) = if is_plain { (100, unit) } else { (1, base_unit("%", false)) };
-            let reading = Reading::Share(id, base, times);
+            let reading = MetricValue::Share(id, base, times);
             vec![Metric { sort: MetricType::Gauge, reading, role: Role::Value(unit) }]
         }
         Display::Seconds => {
@@ -183,15 +183,15 @@ mod tests {
         for Metric { sort, reading, role } in metrics(&counter, Known::default()) {
             let sort = if sort == MetricType::Counter { "counter" } else { "gauge" };
             let reading = match reading {
-                Reading::Raw(id, Scale::ONE) => format!("raw {}", id.0),
-                Reading::Raw(..) => "scaled".to_owned(),
-                Reading::Ticks(id, PerfTime) => format!("{} / PerfFreq", id.0),
-                Reading::Ticks(id, Time100Ns) => format!("{} / 1e7", id.0),
-                Reading::Ticks(id, ObjectTime) => format!("{} / object", id.0),
-                Reading::Ticks(id, Clock::Unknown) => format!("{} / ?", id.0),
-                Reading::Share(a, b, times) => format!("{times} * {} / {}", a.0, b.0),
-                Reading::Start(id) => format!("start {}", id.0),
-                Reading::Real(id) => format!("real {}", id.0),
+                MetricValue::Raw(id, Scale::ONE) => format!("raw {}", id.0),
+                MetricValue::Raw(..) => "scaled".to_owned(),
+                MetricValue::Ticks(id, PerfTime) => format!("{} / PerfFreq", id.0),
+                MetricValue::Ticks(id, Time100Ns) => format!("{} / 1e7", id.0),
+                MetricValue::Ticks(id, ObjectTime) => format!("{} / object", id.0),
+                MetricValue::Ticks(id, Clock::Unknown) => format!("{} / ?", id.0),
+                MetricValue::Share(a, b, times) => format!("{times} * {} / {}", a.0, b.0),
+                MetricValue::Start(id) => format!("start {}", id.0),
+                MetricValue::Real(id) => format!("real {}", id.0),
             };
             let role = match role {
                 Role::Value(unit) => unit.map_or("value", |unit| unit.name),
