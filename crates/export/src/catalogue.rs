@@ -2,12 +2,15 @@
 
 use perfset_core::{CounterId, Guid, catalogue};
 
-use crate::kind::Known;
+use crate::kind::CounterTraits;
 use crate::windows_exporter::{LABELS, METRICS, RISING};
 
 /// Returns the properties of a counter that its registration does not contain.
-pub(crate) fn known(set: &Guid, counter: CounterId) -> Known {
-    Known { is_built_in: catalogue::by_guid(*set).is_some(), rises: RISING.contains(&(*set, counter)) }
+pub(crate) fn known(set: &Guid, counter: CounterId) -> CounterTraits {
+    CounterTraits {
+        is_built_in: catalogue::by_guid(*set).is_some(),
+        rises: RISING.contains(&(*set, counter)),
+    }
 }
 
 /// Returns the metric that windows_exporter makes of a counter's raw value: its name and fixed labels.

@@ -74,7 +74,7 @@ pub(crate) struct Metric {
 
 /// Properties of a counter that its registration does not contain.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct CounterTraits {
     /// `true` if the counter is in the catalogue, where a counter without a unit is a plain number.
     pub is_built_in: bool,
     /// `true` if the counter only rises until its source restarts, although its type does not express this.
@@ -85,7 +85,7 @@ pub(crate) struct Known {
 ///
 /// The kind comes from the bits of the type. A type without a named constant therefore gets the kind of the types
 /// that are computed alike.
-pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
+pub(crate) fn metrics(counter: &Counter, known: CounterTraits) -> Vec<Metric> {
     use CounterKind as K;
     let (id, code) = (counter.id, counter.counter_type);
     let decoded = code.decode();
@@ -143,7 +143,7 @@ fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
 }
 
 /// Returns the metrics of a fraction of a base: a quotient at any time, or two counters whose rates have one.
-fn fraction(counter: &Counter, decoded: &Decoded, known: Known) -> Vec<Metric> {
+fn fraction(counter: &Counter, decoded: &Decoded, known: CounterTraits) -> Vec<Metric> {
     let (id, Some(base)) = (counter.id, counter.base) else { return Vec::new() };
     let unit = base_unit(&counter.unit, false);
     let with_base = |first: Metric, unit| {
@@ -180,7 +180,7 @@ mod tests {
         let mut counter = Counter { unit: "".into(), name: Some("% A".into()), ..Counter::new(A, code) };
         (counter.base, counter.multi) = (Some(B), Some(B));
         let mut text = String::new();
-        for Metric { sort, reading, role } in metrics(&counter, Known::default()) {
+        for Metric { sort, reading, role } in metrics(&counter, CounterTraits::default()) {
             let sort = if sort == MetricType::Counter { "counter" } else { "gauge" };
             let reading = match reading {
                 MetricValue::Raw(id, Scale::ONE) => format!("raw {}", id.0),

@@ -155,7 +155,7 @@ mod tests {
     use perfset_core::catalogue;
 
     use super::*;
-    use crate::kind::{Known, metrics};
+    use crate::kind::{CounterTraits, metrics};
 
     fn names(set: &Counterset, counter: &str) -> String {
         let counter = set.counters.iter().find(|c| c.name.as_deref() == Some(counter)).unwrap();
@@ -324,7 +324,7 @@ mod tests {
             let mut set = set(set_name);
             set.guid = "aabbccdd-0000-0000-0000-000000000001".parse().unwrap();
             let counter = counter(name, code);
-            let metric = metrics(&counter, Known::default())[0];
+            let metric = metrics(&counter, CounterTraits::default())[0];
             assert_eq!(generated("p", &set, &counter, &metric), want, "{name:?}");
         }
     }
