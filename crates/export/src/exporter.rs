@@ -14,7 +14,7 @@ use crate::family::Family;
 use crate::kind::MetricType;
 use crate::limit::limit;
 use crate::options::{Format, Options};
-use crate::own::Own;
+use crate::own::ExporterMetrics;
 use crate::table::Times;
 
 /// Minimum number of seconds between two searches for countersets that were missing.
@@ -34,7 +34,7 @@ pub struct Exporter {
     waiting: Vec<CounterPath>,
     /// Time of the last search for missing countersets, in ticks of PerfTime; `None` before the first.
     looked: Option<i64>,
-    own: Own,
+    own: ExporterMetrics,
     series_max: usize,
 }
 
@@ -68,7 +68,7 @@ impl Exporter {
             }
         }
         let query = source.open()?;
-        let own = Own::new(&bound, &waiting);
+        let own = ExporterMetrics::new(&bound, &waiting);
         let (snapshot, results, looked) = (Snapshot::default(), Vec::new(), None);
         let mut exporter = Self { source, query, snapshot, bound, results, waiting, looked, own, series_max };
         exporter.make_ready()?;
@@ -83,7 +83,7 @@ impl Exporter {
     /// Rebuilds everything that depends on all bound paths, and adds changed entries to the query.
     fn make_ready(&mut self) -> Result<(), SourceError> {
         let Self { bound, query, results, .. } = self;
-        self.own = Own::new(bound, &self.waiting);
+        self.own = ExporterMetrics::new(bound, &self.waiting);
         let gauges = bound.families.all.iter().filter(|family| family.sort == MetricType::Gauge);
         let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
         for family in &mut bound.families.all {

@@ -12,7 +12,7 @@ use crate::text::{escaped_label, real, whole};
 
 /// Names and labels of the metrics about the exporter itself.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct ExporterMetrics {
     build: [String; 2],
     took: String,
     success: String,
@@ -39,7 +39,7 @@ pub(crate) fn own_names(prefix: &str) -> [String; 6] {
     .map(|end| format!("{prefix}_exporter_{end}"))
 }
 
-impl Own {
+impl ExporterMetrics {
     pub fn new(bound: &Binding, waiting: &[CounterPath]) -> Self {
         let label = |name: &str| format!("{{counterset=\"{}\"}} ", escaped_label(name));
         let labels: Vec<_> = bound.tables.iter().map(|table| label(&table.set.name)).collect();
