@@ -14,7 +14,7 @@ use crate::kind::{Metric, MetricType, MetricValue, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{Options, Profile};
 use crate::own::own_names;
-use crate::table::Table;
+use crate::table::CountersetTable;
 use crate::unit::{Scale, base_unit};
 
 /// Tables and metric families that all paths of an exporter are bound to.
@@ -22,7 +22,7 @@ pub(crate) struct Binding {
     options: Options,
     /// Prefix of generated metric names, without a `_` at its end.
     pub prefix: String,
-    pub tables: Vec<Table>,
+    pub tables: Vec<CountersetTable>,
     pub families: Families,
     /// Names of the metrics about the exporter itself.
     pub own_names: [String; 6],
@@ -66,7 +66,7 @@ impl Binding {
         }
         self.add_members(metrics)?;
         if known.is_none() {
-            self.tables.push(Table::new(set, self.options.profile, self.options.totals));
+            self.tables.push(CountersetTable::new(set, self.options.profile, self.options.totals));
         }
         if let Some(table) = self.tables.get_mut(table) {
             table.ask(instances);

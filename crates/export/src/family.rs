@@ -9,7 +9,7 @@ use perfset_core::{CounterId, Counterset, RawValue};
 use crate::kind::{MetricType, MetricValue};
 use crate::name::unit_of;
 use crate::options::Format;
-use crate::table::{Table, Times};
+use crate::table::{CountersetTable, Times};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::Scale;
 
@@ -79,7 +79,7 @@ impl Family {
     }
 
     /// Appends the created time of a row's value, if that time is known.
-    fn write_created(&self, member: &Member, table: &Table, row: usize, out: &mut Vec<u8>) {
+    fn write_created(&self, member: &Member, table: &CountersetTable, row: usize, out: &mut Vec<u8>) {
         let since = member.columns.value.and_then(|column| table.since(row, column));
         let (Some(since), Some(behind)) = (since, member.prefix.get(self.name.len()..)) else { return };
         let Some(number) = date(since, table.times.step) else { return };
@@ -93,7 +93,7 @@ impl Family {
 
     /// Creates the head lines of this family. `is_taken`: `true` if another family has the name that OpenMetrics
     /// would use for this one; the type is then `unknown` instead of `counter`.
-    pub fn make_heads(&mut self, tables: &[Table], is_taken: bool) {
+    pub fn make_heads(&mut self, tables: &[CountersetTable], is_taken: bool) {
         let text = self.help();
         let sort = match self.sort {
             MetricType::Counter => "counter",
@@ -116,7 +116,7 @@ impl Family {
         line(&mut open, "HELP", stem, |out| help(out, &text, true));
         (self.heads, self.is_open_counter) = ([plain, open], is_open_counter);
         for member in &mut self.members {
-            let has_labels = tables.get(member.table).is_some_and(Table::has_labels);
+            let has_labels = tables.get(member.table).is_some_and(CountersetTable::has_labels);
             member.prefix = match (has_labels, member.labels) {
                 (true, "") => format!("{}{{", self.name),
                 (true, labels) => format!("{}{{{labels},", self.name),
@@ -139,7 +139,7 @@ impl Family {
     }
 
     /// Appends the lines of this family; none at all if it has no value.
-    pub fn write(&self, tables: &[Table], format: Format, out: &mut Vec<u8>) {
+    pub fn write(&self, tables: &[CountersetTable], format: Format, out: &mut Vec<u8>) {
         let start = out.len();
         let [plain, open] = &self.heads;
         out.extend_from_slice(if format == Format::Prometheus { plain } else { open });
@@ -197,7 +197,7 @@ impl Member {
     }
 
     /// Finds the columns of this counter's numbers.
-    pub fn bind(&mut self, table: &Table) {
+    pub fn bind(&mut self, table: &CountersetTable) {
         let id = self.reading.counter();
         let base = match self.reading {
             MetricValue::Share(_, base, _) => Some(base),
@@ -212,7 +212,7 @@ impl Member {
     }
 
     /// Returns the rank of the most specific ask for a row, if this counter has a line for that row.
-    pub fn rank(&self, table: &Table, row: usize) -> Option<usize> {
+    pub fn rank(&self, table: &CountersetTable, row: usize) -> Option<usize> {
         self.number(table.row(row), &table.times)?;
         table.rank_of(row, &self.asks)
     }

@@ -4,11 +4,11 @@
 //! counterset, the lines of the most specific paths, which have the fewest instances, are written first.
 
 use crate::family::{Family, Member};
-use crate::table::Table;
+use crate::table::CountersetTable;
 
 /// Finds the lines to leave out of this scrape: the rank at which each table is cut, and each member's number of
 /// lines at that rank.
-pub(crate) fn limit(tables: &mut [Table], families: &mut [Family], most: usize) {
+pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], most: usize) {
     let mut upper = 0_usize;
     for table in &mut *tables {
         (table.cut, table.dropped) = (None, 0);
@@ -22,7 +22,7 @@ pub(crate) fn limit(tables: &mut [Table], families: &mut [Family], most: usize) 
     if upper <= most {
         return; // as nearly always, and nothing has to be counted
     }
-    tables.iter_mut().for_each(Table::clear_lines);
+    tables.iter_mut().for_each(CountersetTable::clear_lines);
     for member in families.iter().flat_map(|family| &family.members) {
         let Some(table) = tables.get_mut(member.table) else { continue };
         for at in 0..table.kept.len() {
@@ -49,7 +49,7 @@ pub(crate) fn limit(tables: &mut [Table], families: &mut [Family], most: usize) 
 }
 
 /// Divides the remaining lines among the members of a table's rank that is cut.
-fn cut(table: &Table, at: usize, families: &mut [Family], left: usize) {
+fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize) {
     let is_last = |member: &Member, row: usize| member.rank(table, row) == table.cut;
     for member in families.iter_mut().flat_map(|family| &mut family.members) {
         if member.table == at {
@@ -66,7 +66,7 @@ fn cut(table: &Table, at: usize, families: &mut [Family], left: usize) {
 }
 
 /// Returns the number of lines of a table that could be written.
-fn demand(table: &Table) -> usize {
+fn demand(table: &CountersetTable) -> usize {
     table.lines.iter().fold(0, |all, lines| all.saturating_add(*lines))
 }
 

@@ -7,7 +7,7 @@ use perfset_engine::path::CounterPath;
 use crate::binding::Binding;
 use crate::family::line;
 use crate::options::Format;
-use crate::table::{Outcome, Table};
+use crate::table::{CountersetTable, Outcome};
 use crate::text::{escaped_label, real, whole};
 
 /// Names and labels of the metrics about the exporter itself.
@@ -50,7 +50,7 @@ impl ExporterMetrics {
         Self { build: [info, build], took, success, dropped, missing, labels, waiting }
     }
 
-    pub fn write(&self, tables: &[Table], format: Format, out: &mut Vec<u8>) {
+    pub fn write(&self, tables: &[CountersetTable], format: Format, out: &mut Vec<u8>) {
         let [info, build] = &self.build;
         let (family, sort) = if format == Format::OpenMetrics { (build, "info") } else { (info, "gauge") };
         head(out, family, sort, "Which perfset this is.");
@@ -63,7 +63,8 @@ impl ExporterMetrics {
         }
         self.each(&self.took, tables, out, |table, out| real(out, table.took.as_secs_f64()));
         head(out, &self.success, "gauge", "Whether a counterset could be collected.");
-        let success = |table: &Table, out: &mut Vec<u8>| whole(out, (table.outcome == Outcome::Good).into());
+        let success =
+            |table: &CountersetTable, out: &mut Vec<u8>| whole(out, (table.outcome == Outcome::Good).into());
         self.each(&self.success, tables, out, success);
         for label in &self.waiting {
             for part in [&self.success, label, "0\n"] {
@@ -71,7 +72,7 @@ impl ExporterMetrics {
             }
         }
         head(out, &self.dropped, "gauge", "Series that the limit left out, and such as nothing tells apart.");
-        let dropped = |table: &Table, out: &mut Vec<u8>| {
+        let dropped = |table: &CountersetTable, out: &mut Vec<u8>| {
             whole(out, u64::try_from(table.dropped).unwrap_or(u64::MAX));
         };
         self.each(&self.dropped, tables, out, dropped);
@@ -87,9 +88,9 @@ impl ExporterMetrics {
     fn each(
         &self,
         name: &str,
-        tables: &[Table],
+        tables: &[CountersetTable],
         out: &mut Vec<u8>,
-        mut write: impl FnMut(&Table, &mut Vec<u8>),
+        mut write: impl FnMut(&CountersetTable, &mut Vec<u8>),
     ) {
         for (table, label) in tables.iter().zip(&self.labels) {
             out.extend_from_slice(name.as_bytes());

@@ -17,7 +17,7 @@ use crate::widen::Widened;
 
 /// Exported data of one counterset.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct CountersetTable {
     /// Counterset at the time when the first path was bound.
     pub set: Arc<Counterset>,
     /// Counterset in the last scrape.
@@ -180,7 +180,7 @@ fn words(bytes: &[u8; 12]) -> [u32; 3] {
     [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes)
 }
 
-impl Table {
+impl CountersetTable {
     pub fn new(set: Arc<Counterset>, profile: Profile, has_totals: bool) -> Self {
         Self {
             labels: Labels::of(&set, profile),
