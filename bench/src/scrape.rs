@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use perfset_engine::path::CounterPath;
-use perfset_export::{Exporter, Format, Options as Exported, default_paths};
+use perfset_export::{ExportOptions as Exported, Exporter, Format, default_paths};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::collect::floor::Floor;

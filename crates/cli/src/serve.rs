@@ -30,11 +30,11 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         hosts: args.hosts.clone(),
         token,
         limits,
-        names: perfset_export::Options {
+        names: perfset_export::ExportOptions {
             profile: args.profile.into(),
             prefix: args.prefix.clone(),
             series_max: args.series_max,
-            ..perfset_export::Options::default()
+            ..perfset_export::ExportOptions::default()
         },
         ..Options::default()
     };

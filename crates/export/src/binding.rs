@@ -12,14 +12,14 @@ use crate::error::ExportError;
 use crate::family::{Family, Member};
 use crate::kind::{Metric, MetricType, MetricValue, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
-use crate::options::{Options, Profile};
+use crate::options::{ExportOptions, Profile};
 use crate::own::own_names;
 use crate::table::CountersetTable;
 use crate::unit::{Scale, base_unit};
 
 /// Tables and metric families that all paths of an exporter are bound to.
 pub(crate) struct Binding {
-    options: Options,
+    options: ExportOptions,
     /// Prefix of generated metric names, without a `_` at its end.
     pub prefix: String,
     pub tables: Vec<CountersetTable>,
@@ -29,7 +29,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    pub fn new(options: Options) -> Result<Self, ExportError> {
+    pub fn new(options: ExportOptions) -> Result<Self, ExportError> {
         let prefix = options.prefix.as_deref().unwrap_or("perf");
         if !is_prefix(prefix) {
             return Err(ExportError::Prefix(prefix.to_owned()));

@@ -13,7 +13,7 @@ use crate::error::ExportError;
 use crate::family::Family;
 use crate::kind::MetricType;
 use crate::limit::limit;
-use crate::options::{Format, Options};
+use crate::options::{ExportOptions, Format};
 use crate::own::ExporterMetrics;
 use crate::table::Times;
 
@@ -53,7 +53,7 @@ impl Exporter {
     pub fn open(
         source: impl Source + Send + 'static,
         paths: &[CounterPath],
-        options: Options,
+        options: ExportOptions,
     ) -> Result<Self, ExportError> {
         let mut source: Box<dyn Source + Send> = Box::new(source);
         let series_max = options.series_max;

@@ -13,7 +13,7 @@ pub enum Profile {
 
 /// Settings of an exporter, except its paths.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ExportOptions {
     /// Naming scheme of metrics.
     pub profile: Profile,
     /// Prefix of names that are generated from those of counters, without the `_` behind it; `None` is `perf`.
@@ -25,12 +25,12 @@ pub struct Options {
     pub totals: bool,
 }
 
-impl Options {
+impl ExportOptions {
     /// Default value of [`series_max`](Self::series_max).
     pub const SERIES_MAX: usize = 10_000;
 }
 
-impl Default for Options {
+impl Default for ExportOptions {
     fn default() -> Self {
         Self { profile: Profile::default(), prefix: None, series_max: Self::SERIES_MAX, totals: false }
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use self::checker::{Read, read};
 use self::machines::{counter, machine, scripted, set};
-use crate::{ExportError, Exporter, Format, Options, Profile};
+use crate::{ExportError, ExportOptions, Exporter, Format, Profile};
 
 type T = CounterType;
 
@@ -32,7 +32,7 @@ fn scraped(exporter: &mut Exporter) -> Read {
     read(&text, Format::Prometheus).unwrap_or_else(|why| panic!("{why}\n{}", String::from_utf8_lossy(&text)))
 }
 
-fn open(scripts: &[Scripted], paths: &[&str], options: Options) -> Result<Exporter, ExportError> {
+fn open(scripts: &[Scripted], paths: &[&str], options: ExportOptions) -> Result<Exporter, ExportError> {
     let paths: Vec<_> = paths.iter().map(|path| path.parse().unwrap()).collect();
     let exporter = Exporter::open(machine(scripts), &paths, options)?;
     fn sendable<S: Send>(exporter: S) -> S {
@@ -42,7 +42,7 @@ fn open(scripts: &[Scripted], paths: &[&str], options: Options) -> Result<Export
 }
 
 fn opened(scripts: &[Scripted], paths: &[&str]) -> Exporter {
-    open(scripts, paths, Options::default()).unwrap()
+    open(scripts, paths, ExportOptions::default()).unwrap()
 }
 
 /// OpenMetrics has the created time of counts whose keeper reports it, and of no other count.
@@ -297,22 +297,22 @@ fn totals_are_left_out() {
             .map(|(name, id)| (name, id, vec![Ok(1)]))
             .collect();
     });
-    let names = |paths: &[&str], options: Options| {
+    let names = |paths: &[&str], options: ExportOptions| {
         let read = scraped(&mut open(slice::from_ref(&script), paths, options).unwrap());
         read.of("perf_set_a")
             .into_iter()
             .map(|(label, _)| label.replace("instance_name=", ""))
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(&[r"\Set(*)\A"], Options::default()), ["0,0", "Total"]);
-    let totals = || Options { totals: true, ..Options::default() };
+    assert_eq!(names(&[r"\Set(*)\A"], ExportOptions::default()), ["0,0", "Total"]);
+    let totals = || ExportOptions { totals: true, ..ExportOptions::default() };
     assert_eq!(names(&[r"\Set(*)\A"], totals()), ["0,0", "0,_Total", "_Total", "Total"]);
-    assert_eq!(names(&[r"\Set(_Total)\A"], Options::default()), ["_Total"], "one that is named");
-    assert_eq!(names(&[r"\Set(_Total)\A", r"\Set(0*)\A"], Options::default()), ["0,0", "_Total"]);
-    assert_eq!(names(&[r"\Set({0*,T*})\A"], Options::default()), ["0,0", "Total"]);
-    assert_eq!(names(&[r"\Set(!0,0)\A"], Options::default()), ["Total"]);
+    assert_eq!(names(&[r"\Set(_Total)\A"], ExportOptions::default()), ["_Total"], "one that is named");
+    assert_eq!(names(&[r"\Set(_Total)\A", r"\Set(0*)\A"], ExportOptions::default()), ["0,0", "_Total"]);
+    assert_eq!(names(&[r"\Set({0*,T*})\A"], ExportOptions::default()), ["0,0", "Total"]);
+    assert_eq!(names(&[r"\Set(!0,0)\A"], ExportOptions::default()), ["Total"]);
     assert_eq!(
-        names(&[r"\Set(*)\A", r"\Set(*)\*", r"\Set(0,0)\A"], Options::default()),
+        names(&[r"\Set(*)\A", r"\Set(*)\*", r"\Set(0,0)\A"], ExportOptions::default()),
         ["0,0", "Total"],
         "each once"
     );
@@ -353,7 +353,7 @@ fn names_of_windows_exporter() {
         r"\TCPv4\Connections Active",
         r"\TCPv6\Connections Established",
     ];
-    let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+    let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
     let mut exporter = open(&[cpu, four, six], &paths, options).unwrap();
     let read = scraped(&mut exporter);
     for (name, labels, value) in [
@@ -395,7 +395,7 @@ fn all_names_of_windows_exporter() {
             script.with(|script| script.rows = vec![("a", 1, vec![Ok(number); needed.len()])]);
             let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
             let path = format!(r"\{}{instance}\{}", set.name, counter.name.as_deref().unwrap());
-            let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+            let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
             let read = scraped(&mut open(&[script], &[&path], options).unwrap());
             let fixed = labels.replace('"', "");
             read.of(name).iter().any(|(labels, _)| labels.contains(&fixed))
@@ -409,7 +409,7 @@ fn sizes_of_windows_exporter() {
     use catalogue::logical_disk;
     let disk = scripted(logical_disk::COUNTERSET.clone());
     disk.with(|script| script.rows = vec![("/", 1, vec![Ok(250), Ok(1_000), Ok(3)])]);
-    let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+    let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
     let paths = [r"\LogicalDisk(*)\% Free Space", r"\LogicalDisk(*)\Free Megabytes"];
     let read = scraped(&mut open(&[disk], &paths, options).unwrap());
     for (name, value) in [
@@ -440,7 +440,7 @@ fn the_whole_catalogue_can_be_exported() {
             .map(String::as_str)
             .filter(|path| profile == Profile::Perf || !is_view(path))
             .collect();
-        let options = Options { profile, ..Options::default() };
+        let options = ExportOptions { profile, ..ExportOptions::default() };
         let mut exporter = open(&scripts, &paths, options).unwrap();
         let plain = scraped(&mut exporter);
         assert!(plain.series.len() > 900, "{}", plain.series.len());
@@ -582,7 +582,7 @@ fn the_limit_leaves_small_countersets_whole() {
     let small = scripted(set(1, "Small", vec![counter(2, "A", T::PERF_COUNTER_RAWCOUNT)]));
     large.with(|script| script.rows = (0..1_000).map(|id| ("x", id, vec![Ok(1), Ok(2)])).collect());
     small.with(|script| script.rows = (0..5).map(|id| ("x", id, vec![Ok(1)])).collect());
-    let options = Options { series_max: 100, ..Options::default() };
+    let options = ExportOptions { series_max: 100, ..ExportOptions::default() };
     let mut exporter = open(&[large, small], &[r"\Large(*)\*", r"\Small(*)\*"], options).unwrap();
     let read = scraped(&mut exporter);
     let count = |name| read.of(name).len();
@@ -607,7 +607,7 @@ fn the_limit_is_of_lines() {
     let mut paths = vec![r"\Set(*)\ABCDEFGHI"];
     paths.extend(all.iter().map(String::as_str));
     let lines = |most: usize| {
-        let options = Options { series_max: most, ..Options::default() };
+        let options = ExportOptions { series_max: most, ..ExportOptions::default() };
         let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
         let dropped = read.value("perf_exporter_series_dropped", &[("counterset", "Set")]).unwrap();
         let of_mine = mine.iter().map(|name| read.of(&format!("perf_set_{}", name.to_lowercase())).len());
@@ -627,7 +627,7 @@ fn the_limit_is_of_lines() {
 
     // A line that two paths ask for is that of the one that asks for less.
     paths = vec![r"\Set(*)\ABCDEFGHI", r"\Set(mine)\ABCDEFGHI"];
-    let options = Options { series_max: 1, ..Options::default() };
+    let options = ExportOptions { series_max: 1, ..ExportOptions::default() };
     let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
     let (labels, value) = &read.of("perf_set_abcdefghi")[0];
     assert_eq!((labels.starts_with("instance_name=mine"), *value), (true, "180"), "{labels}");
@@ -640,7 +640,7 @@ fn the_limit_is_of_lines() {
     });
     paths = vec![r"\Set(*)\ABCDEFGHI"];
     for (most, kept, dropped) in [(31, 31, "0"), (30, 30, "1")] {
-        let options = Options { series_max: most, ..Options::default() };
+        let options = ExportOptions { series_max: most, ..ExportOptions::default() };
         let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
         let said = read.value("perf_exporter_series_dropped", &[("counterset", "Set")]);
         assert_eq!((read.of("perf_set_abcdefghi").len(), said), (kept, Some(dropped)), "{most}");
@@ -665,26 +665,26 @@ fn unexportable_paths_are_rejected() {
             .map(|_| ())
             .map_err(|error| error.to_string())
     };
-    let with = |prefix: &str| Options { prefix: Some(prefix.into()), ..Options::default() };
+    let with = |prefix: &str| ExportOptions { prefix: Some(prefix.into()), ..ExportOptions::default() };
     for (paths, options, want) in [
-        (&[r"\Set(*)\A B"][..], Options::default(), Ok(())),
-        (&[r"\Set(*)\A B", r"\set(*)\a b", r"\Set(x)\A B"], Options::default(), Ok(())),
+        (&[r"\Set(*)\A B"][..], ExportOptions::default(), Ok(())),
+        (&[r"\Set(*)\A B", r"\set(*)\a b", r"\Set(x)\A B"], ExportOptions::default(), Ok(())),
         (
             &[r"\Set(*)\*"],
-            Options::default(),
+            ExportOptions::default(),
             Err(r"\Set(*)\A B and \Set(*)\A-B would both be perf_set_a_b: leave one out"),
         ),
-        (&[r"\Set(*)\Text"], Options::default(), Err(r"\Set(*)\Text has no number to export")),
-        (&[r"\Set(*)\T*"], Options::default(), Err(r"\Set(*)\T* has no number to export")),
-        (&[r"\Set(*)\C"], Options::default(), Err("\\Set(*)\\C: \"Set\" has no counter \"C\"")),
+        (&[r"\Set(*)\Text"], ExportOptions::default(), Err(r"\Set(*)\Text has no number to export")),
+        (&[r"\Set(*)\T*"], ExportOptions::default(), Err(r"\Set(*)\T* has no number to export")),
+        (&[r"\Set(*)\C"], ExportOptions::default(), Err("\\Set(*)\\C: \"Set\" has no counter \"C\"")),
         (
             &[r"\Set\A B"],
-            Options::default(),
+            ExportOptions::default(),
             Err("\\Set\\A B: \"Set\" has instances, but the path names none: try '\\Set(*)\\…'"),
         ),
         (
             &[r"\Exporter(*)\Series Dropped"],
-            Options::default(),
+            ExportOptions::default(),
             Err(concat!(
                 r"what the exporter says of itself and \Exporter(*)\Series Dropped would both be ",
                 "perf_exporter_series_dropped: leave one out"
@@ -705,7 +705,8 @@ fn unexportable_paths_are_rejected() {
         assert_eq!(error(paths, options), want.map_err(str::to_owned), "{paths:?}");
     }
     let paths = [r"\Set(*)\C".parse().unwrap()];
-    let got = Exporter::open(machine(slice::from_ref(&script)), &paths, Options::default()).unwrap_err();
+    let got =
+        Exporter::open(machine(slice::from_ref(&script)), &paths, ExportOptions::default()).unwrap_err();
     assert!(matches!(&got, ExportError::Path { error: BindError::NoCounter { .. }, .. }), "{got:?}");
 
     // The same in two units is exported in the finer one.

@@ -121,7 +121,7 @@ pub struct Options {
     /// Counter paths that `/metrics` exports.
     pub metrics: Vec<CounterPath>,
     /// Options for the metrics of `/metrics`, such as their names.
-    pub names: perfset_export::Options,
+    pub names: perfset_export::ExportOptions,
 }
 
 impl Options {
@@ -138,7 +138,7 @@ impl Default for Options {
             token: None,
             limits: Limits::default(),
             metrics: perfset_export::default_paths(),
-            names: perfset_export::Options::default(),
+            names: perfset_export::ExportOptions::default(),
         }
     }
 }

@@ -29,7 +29,7 @@ impl Stepped {
     /// # Errors
     /// If the machine cannot be queried.
     pub fn new(machine: Machine, interval: Duration) -> io::Result<Self> {
-        let exporter = Exporter::open(machine.clone(), &[], perfset_export::Options::default());
+        let exporter = Exporter::open(machine.clone(), &[], perfset_export::ExportOptions::default());
         let exporter = exporter.map_err(io::Error::other)?;
         let limits = Limits::default();
         let sampler = Sampler::new(machine, exporter, &[], interval, limits, Unread::new(limits.unread));

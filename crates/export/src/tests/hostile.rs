@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::checker::read;
 use super::machines::set;
-use crate::{Exporter, Format, Options};
+use crate::{ExportOptions, Exporter, Format};
 
 /// A row: the units of its name, its id.
 type Named = (Vec<u16>, u32);
@@ -41,10 +41,10 @@ impl Provider for Given {
 }
 
 fn exporter(set: Counterset, rows: &Arc<Mutex<Vec<Named>>>) -> Exporter {
-    exporter_of(set, rows, Options::default())
+    exporter_of(set, rows, ExportOptions::default())
 }
 
-fn exporter_of(set: Counterset, rows: &Arc<Mutex<Vec<Named>>>, options: Options) -> Exporter {
+fn exporter_of(set: Counterset, rows: &Arc<Mutex<Vec<Named>>>, options: ExportOptions) -> Exporter {
     let catalogue = Catalogue { origin: "test".into(), countersets: vec![Arc::new(set)] };
     let given = Given { catalogue: Arc::new(catalogue), rows: Arc::clone(rows) };
     let machine = Machine::new(Box::new(FixedClock::default()));
@@ -163,7 +163,7 @@ fn a_warm_scrape_allocates_nothing() {
     let set = set(0, "Set", (0..).zip(counters).map(counter).collect());
     let rows = Arc::new(Mutex::new((0..100).map(|id| (vec![0x61, id], u32::from(id))).collect()));
     let mut text = Vec::new();
-    let limited = Options { series_max: 40, ..Options::default() };
+    let limited = ExportOptions { series_max: 40, ..ExportOptions::default() };
     let mut limited = exporter_of(set.clone(), &rows, limited);
     let mut scrape = || limited.scrape(Format::Prometheus, &mut text).unwrap();
     (0..3).for_each(|_| scrape());

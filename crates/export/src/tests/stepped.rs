@@ -11,7 +11,7 @@ use perfset_engine::testing::FixedClock;
 
 use super::machines::{counter, machine_with, scripted, set};
 use super::{T, scraped};
-use crate::{Exporter, Options};
+use crate::{ExportOptions, Exporter};
 
 /// A clock whose wall clock is ahead by this number of 100 ns.
 struct Stepped(FixedClock, Arc<AtomicI64>);
@@ -42,7 +42,8 @@ fn start_times_before_a_clock_step_use_the_new_clock() {
     let ahead = |seconds: i64| step.store(seconds * SECOND, Relaxed);
     let clock = Stepped(FixedClock::default(), Arc::clone(&step));
     let machine = machine_with(Box::new(clock), slice::from_ref(&script));
-    let mut exporter = Exporter::open(machine, &[r"\Set(*)\*".parse().unwrap()], Options::default()).unwrap();
+    let mut exporter =
+        Exporter::open(machine, &[r"\Set(*)\*".parse().unwrap()], ExportOptions::default()).unwrap();
     let mut say = |now: i64| {
         let began = u64::try_from(UNIX_EPOCH_100NS).unwrap(); // when the clocks began, too
         let laps = 1_000 + 4 * u64::try_from(now).unwrap();

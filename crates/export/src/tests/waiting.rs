@@ -10,7 +10,7 @@ use perfset_engine::testing::Scripted;
 use super::checker::Read;
 use super::machines::{counter, scripted, set};
 use super::{open, scraped};
-use crate::{Exporter, Options};
+use crate::{ExportOptions, Exporter};
 
 const NUMBER: CounterType = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
 /// The clock shows a second more at each reading; it is looked again after ten.
@@ -42,7 +42,7 @@ fn a_program_that_starts_later() {
     let program = scripted(set(1, "Other", Vec::new()));
     register(&program, Vec::new());
     let paths = [r"\http example(*)\*", r"\Here(*)\*", r"\http example(y)\Bees", r#"\No "Such"\A"#];
-    let mut exporter = open(&[here.clone(), program.clone()], &paths, Options::default()).unwrap();
+    let mut exporter = open(&[here.clone(), program.clone()], &paths, ExportOptions::default()).unwrap();
     assert_eq!(waiting(&exporter), [paths[0], paths[2], paths[3]]);
     width(u64::from(u32::MAX));
     scraped(&mut exporter);
@@ -85,7 +85,7 @@ fn unbindable_new_path_is_retried() {
     let program = scripted(set(1, "Other", Vec::new()));
     register(&program, Vec::new());
     let paths = [r"\A(*)\B C", r"\A B(*)\C", r"\Bees(*)\Queens", r"\Bees(*)\Drones", r"\Bees(y)\*"];
-    let mut exporter = open(&[here, program.clone()], &paths, Options::default()).unwrap();
+    let mut exporter = open(&[here, program.clone()], &paths, ExportOptions::default()).unwrap();
     // Its metric would be perf_a_b_c, which is taken; and there are no queens.
     let bees = |counters| set(2, "Bees", counters);
     let (drones, queens) = (counter(2, "Drones", NUMBER), counter(3, "Queens", NUMBER));
@@ -114,9 +114,10 @@ fn unbindable_new_path_is_retried() {
 #[test]
 fn all_of_them_wait() {
     let program = scripted(set(1, "Bees", vec![counter(2, "Drones", NUMBER)]));
-    let mut exporter = open(&[], &[r"\Bees(*)\Drones"], Options::default()).unwrap();
+    let mut exporter = open(&[], &[r"\Bees(*)\Drones"], ExportOptions::default()).unwrap();
     assert_eq!(success(&later(&mut exporter), "Bees"), Some("0"));
     program.with(|script| script.rows = vec![("y", 1, vec![Ok(5)])]);
-    let mut exporter = open(slice::from_ref(&program), &[r"\Bees(*)\Drones"], Options::default()).unwrap();
+    let mut exporter =
+        open(slice::from_ref(&program), &[r"\Bees(*)\Drones"], ExportOptions::default()).unwrap();
     assert_eq!(success(&scraped(&mut exporter), "Bees"), Some("1"));
 }

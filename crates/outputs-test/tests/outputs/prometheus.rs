@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use perfset_export::{Exporter, Format, Options};
+use perfset_export::{ExportOptions, Exporter, Format};
 
 use crate::check::{Check, Due, Found, Number, Tally};
 use crate::get::paths;
@@ -18,7 +18,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
 
 fn scraped(world: &Arc<World>, output: &'static str, format: Format) -> Result<Tally, String> {
     let mut check = Check::new(world, output);
-    let exporter = Exporter::open(Play::new(world).machine(), &paths(world), Options::default());
+    let exporter = Exporter::open(Play::new(world).machine(), &paths(world), ExportOptions::default());
     let mut exporter = exporter.expect("the names are good");
     let mut text = Vec::new();
     for step in 0..world.steps.len() {
