@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use perfset_engine::path::CounterPath;
-use perfset_export::{ExportOptions as Exported, Exporter, Format, default_paths};
+use perfset_export::{ExportOptions as Exported, Exporter, ExpositionFormat, default_paths};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::collect::floor::Floor;
@@ -56,7 +56,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let mut exporter = Exporter::open(machine(), &paths, Exported::default())?;
     let mut text = Vec::new();
     for _ in 0..2 {
-        exporter.scrape(Format::Prometheus, &mut text)?;
+        exporter.scrape(ExpositionFormat::Prometheus, &mut text)?;
     }
     let kept: BTreeSet<_> = KernelFile::open_ones()?.difference(&before).cloned().collect();
     let series =
@@ -73,7 +73,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
         .variant("pread of each file that is kept open (floor)", || reading.read().unwrap_or(0))
         .reference("floor")
         .variant("Exporter::scrape: collection and text", || {
-            let scraped = exporter.scrape(Format::Prometheus, black_box(&mut text));
+            let scraped = exporter.scrape(ExpositionFormat::Prometheus, black_box(&mut text));
             scraped.map_or(0, |()| text.len() as u64)
         })
         .timed_by(process_cpu_ns)

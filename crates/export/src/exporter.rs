@@ -13,7 +13,7 @@ use crate::error::ExportError;
 use crate::family::Family;
 use crate::kind::MetricType;
 use crate::limit::limit;
-use crate::options::{ExportOptions, Format};
+use crate::options::{ExportOptions, ExpositionFormat};
 use crate::own::ExporterMetrics;
 use crate::table::Times;
 
@@ -151,7 +151,7 @@ impl Exporter {
     ///
     /// # Errors
     /// If the query delivers nothing at all.
-    pub fn scrape(&mut self, format: Format, out: &mut Vec<u8>) -> Result<(), SourceError> {
+    pub fn scrape(&mut self, format: ExpositionFormat, out: &mut Vec<u8>) -> Result<(), SourceError> {
         out.clear();
         self.collect()?;
         if self.look() {
@@ -164,7 +164,7 @@ impl Exporter {
             family.write(tables, format, out);
         }
         self.own.write(tables, format, out);
-        if format == Format::OpenMetrics {
+        if format == ExpositionFormat::OpenMetrics {
             out.extend_from_slice(b"# EOF\n");
         }
         Ok(())

@@ -8,7 +8,7 @@ use perfset_core::{CounterId, Counterset, RawValue};
 
 use crate::kind::{MetricType, MetricValue};
 use crate::name::unit_of;
-use crate::options::Format;
+use crate::options::ExpositionFormat;
 use crate::table::{CountersetTable, Times};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::Scale;
@@ -139,10 +139,10 @@ impl Family {
     }
 
     /// Appends the lines of this family; none at all if it has no value.
-    pub fn write(&self, tables: &[CountersetTable], format: Format, out: &mut Vec<u8>) {
+    pub fn write(&self, tables: &[CountersetTable], format: ExpositionFormat, out: &mut Vec<u8>) {
         let start = out.len();
         let [plain, open] = &self.heads;
-        out.extend_from_slice(if format == Format::Prometheus { plain } else { open });
+        out.extend_from_slice(if format == ExpositionFormat::Prometheus { plain } else { open });
         let head = out.len();
         for member in &self.members {
             let Some(table) = tables.get(member.table) else { continue };
@@ -163,7 +163,7 @@ impl Family {
                 out.extend_from_slice(table.row_text(*row));
                 number.write(out);
                 out.push(b'\n');
-                if format == Format::OpenMetrics && self.is_open_counter {
+                if format == ExpositionFormat::OpenMetrics && self.is_open_counter {
                     self.write_created(member, table, *row, out);
                 }
             }

@@ -48,6 +48,6 @@ mod tests;
 pub use defaults::default_paths;
 pub use error::{ExportError, QueryFileError};
 pub use exporter::Exporter;
-pub use options::{ExportOptions, Format, Profile};
+pub use options::{ExportOptions, ExpositionFormat, Profile};
 pub use query_file::{query_file, query_paths};
 pub use text::escaped_label;

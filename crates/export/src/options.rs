@@ -38,7 +38,7 @@ impl Default for ExportOptions {
 
 /// Text format that Prometheus reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum ExpositionFormat {
     /// Prometheus text format, version 0.0.4.
     #[default]
     Prometheus,
@@ -46,7 +46,7 @@ pub enum Format {
     OpenMetrics,
 }
 
-impl Format {
+impl ExpositionFormat {
     /// Returns the format that the `Accept` header of a request prefers: the first of those with the highest weight.
     /// A header that accepts neither format gets Prometheus text, as `Accept` is only a preference.
     ///
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn formats_of_accept_headers() {
-        use Format::{OpenMetrics, Prometheus};
+        use ExpositionFormat::{OpenMetrics, Prometheus};
         let of_prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;\
                              version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         for (header, want) in [
@@ -139,7 +139,7 @@ mod tests {
             (";;;=,,=;q=1;", Prometheus),
             ("image/png", Prometheus),
         ] {
-            assert_eq!(Format::of_accept(header), want, "{header}");
+            assert_eq!(ExpositionFormat::of_accept(header), want, "{header}");
         }
     }
 }

@@ -6,7 +6,7 @@ use perfset_engine::path::CounterPath;
 
 use crate::binding::Binding;
 use crate::family::line;
-use crate::options::Format;
+use crate::options::ExpositionFormat;
 use crate::table::{CountersetTable, Outcome};
 use crate::text::{escaped_label, real, whole};
 
@@ -50,15 +50,16 @@ impl ExporterMetrics {
         Self { build: [info, build], took, success, dropped, missing, labels, waiting }
     }
 
-    pub fn write(&self, tables: &[CountersetTable], format: Format, out: &mut Vec<u8>) {
+    pub fn write(&self, tables: &[CountersetTable], format: ExpositionFormat, out: &mut Vec<u8>) {
         let [info, build] = &self.build;
-        let (family, sort) = if format == Format::OpenMetrics { (build, "info") } else { (info, "gauge") };
+        let (family, sort) =
+            if format == ExpositionFormat::OpenMetrics { (build, "info") } else { (info, "gauge") };
         head(out, family, sort, "Which perfset this is.");
         out.extend_from_slice(info.as_bytes());
         out.extend_from_slice(concat!("{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n").as_bytes());
 
         head(out, &self.took, "gauge", "How long the collection of a counterset took.");
-        if format == Format::OpenMetrics {
+        if format == ExpositionFormat::OpenMetrics {
             line(out, "UNIT", &self.took, |out| out.extend_from_slice(b"seconds"));
         }
         self.each(&self.took, tables, out, |table, out| real(out, table.took.as_secs_f64()));

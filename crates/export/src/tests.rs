@@ -21,15 +21,16 @@ use std::sync::Arc;
 
 use self::checker::{Read, read};
 use self::machines::{counter, machine, scripted, set};
-use crate::{ExportError, ExportOptions, Exporter, Format, Profile};
+use crate::{ExportError, ExportOptions, Exporter, ExpositionFormat, Profile};
 
 type T = CounterType;
 
 /// Scrapes once, and reads both formats.
 fn scraped(exporter: &mut Exporter) -> Read {
     let mut text = Vec::new();
-    exporter.scrape(Format::Prometheus, &mut text).unwrap();
-    read(&text, Format::Prometheus).unwrap_or_else(|why| panic!("{why}\n{}", String::from_utf8_lossy(&text)))
+    exporter.scrape(ExpositionFormat::Prometheus, &mut text).unwrap();
+    read(&text, ExpositionFormat::Prometheus)
+        .unwrap_or_else(|why| panic!("{why}\n{}", String::from_utf8_lossy(&text)))
 }
 
 fn open(scripts: &[Scripted], paths: &[&str], options: ExportOptions) -> Result<Exporter, ExportError> {
@@ -68,8 +69,11 @@ fn created() {
         let text = String::from_utf8(text).unwrap();
         text.lines().filter(|line| line.contains("_created")).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(scrape(Format::Prometheus), [""; 0]);
-    assert_eq!(scrape(Format::OpenMetrics), [r#"perf_hive_bees_created{instance_name="b"} 1700000000.5"#]);
+    assert_eq!(scrape(ExpositionFormat::Prometheus), [""; 0]);
+    assert_eq!(
+        scrape(ExpositionFormat::OpenMetrics),
+        [r#"perf_hive_bees_created{instance_name="b"} 1700000000.5"#]
+    );
 }
 
 /// A scrape has no marks, so the number of instances that a total lacks is a metric of its own.
@@ -115,9 +119,9 @@ fn both_formats_to_the_letter() {
     });
     let mut exporter = opened(slice::from_ref(&script), &[r"\Hive(*)\*"]);
     let (mut plain, mut open) = (Vec::new(), Vec::new());
-    exporter.scrape(Format::Prometheus, &mut plain).unwrap();
+    exporter.scrape(ExpositionFormat::Prometheus, &mut plain).unwrap();
     script.with(|script| script.rows[0].2[3] = Ok(13));
-    exporter.scrape(Format::OpenMetrics, &mut open).unwrap();
+    exporter.scrape(ExpositionFormat::OpenMetrics, &mut open).unwrap();
     let upto = |text: Vec<u8>, end: &str| {
         let text = String::from_utf8(text).unwrap();
         let (before, own) = text.split_once(end).unwrap();
@@ -375,8 +379,8 @@ fn names_of_windows_exporter() {
         r"\Processor Information(*)\% DPC Time, \Processor Information(*)\% Idle Time"
     );
     let mut text = Vec::new();
-    exporter.scrape(Format::OpenMetrics, &mut text).unwrap();
-    self::read(&text, Format::OpenMetrics).unwrap();
+    exporter.scrape(ExpositionFormat::OpenMetrics, &mut text).unwrap();
+    self::read(&text, ExpositionFormat::OpenMetrics).unwrap();
 }
 
 /// Each has a path that gives it, in its unit.
@@ -445,8 +449,8 @@ fn the_whole_catalogue_can_be_exported() {
         let plain = scraped(&mut exporter);
         assert!(plain.series.len() > 900, "{}", plain.series.len());
         let mut text = Vec::new();
-        exporter.scrape(Format::OpenMetrics, &mut text).unwrap();
-        let open = read(&text, Format::OpenMetrics).unwrap();
+        exporter.scrape(ExpositionFormat::OpenMetrics, &mut text).unwrap();
+        let open = read(&text, ExpositionFormat::OpenMetrics).unwrap();
         assert_eq!(open.series.len(), plain.series.len());
     }
 }

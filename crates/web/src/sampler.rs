@@ -11,7 +11,7 @@ use bytes::Bytes;
 use perfset::json::Record;
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
 use perfset::{Machine, NoValue};
-use perfset_export::{Exporter, Format};
+use perfset_export::{Exporter, ExpositionFormat};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -288,7 +288,7 @@ impl Sampler {
     }
 
     /// Returns the current metrics as text.
-    pub fn scrape(&mut self, format: Format) -> Result<Bytes, Problem> {
+    pub fn scrape(&mut self, format: ExpositionFormat) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
         self.exporter.scrape(format, &mut text)?;
         self.unread_scrapes.take(text)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use perfset_export::Format;
+use perfset_export::ExpositionFormat;
 use tokio::sync::oneshot;
 
 use crate::answer::Problem;
@@ -13,7 +13,7 @@ use crate::sampler::Handle;
 type Answer = Result<Bytes, Problem>;
 
 /// Clients that wait for a scrape, by its format.
-type Waiting = Arc<Mutex<HashMap<Format, Vec<oneshot::Sender<Answer>>>>>;
+type Waiting = Arc<Mutex<HashMap<ExpositionFormat, Vec<oneshot::Sender<Answer>>>>>;
 
 /// Scrapes that are in progress.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Scrapes(Waiting);
 
 impl Scrapes {
     /// Returns the text of a scrape: of the one in progress, or of a new one.
-    pub async fn text(&self, format: Format, sampler: &Handle) -> Answer {
+    pub async fn text(&self, format: ExpositionFormat, sampler: &Handle) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let is_under_way = {
             let mut waiting = lock(&self.0);
@@ -38,14 +38,14 @@ impl Scrapes {
     }
 }
 
-fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<Format, Vec<oneshot::Sender<Answer>>>> {
+fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<ExpositionFormat, Vec<oneshot::Sender<Answer>>>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Scrape in progress. When it ends, successfully or not, all waiting clients get their response.
 struct Begun {
     waiting: Waiting,
-    format: Format,
+    format: ExpositionFormat,
     answer: Answer,
 }
 
@@ -75,9 +75,9 @@ mod tests {
         let (sampler, jobs) = Handle::new();
         let scrapes = Scrapes::default();
         let context = &mut Context::from_waker(Waker::noop());
-        let mut one = pin!(scrapes.text(Format::Prometheus, &sampler));
-        let mut two = pin!(scrapes.text(Format::Prometheus, &sampler));
-        let mut other = pin!(scrapes.text(Format::OpenMetrics, &sampler));
+        let mut one = pin!(scrapes.text(ExpositionFormat::Prometheus, &sampler));
+        let mut two = pin!(scrapes.text(ExpositionFormat::Prometheus, &sampler));
+        let mut other = pin!(scrapes.text(ExpositionFormat::OpenMetrics, &sampler));
         assert!(one.as_mut().poll(context).is_pending());
         assert!(two.as_mut().poll(context).is_pending());
         assert!(other.as_mut().poll(context).is_pending());
@@ -85,7 +85,7 @@ mod tests {
         // The jobs were dropped: all callers get the same response, and the next request creates a new job.
         assert_eq!(one.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
         assert_eq!(two.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
-        let mut next = pin!(scrapes.text(Format::Prometheus, &sampler));
+        let mut next = pin!(scrapes.text(ExpositionFormat::Prometheus, &sampler));
         assert!(next.as_mut().poll(context).is_pending());
         assert_eq!(jobs.try_iter().count(), 1);
     }
@@ -95,9 +95,9 @@ mod tests {
         let (sampler, jobs) = Handle::new();
         let scrapes = Scrapes::default();
         let context = &mut Context::from_waker(Waker::noop());
-        let mut other = pin!(scrapes.text(Format::Prometheus, &sampler));
+        let mut other = pin!(scrapes.text(ExpositionFormat::Prometheus, &sampler));
         {
-            let mut first = pin!(scrapes.text(Format::Prometheus, &sampler));
+            let mut first = pin!(scrapes.text(ExpositionFormat::Prometheus, &sampler));
             assert!(first.as_mut().poll(context).is_pending());
             assert!(other.as_mut().poll(context).is_pending());
         }

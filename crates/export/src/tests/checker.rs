@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::Format;
+use crate::ExpositionFormat;
 
 /// Name, labels and value of a line.
 type Series = (String, Labels, String);
@@ -38,11 +38,11 @@ impl Read {
 }
 
 /// Reads a whole text, or says what is wrong with which line.
-pub fn read(text: &[u8], format: Format) -> Result<Read, String> {
+pub fn read(text: &[u8], format: ExpositionFormat) -> Result<Read, String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let body = match format {
-        Format::OpenMetrics => text.strip_suffix("# EOF\n").ok_or("no # EOF at its end")?,
-        Format::Prometheus => text,
+        ExpositionFormat::OpenMetrics => text.strip_suffix("# EOF\n").ok_or("no # EOF at its end")?,
+        ExpositionFormat::Prometheus => text,
     };
     if !body.is_empty() && !body.ends_with('\n') {
         return Err("the last line has no end".into());
@@ -60,7 +60,7 @@ pub fn read(text: &[u8], format: Format) -> Result<Read, String> {
 
 fn one_line(
     line: &str,
-    format: Format,
+    format: ExpositionFormat,
     read: &mut Read,
     seen: &mut HashSet<String>,
     finished: &mut HashSet<String>,
@@ -86,22 +86,28 @@ fn one_line(
         let twice = match what {
             "TYPE" => {
                 let known: &[&str] = match format {
-                    Format::Prometheus => &["counter", "gauge"],
-                    Format::OpenMetrics => &["counter", "gauge", "info", "unknown"],
+                    ExpositionFormat::Prometheus => &["counter", "gauge"],
+                    ExpositionFormat::OpenMetrics => &["counter", "gauge", "info", "unknown"],
                 };
                 if !known.contains(&text) {
                     return Err("an unknown type".into());
                 }
-                if format == Format::Prometheus && (text == "counter") != family.ends_with("_total") {
+                if format == ExpositionFormat::Prometheus && (text == "counter") != family.ends_with("_total")
+                {
                     return Err("a counter ends in _total and nothing else does".into());
                 }
-                if format == Format::OpenMetrics && text == "counter" && family.ends_with("_total") {
+                if format == ExpositionFormat::OpenMetrics && text == "counter" && family.ends_with("_total")
+                {
                     return Err("a family of counters does not end in _total".into());
                 }
                 read.types.insert(family.into(), text.into())
             }
-            "HELP" => read.helps.insert(family.into(), unescaped(text, format == Format::OpenMetrics)?),
-            "UNIT" if format == Format::OpenMetrics && family.ends_with(&format!("_{text}")) => None,
+            "HELP" => {
+                read.helps.insert(family.into(), unescaped(text, format == ExpositionFormat::OpenMetrics)?)
+            }
+            "UNIT" if format == ExpositionFormat::OpenMetrics && family.ends_with(&format!("_{text}")) => {
+                None
+            }
             _ => return Err("an unknown word".into()),
         };
         return if twice.is_some() { Err("said twice".into()) } else { Ok(()) };
@@ -110,8 +116,8 @@ fn one_line(
     let (name, rest) = line.split_at(end);
     is_name(name)?;
     let family = match format {
-        Format::Prometheus => name,
-        Format::OpenMetrics => {
+        ExpositionFormat::Prometheus => name,
+        ExpositionFormat::OpenMetrics => {
             let of = |sort: &str, end: &str| {
                 name.strip_suffix(end).filter(|stem| read.types.get(*stem).is_some_and(|is| is == sort))
             };
@@ -124,7 +130,7 @@ fn one_line(
     if !read.helps.contains_key(family) {
         return Err("no help".into());
     }
-    if format == Format::OpenMetrics
+    if format == ExpositionFormat::OpenMetrics
         && sort == "counter"
         && !["_total", "_created"].iter().any(|end| name.ends_with(end))
     {
@@ -235,7 +241,7 @@ fn it_refuses_what_is_wrong() {
         ("# UNIT a_total b\n", Some("an unknown word")),
         ("\n", Some("no value")),
     ] {
-        let got = read(format!("{head}{line}").as_bytes(), Format::Prometheus);
+        let got = read(format!("{head}{line}").as_bytes(), ExpositionFormat::Prometheus);
         match why {
             None => assert!(got.is_ok(), "{line:?}: {got:?}"),
             Some(why) => assert!(got.as_ref().is_err_and(|error| error.contains(why)), "{line:?}: {got:?}"),
@@ -254,6 +260,6 @@ fn it_refuses_what_is_wrong() {
         ("# TYPE a gauge\n# UNIT a seconds\n# HELP a b\na 1\n# EOF\n", false),
         ("# TYPE a gauge\n# HELP a \"b\"\na 1\n# EOF\n", false),
     ] {
-        assert_eq!(read(text.as_bytes(), Format::OpenMetrics).is_ok(), good, "{text:?}");
+        assert_eq!(read(text.as_bytes(), ExpositionFormat::OpenMetrics).is_ok(), good, "{text:?}");
     }
 }

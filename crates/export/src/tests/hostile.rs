@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::checker::read;
 use super::machines::set;
-use crate::{ExportOptions, Exporter, Format};
+use crate::{ExportOptions, Exporter, ExpositionFormat};
 
 /// A row: the units of its name, its id.
 type Named = (Vec<u16>, u32);
@@ -105,7 +105,7 @@ proptest! {
         let mut text = Vec::new();
         for scrape in scrapes {
             (*rows.lock().unwrap()).clone_from(&scrape);
-            for format in [Format::Prometheus, Format::OpenMetrics] {
+            for format in [ExpositionFormat::Prometheus, ExpositionFormat::OpenMetrics] {
                 exporter.scrape(format, &mut text).unwrap();
                 let read = read(&text, format).map_err(TestCaseError::fail)?;
                 let of = |name: &str| read.series.iter().filter(|(of, ..)| of == name).cloned().collect::<Vec<_>>();
@@ -142,7 +142,7 @@ proptest! {
         let rows = Arc::new(Mutex::new(vec![(vec![0x61], 1)]));
         let mut exporter = exporter(set, &rows);
         let mut text = Vec::new();
-        for format in [Format::Prometheus, Format::OpenMetrics] {
+        for format in [ExpositionFormat::Prometheus, ExpositionFormat::OpenMetrics] {
             exporter.scrape(format, &mut text).unwrap();
             let read = read(&text, format).map_err(TestCaseError::fail)?;
             let counters = read.types.values().filter(|sort| *sort == "counter").count();
@@ -165,11 +165,11 @@ fn a_warm_scrape_allocates_nothing() {
     let mut text = Vec::new();
     let limited = ExportOptions { series_max: 40, ..ExportOptions::default() };
     let mut limited = exporter_of(set.clone(), &rows, limited);
-    let mut scrape = || limited.scrape(Format::Prometheus, &mut text).unwrap();
+    let mut scrape = || limited.scrape(ExpositionFormat::Prometheus, &mut text).unwrap();
     (0..3).for_each(|_| scrape());
     assert_eq!(allocation_counter::measure(&mut scrape).count_total, 0, "also where lines are left out");
     let mut exporter = exporter(set, &rows);
-    let mut scrape = || exporter.scrape(Format::Prometheus, &mut text).unwrap();
+    let mut scrape = || exporter.scrape(ExpositionFormat::Prometheus, &mut text).unwrap();
     (0..3).for_each(|_| scrape());
     assert_eq!(allocation_counter::measure(&mut scrape).count_total, 0);
     rows.lock().unwrap().pop();
@@ -186,7 +186,7 @@ fn a_long_name() {
     }];
     let rows = Arc::new(Mutex::new(vec![(long.clone(), 1)]));
     let mut text = Vec::new();
-    exporter(set(0, "Set", counters), &rows).scrape(Format::OpenMetrics, &mut text).unwrap();
-    let read = read(&text, Format::OpenMetrics).unwrap();
+    exporter(set(0, "Set", counters), &rows).scrape(ExpositionFormat::OpenMetrics, &mut text).unwrap();
+    let read = read(&text, ExpositionFormat::OpenMetrics).unwrap();
     assert_eq!(read.value("perf_set_a", &[("instance_name", &label(&long))]), Some("0"));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use perfset_export::{ExportOptions, Exporter, Format};
+use perfset_export::{ExportOptions, Exporter, ExpositionFormat};
 
 use crate::check::{Check, Due, Found, Number, Tally};
 use crate::get::paths;
@@ -11,12 +11,12 @@ use crate::play::Play;
 use crate::world::{Kind, Lack, Row, UNIX_EPOCH, Want, World};
 
 pub fn check(world: &Arc<World>) -> Result<Tally, String> {
-    let mut tally = scraped(world, "prometheus", Format::Prometheus)?;
-    tally.add(&scraped(world, "openmetrics", Format::OpenMetrics)?);
+    let mut tally = scraped(world, "prometheus", ExpositionFormat::Prometheus)?;
+    tally.add(&scraped(world, "openmetrics", ExpositionFormat::OpenMetrics)?);
     Ok(tally)
 }
 
-fn scraped(world: &Arc<World>, output: &'static str, format: Format) -> Result<Tally, String> {
+fn scraped(world: &Arc<World>, output: &'static str, format: ExpositionFormat) -> Result<Tally, String> {
     let mut check = Check::new(world, output);
     let exporter = Exporter::open(Play::new(world).machine(), &paths(world), ExportOptions::default());
     let mut exporter = exporter.expect("the names are good");
