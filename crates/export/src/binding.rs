@@ -15,7 +15,7 @@ use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{ExportOptions, Profile};
 use crate::own::own_names;
 use crate::table::CountersetTable;
-use crate::unit::{Scale, base_unit};
+use crate::unit::{UnitConversion, base_unit};
 
 /// Tables and metric families that all paths of an exporter are bound to.
 pub(crate) struct Binding {
@@ -206,7 +206,7 @@ impl Named {
             _ => {
                 let unit = base_unit(&counter.unit, true);
                 let said = unit.filter(|unit| unit_of(stem).is_some_and(|said| unit.name.starts_with(said)));
-                MetricValue::Raw(counter.id, said.map_or(Scale::ONE, |unit| unit.scale))
+                MetricValue::Raw(counter.id, said.map_or(UnitConversion::ONE, |unit| unit.scale))
             }
         };
         Some(Self { name: name.to_owned(), sort, reading, labels })

@@ -11,7 +11,7 @@ use crate::name::unit_of;
 use crate::options::ExpositionFormat;
 use crate::table::{CountersetTable, Times};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
-use crate::unit::Scale;
+use crate::unit::UnitConversion;
 
 /// Family: all metrics of one name.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct Member {
 
 /// Value in the form in which it is written.
 enum Number {
-    Scaled(u64, Scale),
+    Scaled(u64, UnitConversion),
     Seconds(u64, u64),
     Real(f64),
 }
@@ -268,7 +268,7 @@ impl Member {
 /// Converts a PerfTime100NSec to seconds since 1970. `step` is the change of the wall clock since the anchor was taken.
 fn date(time_100ns: u64, step: i64) -> Option<Number> {
     let epoch = u64::try_from(UNIX_EPOCH_100NS.checked_sub(step)?).ok()?;
-    Some(Number::Scaled(time_100ns.checked_sub(epoch)?, Scale::over(7)))
+    Some(Number::Scaled(time_100ns.checked_sub(epoch)?, UnitConversion::over(7)))
 }
 
 impl Number {

@@ -5,7 +5,7 @@
 use perfset_core::counter_type::{Clock, CounterKind, Decoded, Display, NumberKind, Size, ValueKind};
 use perfset_core::{Counter, CounterId, CounterType};
 
-use crate::unit::{Scale, Unit, base_unit};
+use crate::unit::{Unit, UnitConversion, base_unit};
 
 /// Prometheus's type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum MetricType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricValue {
     /// The raw value of a counter, in a base unit.
-    Raw(CounterId, Scale),
+    Raw(CounterId, UnitConversion),
     /// The raw value of a counter that counts ticks of a clock, in seconds.
     Ticks(CounterId, Clock),
     /// The raw value of a counter divided by that of its base, times this factor.
@@ -122,7 +122,7 @@ pub(crate) fn is_obscure(code: CounterType) -> bool {
 }
 
 fn raw(sort: MetricType, id: CounterId, unit: Option<Unit>) -> Metric {
-    let scale = unit.map_or(Scale::ONE, |unit| unit.scale);
+    let scale = unit.map_or(UnitConversion::ONE, |unit| unit.scale);
     Metric { sort, reading: MetricValue::Raw(id, scale), role: Role::Value(unit) }
 }
 
@@ -136,7 +136,7 @@ fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     let time = ticks(counter.id, decoded.clock, role);
     let items = counter.multi.filter(|_| decoded.multi).map(|items| Metric {
         sort: MetricType::Gauge,
-        reading: MetricValue::Raw(items, Scale::ONE),
+        reading: MetricValue::Raw(items, UnitConversion::ONE),
         role: Role::Items,
     });
     std::iter::once(time).chain(items).collect()
@@ -183,7 +183,7 @@ mod tests {
         for Metric { sort, reading, role } in metrics(&counter, CounterTraits::default()) {
             let sort = if sort == MetricType::Counter { "counter" } else { "gauge" };
             let reading = match reading {
-                MetricValue::Raw(id, Scale::ONE) => format!("raw {}", id.0),
+                MetricValue::Raw(id, UnitConversion::ONE) => format!("raw {}", id.0),
                 MetricValue::Raw(..) => "scaled".to_owned(),
                 MetricValue::Ticks(id, PerfTime) => format!("{} / PerfFreq", id.0),
                 MetricValue::Ticks(id, Time100Ns) => format!("{} / 1e7", id.0),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::unit::Scale;
+use crate::unit::UnitConversion;
 
 /// Appends a whole number.
 #[inline]
@@ -26,8 +26,8 @@ pub(crate) fn whole(out: &mut Vec<u8>, number: u64) {
 
 /// Appends a raw value in a base unit, with all its digits.
 #[inline]
-pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: Scale) {
-    if scale == Scale::ONE {
+pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: UnitConversion) {
+    if scale == UnitConversion::ONE {
         return whole(out, raw);
     }
     let small = raw.checked_mul(scale.factor).filter(|_| scale.offset == 0);
@@ -88,7 +88,7 @@ pub(crate) fn real(out: &mut Vec<u8>, number: f64) {
 #[inline]
 pub(crate) fn seconds(out: &mut Vec<u8>, ticks: u64, freq: u64) {
     match power_of_ten(freq) {
-        Some(digits) => scaled(out, ticks, Scale::over(digits)),
+        Some(digits) => scaled(out, ticks, UnitConversion::over(digits)),
         None => real(out, float(ticks) / float(freq)),
     }
 }
@@ -185,7 +185,7 @@ mod tests {
             (u64::MAX, 19, "1.8446744073709551615"),
             (1, 19, "0.0000000000000000001"),
         ] {
-            assert_eq!(written(|out| scaled(out, raw, Scale::over(digits))), want, "{raw} {digits}");
+            assert_eq!(written(|out| scaled(out, raw, UnitConversion::over(digits))), want, "{raw} {digits}");
         }
         for (number, want) in [
             (f64::INFINITY, "+Inf"),
@@ -208,7 +208,7 @@ mod tests {
         fn scaled_numbers_are_exact(
             raw in any::<u64>(), factor in 1_u64..2_000_000_000, offset in -300_000_i64..1, digits in 0_u8..12,
         ) {
-            let text = written(|out| scaled(out, raw, Scale { factor, offset, digits }));
+            let text = written(|out| scaled(out, raw, UnitConversion { factor, offset, digits }));
             let number = i128::from(raw) * i128::from(factor) + i128::from(offset);
             if let Some((above, below)) = text.split_once('.') {
                 prop_assert!(!below.ends_with('0') && below.len() <= digits.into());

@@ -2,13 +2,13 @@
 
 /// Conversion of a raw value to a base unit: `(raw x factor + offset) / 10^digits`, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scale {
+pub(crate) struct UnitConversion {
     pub factor: u64,
     pub offset: i64,
     pub digits: u8,
 }
 
-impl Scale {
+impl UnitConversion {
     /// Conversion that leaves the value unchanged.
     pub const ONE: Self = Self { factor: 1, offset: 0, digits: 0 };
 
@@ -30,7 +30,7 @@ pub(crate) struct Unit {
     /// Words for the unit in a counter's name, which are removed because the metric's name contains the unit anyway.
     pub words: &'static [&'static str],
     /// Conversion of raw values to this unit.
-    pub scale: Scale,
+    pub scale: UnitConversion,
 }
 
 const BYTES: &[&str] =
@@ -50,9 +50,11 @@ pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
         None => (ucum, false),
     };
     let unit = |name, words, scale| Some(Unit { name, words, scale });
-    let celsius = |factor, offset, digits| unit("celsius", NONE, Scale { factor, offset, digits });
+    let celsius = |factor, offset, digits| unit("celsius", NONE, UnitConversion { factor, offset, digits });
     match of {
-        "bit" if rate => unit("bytes_per_second", &["bits"], Scale { factor: 125, offset: 0, digits: 3 }),
+        "bit" if rate => {
+            unit("bytes_per_second", &["bits"], UnitConversion { factor: 125, offset: 0, digits: 3 })
+        }
         "By" | "kBy" | "KiBy" | "MiBy" | "GiBy" => {
             let name = if rate { "bytes_per_second" } else { "bytes" };
             let factor = match of {
@@ -62,30 +64,30 @@ pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
                 "MiBy" => 1 << 20,
                 _ => 1 << 30,
             };
-            unit(name, BYTES, Scale::times(factor))
+            unit(name, BYTES, UnitConversion::times(factor))
         }
-        "s" => unit("seconds", SECONDS, Scale::ONE),
-        "ms" => unit("seconds", SECONDS, Scale::over(3)),
-        "us" => unit("seconds", SECONDS, Scale::over(6)),
-        "ns" => unit("seconds", SECONDS, Scale::over(9)),
-        "%" => unit("ratio", RATIO, Scale::over(2)),
-        "Hz" => unit("hertz", NONE, Scale::ONE),
-        "kHz" => unit("hertz", NONE, Scale::times(1_000)),
-        "MHz" => unit("hertz", NONE, Scale::times(1_000_000)),
-        "W" => unit("watts", NONE, Scale::ONE),
-        "mW" => unit("watts", NONE, Scale::over(3)),
-        "uW" => unit("watts", NONE, Scale::over(6)),
-        "mV" => unit("volts", NONE, Scale::over(3)),
-        "mA" => unit("amperes", NONE, Scale::over(3)),
-        "J" => unit("joules", NONE, Scale::ONE),
-        "uJ" => unit("joules", NONE, Scale::over(6)),
-        "pW.h" => unit("joules", NONE, Scale { factor: 36, offset: 0, digits: 10 }),
-        "Cel" => unit("celsius", NONE, Scale::ONE),
+        "s" => unit("seconds", SECONDS, UnitConversion::ONE),
+        "ms" => unit("seconds", SECONDS, UnitConversion::over(3)),
+        "us" => unit("seconds", SECONDS, UnitConversion::over(6)),
+        "ns" => unit("seconds", SECONDS, UnitConversion::over(9)),
+        "%" => unit("ratio", RATIO, UnitConversion::over(2)),
+        "Hz" => unit("hertz", NONE, UnitConversion::ONE),
+        "kHz" => unit("hertz", NONE, UnitConversion::times(1_000)),
+        "MHz" => unit("hertz", NONE, UnitConversion::times(1_000_000)),
+        "W" => unit("watts", NONE, UnitConversion::ONE),
+        "mW" => unit("watts", NONE, UnitConversion::over(3)),
+        "uW" => unit("watts", NONE, UnitConversion::over(6)),
+        "mV" => unit("volts", NONE, UnitConversion::over(3)),
+        "mA" => unit("amperes", NONE, UnitConversion::over(3)),
+        "J" => unit("joules", NONE, UnitConversion::ONE),
+        "uJ" => unit("joules", NONE, UnitConversion::over(6)),
+        "pW.h" => unit("joules", NONE, UnitConversion { factor: 36, offset: 0, digits: 10 }),
+        "Cel" => unit("celsius", NONE, UnitConversion::ONE),
         "K" => celsius(100, -27_315, 2),
         "dK" => celsius(10, -27_315, 2),
         "mK" => celsius(1, -273_150, 3),
-        "/min" => unit("rpm", NONE, Scale::ONE),
-        "" if rate => unit("per_second", NONE, Scale::ONE),
+        "/min" => unit("rpm", NONE, UnitConversion::ONE),
+        "" if rate => unit("per_second", NONE, UnitConversion::ONE),
         _ => None,
     }
 }
