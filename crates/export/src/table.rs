@@ -13,7 +13,7 @@ use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
 
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
-use crate::widen::Widened;
+use crate::widen::WrapTracker;
 
 /// Exported data of one counterset.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct CountersetTable {
     pub columns: Vec<CounterId>,
     /// Indexes in `columns` of the counters that are 32 bits wide and rise.
     narrow: Vec<usize>,
-    widened: Widened,
+    widened: WrapTracker,
     /// Identities of the rows.
     rows: Identities,
     /// Identities of the rows of this scrape, while these are read.
@@ -192,7 +192,7 @@ impl CountersetTable {
             entry: None,
             columns: Vec::new(),
             narrow: Vec::new(),
-            widened: Widened::default(),
+            widened: WrapTracker::default(),
             rows: Identities::default(),
             now: Identities::default(),
             text: Vec::new(),
@@ -278,7 +278,7 @@ impl CountersetTable {
         let is_narrow = |counter: &Counter| counter.counter_type.value_len() == 4 && rises(counter.id);
         let narrow = info.counters().enumerate().filter(|(_, counter)| is_narrow(counter));
         self.narrow = narrow.map(|(column, _)| column).collect();
-        self.widened = Widened::new(self.narrow.len());
+        self.widened = WrapTracker::new(self.narrow.len());
         self.rows.clear();
         true
     }

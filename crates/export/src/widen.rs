@@ -10,7 +10,7 @@ use crate::table::Identities;
 /// Last values of the 32-bit counters of one counterset, by row and column. Nothing is stored for instances that are
 /// gone.
 #[derive(Debug, Default)]
-pub(crate) struct Widened {
+pub(crate) struct WrapTracker {
     columns: usize,
     births: Vec<Birth>,
     cells: Vec<Wide>,
@@ -37,7 +37,7 @@ impl Wide {
     }
 }
 
-impl Widened {
+impl WrapTracker {
     /// Creates the state for a number of columns; for 0 columns nothing is stored.
     pub fn new(columns: usize) -> Self {
         Self { columns, ..Self::default() }
