@@ -127,7 +127,7 @@ impl Labels {
 
 /// Additional labels that distinguish rows of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum More {
+enum Disambiguator {
     #[default]
     Nothing,
     /// The id of the instance.
@@ -143,7 +143,7 @@ pub(crate) struct Identities {
     len: usize,
     /// Additional labels of all rows. Once two rows have the same labels, all rows get more labels for good.
     /// Otherwise the series of an instance that ended would continue with another instance's values.
-    more: More,
+    more: Disambiguator,
 }
 
 impl Identities {
@@ -313,7 +313,7 @@ impl CountersetTable {
         };
         // Owners are part of the identity only after two rows could not be distinguished otherwise: a
         // restarted publisher then continues its series.
-        let tells_owners = self.rows.more == More::Owner;
+        let tells_owners = self.rows.more == Disambiguator::Owner;
         let owner = |row| if tells_owners { owners(row) } else { 0 };
         let id = annex.and_then(EntryMetadata::instance_id).unwrap_or(InstanceId(0));
         // A result of one instance carries no name; the entry's may be in another case.
@@ -385,8 +385,10 @@ impl CountersetTable {
             let (first, twins): (Vec<_>, Vec<_>) =
                 self.kept.iter().partition(|row| seen.insert(self.row_text(**row)));
             match self.rows.more {
-                More::Nothing if !twins.is_empty() && self.has_labels() => self.rows.more = More::Id,
-                More::Id if !twins.is_empty() => self.rows.more = More::Owner,
+                Disambiguator::Nothing if !twins.is_empty() && self.has_labels() => {
+                    self.rows.more = Disambiguator::Id
+                }
+                Disambiguator::Id if !twins.is_empty() => self.rows.more = Disambiguator::Owner,
                 _ => {
                     // If nothing distinguishes rows, the first is exported.
                     (self.kept, self.twins) = (first, twins);
@@ -496,7 +498,14 @@ fn is_total(name: impl DoubleEndedIterator<Item = u16>) -> bool {
     total && matches!(rest.next(), None | Some(0x2C | 0x2F)) // a comma, a slash
 }
 
-fn one_row(text: &mut Vec<u8>, labels: Labels, name: &[u8], id: u32, more: More, owner: impl Fn() -> u32) {
+fn one_row(
+    text: &mut Vec<u8>,
+    labels: Labels,
+    name: &[u8],
+    id: u32,
+    more: Disambiguator,
+    owner: impl Fn() -> u32,
+) {
     let start = text.len();
     let pair = |text: &mut Vec<u8>, key: &str, value: &mut dyn FnMut(&mut Vec<u8>)| {
         if text.len() > start {
@@ -521,10 +530,10 @@ fn one_row(text: &mut Vec<u8>, labels: Labels, name: &[u8], id: u32, more: More,
             pair(text, "instance_name", &mut |text| whole(text, id.into()));
         }
     }
-    if more >= More::Id && matches!(labels, Labels::Name(_)) {
+    if more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {
         pair(text, "instance_id", &mut |text| whole(text, id.into()));
     }
-    if more == More::Owner {
+    if more == Disambiguator::Owner {
         pair(text, "owner_process_id", &mut |text| whole(text, owner().into()));
     }
     text.extend_from_slice(b"} ");
@@ -562,14 +571,26 @@ mod tests {
     #[test]
     fn labels_of_rows() {
         for (labels, name, id, more, want) in [
-            (Labels::None, "a", 2, More::Nothing, ""),
-            (Labels::Name("nic"), "eth\"0\\\n", 2, More::Nothing, "nic=\"eth\\\"0\\\\\\n\"} "),
-            (Labels::Name("instance_name"), "", 2, More::Id, "instance_name=\"\",instance_id=\"2\"} "),
-            (Labels::Name("a"), "b", 2, More::Owner, "a=\"b\",instance_id=\"2\",owner_process_id=\"7\"} "),
-            (Labels::Process, "bash:42", 42, More::Nothing, "process=\"bash\",process_id=\"42\"} "),
-            (Labels::Process, "a:42:42", 42, More::Nothing, "process=\"a:42\",process_id=\"42\"} "),
-            (Labels::Process, "bash", 42, More::Id, "process=\"bash\",process_id=\"42\"} "),
-            (Labels::Thread, "a/b/42", 42, More::Nothing, "parent=\"a/b\",instance_name=\"42\"} "),
+            (Labels::None, "a", 2, Disambiguator::Nothing, ""),
+            (Labels::Name("nic"), "eth\"0\\\n", 2, Disambiguator::Nothing, "nic=\"eth\\\"0\\\\\\n\"} "),
+            (
+                Labels::Name("instance_name"),
+                "",
+                2,
+                Disambiguator::Id,
+                "instance_name=\"\",instance_id=\"2\"} ",
+            ),
+            (
+                Labels::Name("a"),
+                "b",
+                2,
+                Disambiguator::Owner,
+                "a=\"b\",instance_id=\"2\",owner_process_id=\"7\"} ",
+            ),
+            (Labels::Process, "bash:42", 42, Disambiguator::Nothing, "process=\"bash\",process_id=\"42\"} "),
+            (Labels::Process, "a:42:42", 42, Disambiguator::Nothing, "process=\"a:42\",process_id=\"42\"} "),
+            (Labels::Process, "bash", 42, Disambiguator::Id, "process=\"bash\",process_id=\"42\"} "),
+            (Labels::Thread, "a/b/42", 42, Disambiguator::Nothing, "parent=\"a/b\",instance_name=\"42\"} "),
         ] {
             let mut text = Vec::new();
             let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
