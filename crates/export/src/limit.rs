@@ -31,7 +31,7 @@ pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], mos
             lines.into_iter().for_each(|lines| *lines = lines.saturating_add(1));
         }
     }
-    let mut division = Division::new(tables.iter().map(demand), most);
+    let mut division = FairShare::new(tables.iter().map(demand), most);
     for (at, table) in tables.iter_mut().enumerate() {
         let mut left = division.share(demand(table));
         table.dropped = table.dropped.saturating_add(demand(table).saturating_sub(left));
@@ -57,7 +57,7 @@ fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize)
         }
     }
     let members = families.iter().flat_map(|family| &family.members).filter(|member| member.table == at);
-    let mut division = Division::new(members.map(|member| member.at_cut), left);
+    let mut division = FairShare::new(members.map(|member| member.at_cut), left);
     for member in families.iter_mut().flat_map(|family| &mut family.members) {
         if member.table == at {
             member.at_cut = division.share(member.at_cut);
@@ -72,14 +72,14 @@ fn demand(table: &CountersetTable) -> usize {
 
 /// Division of a number among demands. Each demand is met in full if it is not more than an equal share of what the
 /// larger demands would get.
-struct Division {
+struct FairShare {
     /// Share of each demand that is larger than this share.
     each: usize,
     /// Number of the larger demands that get one more.
     more: usize,
 }
 
-impl Division {
+impl FairShare {
     fn new(demands: impl Iterator<Item = usize> + Clone, most: usize) -> Self {
         let sum = |each: usize| demands.clone().fold(0_usize, |all, some| all.saturating_add(some.min(each)));
         let (mut each, mut high) = (0_usize, demands.clone().max().unwrap_or_default());
@@ -119,7 +119,7 @@ mod tests {
             (&[3, 5], 0, &[0, 0]),
         ];
         for (demands, most, want) in table {
-            let mut division = Division::new(demands.iter().copied(), most);
+            let mut division = FairShare::new(demands.iter().copied(), most);
             let shares: Vec<_> = demands.iter().map(|demand| division.share(*demand)).collect();
             assert_eq!(shares, want, "{demands:?} {most}");
         }
