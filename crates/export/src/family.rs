@@ -41,7 +41,7 @@ pub(crate) struct Member {
     set: Arc<Counterset>,
     /// Text that each line begins with.
     prefix: Vec<u8>,
-    columns: Columns,
+    columns: ValueColumns,
     /// Number of lines that are written of the table's rank that is cut.
     pub at_cut: usize,
 }
@@ -55,7 +55,7 @@ enum Number {
 
 /// Columns of a row that contain the numbers of a reading.
 #[derive(Debug, Default)]
-struct Columns {
+struct ValueColumns {
     /// Column of the counter itself.
     value: Option<usize>,
     /// Column of the counter's base.
@@ -192,7 +192,7 @@ impl Member {
         path: String,
         set: Arc<Counterset>,
     ) -> Self {
-        let (prefix, columns) = (Vec::new(), Columns::default());
+        let (prefix, columns) = (Vec::new(), ValueColumns::default());
         Self { table, asks: vec![ask], reading, labels, path, set, prefix, columns, at_cut: 0 }
     }
 
@@ -204,7 +204,7 @@ impl Member {
             _ => None,
         };
         let column = |id: CounterId| table.column(&self.set, id);
-        self.columns = Columns {
+        self.columns = ValueColumns {
             value: column(id),
             base: base.and_then(column),
             own: own_clock(&self.set, id).map(|(time, freq)| (time.and_then(column), freq.and_then(column))),
