@@ -47,7 +47,7 @@ pub(crate) struct Member {
 }
 
 /// Value in the form in which it is written.
-enum Number {
+enum SampleNumber {
     Scaled(u64, UnitConversion),
     Seconds(u64, u64),
     Real(f64),
@@ -218,24 +218,24 @@ impl Member {
     }
 
     /// Returns the value of this counter in a row, if the row has one.
-    fn number(&self, row: &[Option<RawValue>], times: &Times) -> Option<Number> {
+    fn number(&self, row: &[Option<RawValue>], times: &Times) -> Option<SampleNumber> {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
         Some(match self.reading {
-            MetricValue::Raw(_, scale) => Number::Scaled(raw, scale),
+            MetricValue::Raw(_, scale) => SampleNumber::Scaled(raw, scale),
             MetricValue::Ticks(_, clock) => {
                 let freq = match self.columns.own {
                     Some((_, freq)) => number(freq?)?,
                     None => u64::try_from(times.clocks.read(clock)?.1).ok()?,
                 };
-                Number::Seconds(raw, Some(freq).filter(|freq| *freq > 0)?)
+                SampleNumber::Seconds(raw, Some(freq).filter(|freq| *freq > 0)?)
             }
             MetricValue::Share(_, _, times) => {
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
-                Number::Real(f64::from(times) * float(raw) / float(base))
+                SampleNumber::Real(f64::from(times) * float(raw) / float(base))
             }
             MetricValue::Start(_) => self.start(raw, times, number)?,
-            MetricValue::Real(_) => Number::Real(f64::from_bits(raw)),
+            MetricValue::Real(_) => SampleNumber::Real(f64::from_bits(raw)),
         })
     }
 
@@ -245,7 +245,7 @@ impl Member {
         raw: u64,
         &Times { ref clocks, step }: &Times,
         number: impl Fn(usize) -> Option<u64>,
-    ) -> Option<Number> {
+    ) -> Option<SampleNumber> {
         const TICKS: i64 = 10_000_000;
         let (now, freq) = match self.columns.own {
             Some((time, freq)) => (number(time?)?, i64::try_from(number(freq?)?).ok()?),
@@ -261,17 +261,17 @@ impl Member {
             u64::try_from(clocks.time_100ns.checked_add(step)?.checked_sub(UNIX_EPOCH_100NS)?).ok()?;
         let start = float(today) / 1e7 - float(passed) / float(freq);
         // To the hundredth: two clocks are never read at the same instant, and a start does not move.
-        Some(Number::Real((start * 100.0).round() / 100.0))
+        Some(SampleNumber::Real((start * 100.0).round() / 100.0))
     }
 }
 
 /// Converts a PerfTime100NSec to seconds since 1970. `step` is the change of the wall clock since the anchor was taken.
-fn date(time_100ns: u64, step: i64) -> Option<Number> {
+fn date(time_100ns: u64, step: i64) -> Option<SampleNumber> {
     let epoch = u64::try_from(UNIX_EPOCH_100NS.checked_sub(step)?).ok()?;
-    Some(Number::Scaled(time_100ns.checked_sub(epoch)?, UnitConversion::over(7)))
+    Some(SampleNumber::Scaled(time_100ns.checked_sub(epoch)?, UnitConversion::over(7)))
 }
 
-impl Number {
+impl SampleNumber {
     fn write(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Scaled(raw, scale) => scaled(out, raw, scale),
