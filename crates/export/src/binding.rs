@@ -57,7 +57,7 @@ impl Binding {
                 needed.extend(counter.needed());
             }
             let path = path_of(&set, counter);
-            metrics.extend(named.into_iter().map(|Named { name, sort, reading, labels }| {
+            metrics.extend(named.into_iter().map(|NamedMetric { name, sort, reading, labels }| {
                 (name, sort, Member::new(table, ask, reading, labels, path.clone(), Arc::clone(&set)))
             }));
         }
@@ -76,18 +76,18 @@ impl Binding {
     }
 
     /// Returns the metrics of a counter with their names.
-    fn metrics_of(&self, set: &Counterset, counter: &Counter) -> Vec<Named> {
+    fn metrics_of(&self, set: &Counterset, counter: &Counter) -> Vec<NamedMetric> {
         let of_type = metrics(counter, known(&set.guid, counter.id));
         let mut curated = Vec::new();
         if self.options.profile == Profile::WindowsExporter {
             let divisor = counter.divisor().and_then(|id| set.counter(id));
             let both = std::iter::once(counter).chain(divisor);
-            curated.extend(both.filter_map(|counter| Named::curated(set, counter)));
+            curated.extend(both.filter_map(|counter| NamedMetric::curated(set, counter)));
             if curated.iter().any(|named| named.reading.counter() == counter.id) {
                 return curated;
             }
         }
-        let named = |metric: Metric| Named {
+        let named = |metric: Metric| NamedMetric {
             name: generated(&self.prefix, set, counter, &metric),
             sort: metric.sort,
             reading: metric.reading,
@@ -181,14 +181,14 @@ fn path_of(set: &Counterset, counter: &Counter) -> String {
 }
 
 /// Metric of a counter and its name.
-struct Named {
+struct NamedMetric {
     name: String,
     sort: MetricType,
     reading: MetricValue,
     labels: &'static str,
 }
 
-impl Named {
+impl NamedMetric {
     /// Returns the metric that windows_exporter makes of a counter, in its units: base units, if its name contains
     /// the unit.
     fn curated(set: &Counterset, counter: &Counter) -> Option<Self> {
