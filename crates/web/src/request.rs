@@ -13,7 +13,7 @@ const WORDS_LEN_MOST: usize = 200;
 
 /// Requested path, with the selection of its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ask {
+pub struct PathRequest {
     /// Counter path that is requested.
     pub path: CounterPath,
     /// Maximum number of instances, those with the greatest values; `None` for all.
@@ -26,7 +26,7 @@ pub struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRequest {
     /// Requested paths, in order.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<PathRequest>,
     /// Number of seconds of history to send first.
     pub history_s: u32,
 }
@@ -60,7 +60,7 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
             "top" => {
                 let top = number(&name, &value, 1, TOP_MOST)?;
                 match request.asks.last_mut() {
-                    Some(Ask { sum: true, .. }) => return bad("a path has top or sum, not both"),
+                    Some(PathRequest { sum: true, .. }) => return bad("a path has top or sum, not both"),
                     Some(ask) if ask.top.is_none() => ask.top = Some(top),
                     Some(_) => return bad("top is there twice for one path"),
                     None => return bad("top belongs behind the path that it is of"),
@@ -69,7 +69,7 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
             "sum" => {
                 number(&name, &value, 1, 1)?;
                 match request.asks.last_mut() {
-                    Some(Ask { top: Some(_), .. }) => return bad("a path has top or sum, not both"),
+                    Some(PathRequest { top: Some(_), .. }) => return bad("a path has top or sum, not both"),
                     Some(ask) if !ask.sum => ask.sum = true,
                     Some(_) => return bad("sum is there twice for one path"),
                     None => return bad("sum belongs behind the path that it is of"),
@@ -128,18 +128,18 @@ pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
     (rest.join("&"), taken)
 }
 
-fn add(asks: &mut Vec<Ask>, text: &str) -> Result<(), BadRequest> {
+fn add(asks: &mut Vec<PathRequest>, text: &str) -> Result<(), BadRequest> {
     if asks.len() >= PATHS_MOST {
         return bad(format!("more than {PATHS_MOST} paths"));
     }
     match text.parse() {
-        Ok(path) => asks.push(Ask { path, top: None, sum: false }),
+        Ok(path) => asks.push(PathRequest { path, top: None, sum: false }),
         Err(error) => return bad(perfset::path::PathError::to_string(&error)),
     }
     Ok(())
 }
 
-fn some(asks: Vec<Ask>) -> Result<Vec<Ask>, BadRequest> {
+fn some(asks: Vec<PathRequest>) -> Result<Vec<PathRequest>, BadRequest> {
     if asks.is_empty() { bad("no path is asked: path=\\Memory\\Available Bytes") } else { Ok(asks) }
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     fn shown(query: &str) -> Result<String, String> {
         let request = stream(query).map_err(|error| error.0)?;
-        let ask = |ask: &Ask| {
+        let ask = |ask: &PathRequest| {
             let top = ask.top.map_or(String::new(), |n| format!(" top {n}"));
             format!("{}{top}{}", ask.path, if ask.sum { " sum" } else { "" })
         };

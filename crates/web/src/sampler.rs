@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::answer::{Problem, to_json};
 use crate::overview::{Chart, Kind};
-use crate::request::Ask;
+use crate::request::PathRequest;
 use crate::server::{Limits, ServeError};
 use crate::stream::{Events, queue};
 use crate::unread::Unread;
@@ -107,7 +107,7 @@ pub struct Sampler {
     query: PathQuery,
     /// Watched paths, by their index in the query.
     watches: Vec<Rc<Watch>>,
-    feeds: HashMap<Vec<Ask>, Feed>,
+    feeds: HashMap<Vec<PathRequest>, Feed>,
     /// Number of the next feed.
     next_feed: u64,
     table: Table,
@@ -265,7 +265,12 @@ impl Sampler {
 
     /// Adds a viewer of a request. The viewer first receives the values after its last event, or those of the last
     /// `history_ms` milliseconds.
-    pub fn join(&mut self, asks: &[Ask], last: Option<i64>, history_ms: i64) -> Result<Events, Problem> {
+    pub fn join(
+        &mut self,
+        asks: &[PathRequest],
+        last: Option<i64>,
+        history_ms: i64,
+    ) -> Result<Events, Problem> {
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {

@@ -14,7 +14,7 @@ use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogu
 
 use super::series::{SeriesId, Table};
 use crate::answer::Problem;
-use crate::request::Ask;
+use crate::request::PathRequest;
 use crate::stream::Viewer;
 use crate::unread::Unread;
 
@@ -277,7 +277,7 @@ pub struct Feed {
     /// Number of the feed; older feeds have lower numbers.
     pub number: u64,
     /// Requested selections, each with the path that it is taken from.
-    pub asks: Vec<(Ask, Rc<Watch>)>,
+    pub asks: Vec<(PathRequest, Rc<Watch>)>,
     pub viewers: Vec<Viewer>,
     /// Series that the viewers know, each with the asks by which they receive it, as bits: there are 64 at most.
     known: BTreeMap<SeriesId, u64>,
@@ -297,7 +297,7 @@ pub struct Sample<'a, 'v> {
 }
 
 impl Feed {
-    pub fn new(number: u64, asks: Vec<(Ask, Rc<Watch>)>) -> Self {
+    pub fn new(number: u64, asks: Vec<(PathRequest, Rc<Watch>)>) -> Self {
         Self { number, asks, viewers: Vec::new(), known: BTreeMap::new(), before: None }
     }
 
