@@ -73,7 +73,7 @@ struct Guard {
 
 /// Parts of a request on which its permission depends.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RequestParts<'a> {
     pub uri: &'a Uri,
     pub headers: &'a HeaderMap,
     /// Local address of the connection.
@@ -120,7 +120,7 @@ impl Access {
     }
 
     /// Checks if a request is permitted; the error is the response that it gets instead.
-    pub fn check(&self, asked: Asked<'_>) -> Result<Permit, Box<Response>> {
+    pub fn check(&self, asked: RequestParts<'_>) -> Result<Permit, Box<Response>> {
         self.check_form(asked).map_err(|problem| Box::new(problem.into_response()))?;
         let Some(guard) = &self.guard else { return Ok(Permit { is_trusted: true, cookie: None }) };
         let path = asked.uri.path();
@@ -154,7 +154,7 @@ impl Access {
         }
     }
 
-    fn check_form(&self, Asked { uri, headers, local }: Asked<'_>) -> Result<(), Problem> {
+    fn check_form(&self, RequestParts { uri, headers, local }: RequestParts<'_>) -> Result<(), Problem> {
         let is_long = uri.path_and_query().is_some_and(|text| text.as_str().len() > URL_LEN_MOST);
         if is_long {
             let text = format!("the address is longer than {URL_LEN_MOST} bytes");
@@ -225,7 +225,7 @@ fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, Problem> {
 
 impl Guard {
     /// Returns `true` if the request has the token in its `Authorization` header.
-    fn has_token(&self, asked: Asked<'_>) -> bool {
+    fn has_token(&self, asked: RequestParts<'_>) -> bool {
         texts(asked, AUTHORIZATION).any(|text| {
             let (scheme, given) = text.split_once(' ').unwrap_or_default();
             scheme.eq_ignore_ascii_case("bearer") && self.token.is(given.trim())
@@ -233,7 +233,7 @@ impl Guard {
     }
 
     /// Returns `true` if the request has the cookie of a login.
-    fn has_cookie(&self, asked: Asked<'_>) -> bool {
+    fn has_cookie(&self, asked: RequestParts<'_>) -> bool {
         let own = cookie_name(asked.local);
         let is_own = |cookie: &str| {
             cookie.trim().split_once('=').is_some_and(|(name, given)| name == own && self.cookie.is(given))
@@ -242,7 +242,7 @@ impl Guard {
     }
 
     /// Returns `true` if the request has the second number of a login.
-    fn has_key(&self, asked: Asked<'_>) -> bool {
+    fn has_key(&self, asked: RequestParts<'_>) -> bool {
         texts(asked, KEY).any(|text| self.key.is(text.trim()))
     }
 
@@ -257,7 +257,7 @@ impl Guard {
 }
 
 /// Returns the values of a header that are text.
-fn texts(asked: Asked<'_>, name: HeaderName) -> impl Iterator<Item = &str> {
+fn texts(asked: RequestParts<'_>, name: HeaderName) -> impl Iterator<Item = &str> {
     asked.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
 
@@ -268,7 +268,7 @@ fn cookie_name(local: SocketAddr) -> String {
 }
 
 /// Returns the refusal of a request without the token: a page for users, JSON for programs.
-fn no_token(asked: Asked<'_>) -> Response {
+fn no_token(asked: RequestParts<'_>) -> Response {
     let is_page = asked.uri.path() == "/" && texts(asked, ACCEPT).any(|text| text.contains("text/html"));
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, "a token is asked")
         .hint(
@@ -331,7 +331,7 @@ mod tests {
             );
         }
         let local = "127.0.0.1:9182".parse().unwrap();
-        match access.check(Asked { uri: &uri.parse().unwrap(), headers: &map, local }) {
+        match access.check(RequestParts { uri: &uri.parse().unwrap(), headers: &map, local }) {
             Ok(permit) => {
                 let cookie = permit.cookie.map(|cookie| HeaderMap::from_iter([(SET_COOKIE, cookie)]));
                 (if permit.is_trusted { 200 } else { 203 }, cookie)

@@ -15,7 +15,7 @@ use perfset_export::ExpositionFormat;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, Asked, LOGIN, Permit, say};
+use crate::access::{Access, LOGIN, Permit, RequestParts, say};
 use crate::answer::{Problem, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
 use crate::overview::Chart;
@@ -96,7 +96,7 @@ fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
     let refused = |problem: Problem| Err(Box::new(problem.into_response()));
     let (local, place) = (request.extensions().get::<Local>(), request.extensions().get::<Arc<Place>>());
     let (Some(Local(local)), Some(place)) = (local, place) else { return refused(Problem::busy()) };
-    let asked = Asked { uri: request.uri(), headers: request.headers(), local: *local };
+    let asked = RequestParts { uri: request.uri(), headers: request.headers(), local: *local };
     let permit = app.access.check(asked)?;
     if !request.body().is_end_stream() {
         return refused(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
