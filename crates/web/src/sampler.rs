@@ -27,7 +27,7 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-use feed::{Feed, Sample, Taken, Watch, is_hidden};
+use feed::{Feed, Sample, Taken, WatchedPath, is_hidden};
 use series::Table;
 
 /// Time for which a path without viewers is still collected: a client that comes back misses nothing.
@@ -106,7 +106,7 @@ pub struct Sampler {
     pub machine: Machine,
     query: PathQuery,
     /// Watched paths, by their index in the query.
-    watches: Vec<Rc<Watch>>,
+    watches: Vec<Rc<WatchedPath>>,
     feeds: HashMap<Vec<PathRequest>, Feed>,
     /// Number of the next feed.
     next_feed: u64,
@@ -124,7 +124,7 @@ pub struct Sampler {
     /// Processor time that the last sample took.
     took: Duration,
     /// Paths that are always collected.
-    pinned: Vec<Rc<Watch>>,
+    pinned: Vec<Rc<WatchedPath>>,
     /// Time at which data was last sent to all clients.
     last_sent: Instant,
     is_stopped: bool,
@@ -324,7 +324,7 @@ impl Sampler {
     }
 
     /// Returns the watch of a path. A new path is collected from the next sample on.
-    fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<Watch>, Problem> {
+    fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<WatchedPath>, Problem> {
         let known = self.watches.iter().find(|watch| watch.is_kept == is_kept && watch.path == *path);
         if let Some(watch) = known {
             return Ok(Rc::clone(watch));
@@ -338,7 +338,7 @@ impl Sampler {
         }
         let position = self.query.add(&mut self.machine, path)?;
         let resolved = resolve(&mut self.machine, path)?;
-        let watch = Rc::new(Watch::new(path, is_kept, position, &resolved, &self.table));
+        let watch = Rc::new(WatchedPath::new(path, is_kept, position, &resolved, &self.table));
         self.watches.push(Rc::clone(&watch));
         Ok(watch)
     }
@@ -373,7 +373,7 @@ impl Sampler {
             let place = of_path.first().and_then(|v| values.get_mut(v.path));
             place.into_iter().for_each(|place| *place = of_path);
         }
-        let take = |(watch, values): (&Rc<Watch>, &&[PathValue<'_>])| match watch.is_kept {
+        let take = |(watch, values): (&Rc<WatchedPath>, &&[PathValue<'_>])| match watch.is_kept {
             true => watch.take(values, query, table),
             false => Taken::default(),
         };
@@ -435,7 +435,7 @@ impl Sampler {
         idle.sort_unstable();
         // Beyond the limit, the paths that have been idle longest go first.
         let crowded = idle.len().checked_sub(LINGERING_MOST).and_then(|at| idle.get(at)).copied();
-        let over = |watch: &Watch| {
+        let over = |watch: &WatchedPath| {
             let since = watch.idle_since.get();
             // Ranked paths have no history: a client that comes back begins again anyway.
             since.is_some_and(|since| {

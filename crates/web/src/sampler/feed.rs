@@ -30,7 +30,7 @@ const TOO_MANY_SERIES: &str = "the descriptions of the series of these paths tak
 
 /// Path that is collected for one or more feeds.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WatchedPath {
     pub path: CounterPath,
     /// `true` if the path's values are stored; otherwise each client receives the greatest of them.
     pub is_kept: bool,
@@ -127,7 +127,7 @@ impl<'a> Column<'a> {
     }
 }
 
-impl Watch {
+impl WatchedPath {
     /// Begins to watch a path from the next sample on. Series already stored for another path are included.
     pub fn new(
         path: &CounterPath,
@@ -277,7 +277,7 @@ pub struct Feed {
     /// Number of the feed; older feeds have lower numbers.
     pub number: u64,
     /// Requested selections, each with the path that it is taken from.
-    pub asks: Vec<(PathRequest, Rc<Watch>)>,
+    pub asks: Vec<(PathRequest, Rc<WatchedPath>)>,
     pub viewers: Vec<Viewer>,
     /// Series that the viewers know, each with the asks by which they receive it, as bits: there are 64 at most.
     known: BTreeMap<SeriesId, u64>,
@@ -297,7 +297,7 @@ pub struct Sample<'a, 'v> {
 }
 
 impl Feed {
-    pub fn new(number: u64, asks: Vec<(PathRequest, Rc<Watch>)>) -> Self {
+    pub fn new(number: u64, asks: Vec<(PathRequest, Rc<WatchedPath>)>) -> Self {
         Self { number, asks, viewers: Vec::new(), known: BTreeMap::new(), before: None }
     }
 
