@@ -27,7 +27,7 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-use feed::{Feed, Sample, Taken, WatchedPath, is_hidden};
+use feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
 use series::Table;
 
 /// Time for which a path without viewers is still collected: a client that comes back misses nothing.
@@ -375,7 +375,7 @@ impl Sampler {
         }
         let take = |(watch, values): (&Rc<WatchedPath>, &&[PathValue<'_>])| match watch.is_kept {
             true => watch.take(values, query, table),
-            false => Taken::default(),
+            false => PathPoints::default(),
         };
         let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
         let sample =

@@ -58,7 +58,7 @@ pub struct Point {
 
 /// Values of a path in a sample.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct PathPoints {
     points: Vec<Point>,
     /// Sums over all instances, for counters whose sum has a meaning.
     sums: Vec<Point>,
@@ -170,7 +170,7 @@ impl WatchedPath {
     }
 
     /// Stores the values of a sample for which there is room, and returns them.
-    pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut Table) -> Taken {
+    pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut Table) -> PathPoints {
         let (mut sums, mut without) = (Vec::new(), Vec::new());
         if self.has_sums.get() {
             // Before the instances: if there is no place for all of them, their sum has one.
@@ -186,7 +186,7 @@ impl WatchedPath {
                 sums.push(Point { id, value: column.sum, status, mark });
             }
         }
-        let taken = Taken { sums, without, ..Taken::of(self.shown(values), query, table) };
+        let taken = PathPoints { sums, without, ..PathPoints::of(self.shown(values), query, table) };
         for (points, ids) in [(&taken.points, &self.members), (&taken.sums, &self.sums)] {
             for point in points {
                 table.keep(point.id, point.value);
@@ -203,7 +203,7 @@ impl WatchedPath {
         values: &[PathValue<'_>],
         query: &PathQuery,
         table: &mut Table,
-    ) -> Taken {
+    ) -> PathPoints {
         let mut greatest: Vec<&PathValue<'_>> = self.shown(values).collect();
         keep_greatest(&mut greatest, usize::try_from(most).unwrap_or(usize::MAX), number);
         let reason = greatest.iter().find_map(|v| v.value.value.as_ref().err());
@@ -211,10 +211,10 @@ impl WatchedPath {
         greatest.retain(|v| number(v).is_some());
         let without = Column::all(self.shown(values)).iter().filter_map(Without::of).collect();
         let taken = match greatest.is_empty() {
-            true => Taken { nothing, ..Taken::default() },
-            false => Taken::of(greatest.into_iter(), query, table),
+            true => PathPoints { nothing, ..PathPoints::default() },
+            false => PathPoints::of(greatest.into_iter(), query, table),
         };
-        Taken { without, ..taken }
+        PathPoints { without, ..taken }
     }
 }
 
@@ -230,7 +230,7 @@ impl Without {
     }
 }
 
-impl Taken {
+impl PathPoints {
     fn of<'a, 'b: 'a>(
         values: impl Iterator<Item = &'a PathValue<'b>>,
         query: &PathQuery,
@@ -290,7 +290,7 @@ pub struct Feed {
 pub struct Sample<'a, 'v> {
     pub time: i64,
     /// Stored values, by index of the path in the query.
-    pub taken: &'a [Taken],
+    pub taken: &'a [PathPoints],
     /// All values, by index of the path in the query.
     pub values: &'a [&'a [PathValue<'v>]],
     pub query: &'a PathQuery,
@@ -337,7 +337,7 @@ impl Feed {
         let mut marks = Vec::new();
         let (mut news, mut nothing, mut without) = (Vec::new(), Vec::new(), Vec::new());
         let mut sent = HashSet::new();
-        let nobody = Taken::default();
+        let nobody = PathPoints::default();
         // Taken out, because `learn` below needs the whole feed.
         let asks = std::mem::take(&mut self.asks);
         for (at, (ask, watch)) in asks.iter().enumerate() {
