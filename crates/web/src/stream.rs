@@ -31,7 +31,7 @@ struct Queue {
 
 /// Sending end of a stream: one viewer of a feed.
 #[derive(Debug)]
-pub struct Viewer(Arc<Mutex<Queue>>);
+pub struct StreamSender(Arc<Mutex<Queue>>);
 
 /// Receiving end of a stream, used as the body of the response.
 #[derive(Debug)]
@@ -43,16 +43,16 @@ pub struct Events {
 }
 
 /// Creates a queue of events, and returns both its ends.
-pub fn queue() -> (Viewer, Events) {
+pub fn queue() -> (StreamSender, Events) {
     let queue = Arc::<Mutex<Queue>>::default();
-    (Viewer(Arc::clone(&queue)), Events { queue, is_over: false, place: None })
+    (StreamSender(Arc::clone(&queue)), Events { queue, is_over: false, place: None })
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Viewer {
+impl StreamSender {
     /// Sends events without waiting. Returns `false` if the viewer is gone, or is cut off because it reads too
     /// slowly.
     pub fn send(&self, events: Bytes) -> bool {
@@ -103,7 +103,7 @@ impl Viewer {
     }
 }
 
-impl Drop for Viewer {
+impl Drop for StreamSender {
     fn drop(&mut self) {
         self.end("the server ends");
     }

@@ -15,7 +15,7 @@ use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogu
 use super::series::{SeriesId, Table};
 use crate::answer::Problem;
 use crate::request::PathRequest;
-use crate::stream::Viewer;
+use crate::stream::StreamSender;
 use crate::unread::Unread;
 
 /// Maximum number of history values that a client receives; the newest are sent.
@@ -278,7 +278,7 @@ pub struct Feed {
     pub number: u64,
     /// Requested selections, each with the path that it is taken from.
     pub asks: Vec<(PathRequest, Rc<WatchedPath>)>,
-    pub viewers: Vec<Viewer>,
+    pub viewers: Vec<StreamSender>,
     /// Series that the viewers know, each with the asks by which they receive it, as bits: there are 64 at most.
     known: BTreeMap<SeriesId, u64>,
     /// First events of the last new viewer, with their sample and start time.
