@@ -19,7 +19,7 @@ use crate::answer::{Problem, to_json};
 use crate::overview::{Chart, Kind};
 use crate::request::PathRequest;
 use crate::server::{Limits, ServeError};
-use crate::stream::{Events, queue};
+use crate::stream::{StreamBody, queue};
 use crate::unread::Unread;
 
 mod feed;
@@ -270,7 +270,7 @@ impl Sampler {
         asks: &[PathRequest],
         last: Option<i64>,
         history_ms: i64,
-    ) -> Result<Events, Problem> {
+    ) -> Result<StreamBody, Problem> {
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {

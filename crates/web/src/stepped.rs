@@ -12,7 +12,7 @@ use perfset_export::Exporter;
 use crate::request;
 use crate::sampler::Sampler;
 use crate::server::Limits;
-use crate::stream::Events;
+use crate::stream::StreamBody;
 use crate::unread::Unread;
 
 /// Sampler of the page that takes a sample only when [`Stepped::sample`] is called.
@@ -21,7 +21,7 @@ pub struct Stepped(Sampler);
 
 /// Client of a stream.
 #[derive(Debug)]
-pub struct Reader(Events);
+pub struct Reader(StreamBody);
 
 impl Stepped {
     /// Opens a sampler of a machine, whose page has no paths of its own.

@@ -35,7 +35,7 @@ pub struct StreamSender(Arc<Mutex<Queue>>);
 
 /// Receiving end of a stream, used as the body of the response.
 #[derive(Debug)]
-pub struct Events {
+pub struct StreamBody {
     queue: Arc<Mutex<Queue>>,
     is_over: bool,
     /// Permit for one of the limited number of streams.
@@ -43,9 +43,9 @@ pub struct Events {
 }
 
 /// Creates a queue of events, and returns both its ends.
-pub fn queue() -> (StreamSender, Events) {
+pub fn queue() -> (StreamSender, StreamBody) {
     let queue = Arc::<Mutex<Queue>>::default();
-    (StreamSender(Arc::clone(&queue)), Events { queue, is_over: false, place: None })
+    (StreamSender(Arc::clone(&queue)), StreamBody { queue, is_over: false, place: None })
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -119,7 +119,7 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
     }
 }
 
-impl Events {
+impl StreamBody {
     /// Returns the stream with a permit that is released when the stream ends.
     pub fn at(mut self, place: OwnedSemaphorePermit) -> Self {
         self.place = Some(place);
@@ -127,7 +127,7 @@ impl Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for StreamBody {
     fn drop(&mut self) {
         let mut queue = lock(&self.queue);
         queue.is_gone = true;
@@ -135,7 +135,7 @@ impl Drop for Events {
     }
 }
 
-impl Body for Events {
+impl Body for StreamBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -169,7 +169,7 @@ impl Body for Events {
 mod tests {
     use super::*;
 
-    fn next(events: &mut Events) -> Option<String> {
+    fn next(events: &mut StreamBody) -> Option<String> {
         match Pin::new(events).poll_frame(&mut Context::from_waker(std::task::Waker::noop())) {
             Poll::Ready(Some(Ok(frame))) => {
                 Some(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap())
