@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 /// Connection that fails if nothing can be written for too long: the other end is gone, or does not read.
 #[derive(Debug)]
-pub struct Patient {
+pub struct TimeoutStream {
     stream: TokioIo<TcpStream>,
     patience: Duration,
     /// Time limit of a write that waits; `None` if none waits.
@@ -38,7 +38,7 @@ impl Drain {
     const LEN_MOST: usize = 1 << 20;
 }
 
-impl Patient {
+impl TimeoutStream {
     /// Creates a connection that waits for its client for at most `patience`.
     pub fn new(stream: TcpStream, patience: Duration) -> Self {
         Self { stream: TokioIo::new(stream), patience, deadline: None, drain: None }
@@ -92,7 +92,7 @@ impl Patient {
     }
 }
 
-impl Read for Patient {
+impl Read for TimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -102,7 +102,7 @@ impl Read for Patient {
     }
 }
 
-impl Write for Patient {
+impl Write for TimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -26,7 +26,7 @@ use crate::access::Access;
 use crate::answer::Problem;
 use crate::api::{App, router};
 use crate::assets::Assets;
-use crate::connection::Patient;
+use crate::connection::TimeoutStream;
 use crate::overview::charts;
 use crate::places::{Place, Places, Standing};
 use crate::sampler;
@@ -445,7 +445,7 @@ async fn connection(
         .header_read_timeout(limits.header_time)
         .max_headers(64)
         .max_buf_size(64 << 10);
-    let mut serving = http.serve_connection(Patient::new(stream, limits.patience), service);
+    let mut serving = http.serve_connection(TimeoutStream::new(stream, limits.patience), service);
     let is_late = async {
         let is_trusted = trusted.wait_for(|standing| *standing == Standing::Trusted);
         if timeout(limits.first_time, is_trusted).await.is_ok() {
