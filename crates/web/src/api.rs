@@ -24,7 +24,7 @@ use crate::request::{self, BadRequest};
 use crate::sampler::{Handle, State as Sampled};
 use crate::scrape::Scrapes;
 use crate::server::{Limits, Local};
-use crate::unread::Unread;
+use crate::unread::UnreadBytes;
 
 /// State shared by all requests.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct App {
     pub assets: Assets,
     pub sampler: Handle,
     pub scrapes: Scrapes,
-    pub unread: Unread,
+    pub unread: UnreadBytes,
     /// Permits for streams, as many as may be open at once.
     pub streams: Arc<Semaphore>,
     pub charts: Vec<Chart>,

@@ -20,7 +20,7 @@ use crate::overview::{Chart, Kind};
 use crate::request::PathRequest;
 use crate::server::{Limits, ServeError};
 use crate::stream::{StreamBody, queue};
-use crate::unread::Unread;
+use crate::unread::UnreadBytes;
 
 mod feed;
 mod series;
@@ -113,9 +113,9 @@ pub struct Sampler {
     table: Table,
     readings: Vec<Reading>,
     exporter: Exporter,
-    unread: Unread,
+    unread: UnreadBytes,
     /// Unread bytes of scrapes, counted separately: scrapes continue while other clients do not read.
-    unread_scrapes: Unread,
+    unread_scrapes: UnreadBytes,
     /// Time at which memory was last returned to the system.
     tidied: Instant,
     interval: Duration,
@@ -171,7 +171,7 @@ pub fn start(
     charts: Vec<Chart>,
     interval: Duration,
     limits: Limits,
-    unread: Unread,
+    unread: UnreadBytes,
 ) -> std::io::Result<(Handle, JoinHandle<()>)> {
     let (handle, receiver) = Handle::new();
     let (sender, started) = std::sync::mpsc::channel();
@@ -196,7 +196,7 @@ impl Sampler {
         charts: &[Chart],
         interval: Duration,
         limits: Limits,
-        unread: Unread,
+        unread: UnreadBytes,
     ) -> Result<Self, Problem> {
         let query = PathQuery::open(&mut machine)?;
         let too_long = |error: ServeError| Problem::new(StatusCode::BAD_REQUEST, error.to_string());
@@ -211,7 +211,7 @@ impl Sampler {
             readings: Vec::new(),
             exporter,
             unread,
-            unread_scrapes: Unread::new(limits.unread_scrapes),
+            unread_scrapes: UnreadBytes::new(limits.unread_scrapes),
             tidied: Instant::now(),
             interval,
             limits,
@@ -565,14 +565,14 @@ fn processor_time() -> Duration {
 }
 
 /// Returns the shown values of a query as JSON.
-fn records(query: &PathQuery, paths: &[CounterPath], unread: &Unread) -> Answer {
+fn records(query: &PathQuery, paths: &[CounterPath], unread: &UnreadBytes) -> Answer {
     let values = query.values();
     let shown = values.iter().filter(|v| paths.get(v.path).is_some_and(|path| !is_hidden(path, v)));
     answer_of(query, &shown.collect::<Vec<_>>(), unread)
 }
 
 /// Returns values of the last sample as JSON.
-fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &Unread) -> Answer {
+fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes) -> Answer {
     #[derive(Serialize)]
     struct Values<'a> {
         values: Vec<Record<'a>>,

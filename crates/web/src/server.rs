@@ -32,7 +32,7 @@ use crate::places::{Place, Places, Standing};
 use crate::sampler;
 use crate::scrape::Scrapes;
 use crate::token::{Token, TokenError};
-use crate::unread::Unread;
+use crate::unread::UnreadBytes;
 
 /// Limits of a server: numbers, sizes and times.
 #[derive(Clone, Copy, Debug)]
@@ -246,7 +246,7 @@ impl Server {
         }
         let places = Places::new(limits.connections, limits.strangers);
         let charts = charts(&machine);
-        let unread = Unread::new(limits.unread);
+        let unread = UnreadBytes::new(limits.unread);
         let (sampler, thread) =
             sampler::start(machine, exporter, charts.clone(), interval, limits, unread.clone())
                 .map_err(ServeError::Start)?;

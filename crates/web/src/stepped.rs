@@ -13,7 +13,7 @@ use crate::request;
 use crate::sampler::Sampler;
 use crate::server::Limits;
 use crate::stream::StreamBody;
-use crate::unread::Unread;
+use crate::unread::UnreadBytes;
 
 /// Sampler of the page that takes a sample only when [`Stepped::sample`] is called.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Stepped {
         let exporter = Exporter::open(machine.clone(), &[], perfset_export::ExportOptions::default());
         let exporter = exporter.map_err(io::Error::other)?;
         let limits = Limits::default();
-        let sampler = Sampler::new(machine, exporter, &[], interval, limits, Unread::new(limits.unread));
+        let sampler = Sampler::new(machine, exporter, &[], interval, limits, UnreadBytes::new(limits.unread));
         sampler.map(Self).map_err(|problem| io::Error::other(problem.to_json()))
     }
 

@@ -13,7 +13,7 @@ const MORE: usize = 8 << 20;
 
 /// Counter of the bytes that wait to be read, with their limit.
 #[derive(Clone, Debug)]
-pub struct Unread {
+pub struct UnreadBytes {
     most: usize,
     level: Arc<Level>,
 }
@@ -30,7 +30,7 @@ struct Waiting {
     level: Arc<Level>,
 }
 
-impl Unread {
+impl UnreadBytes {
     /// Creates a counter for texts of which at most `most` bytes may wait.
     pub fn new(most: usize) -> Self {
         Self { most, level: Arc::default() }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_text_counts_until_the_last_reader_has_it() {
         const MOST: usize = 1 << 20;
-        let unread = Unread::new(MOST);
+        let unread = UnreadBytes::new(MOST);
         let text = unread.take("some text").unwrap();
         let part = text.slice(5..);
         drop(text);

@@ -16,7 +16,7 @@ use super::series::{SeriesId, Table};
 use crate::answer::Problem;
 use crate::request::PathRequest;
 use crate::stream::StreamSender;
-use crate::unread::Unread;
+use crate::unread::UnreadBytes;
 
 /// Maximum number of history values that a client receives; the newest are sent.
 const HISTORY_LEN_MOST: usize = 400_000;
@@ -302,7 +302,7 @@ impl Feed {
     }
 
     /// Sends a sample to all viewers, and removes viewers that are gone or too slow.
-    pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table, unread: &Unread) {
+    pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table, unread: &UnreadBytes) {
         self.before = None;
         if unread.is_full() {
             self.viewers.drain(..).for_each(|viewer| {
@@ -442,7 +442,7 @@ impl Feed {
         since: i64,
         sample: u64,
         table: &Table,
-        unread: &Unread,
+        unread: &UnreadBytes,
     ) -> Result<Bytes, Problem> {
         if let Some((key, bytes)) = &self.before {
             if *key == (sample, since) {
