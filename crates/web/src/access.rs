@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::answer::{Problem, to_json};
+use crate::answer::{ApiError, to_json};
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
@@ -154,16 +154,16 @@ impl Access {
         }
     }
 
-    fn check_form(&self, RequestParts { uri, headers, local }: RequestParts<'_>) -> Result<(), Problem> {
+    fn check_form(&self, RequestParts { uri, headers, local }: RequestParts<'_>) -> Result<(), ApiError> {
         let is_long = uri.path_and_query().is_some_and(|text| text.as_str().len() > URL_LEN_MOST);
         if is_long {
             let text = format!("the address is longer than {URL_LEN_MOST} bytes");
-            return Err(Problem::new(StatusCode::URI_TOO_LONG, text));
+            return Err(ApiError::new(StatusCode::URI_TOO_LONG, text));
         }
         // No body is ever read, so a client cannot send one that would be taken for the next request.
         let has_length = headers.get(CONTENT_LENGTH).is_some_and(|len| len.as_bytes() != b"0");
         if has_length || headers.contains_key(TRANSFER_ENCODING) {
-            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
         }
         // Against DNS rebinding: another site's name can be made to point to this address, and the browser
         // then sends that name.
@@ -171,7 +171,7 @@ impl Access {
         if !self.is_ours(&host, local.ip()) {
             let text = format!("this server is not known as \"{}\"", host.escape_debug());
             let hint = "perfset serve --host NAME lets it be called so";
-            return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, text).hint(hint));
+            return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, text).hint(hint));
         }
         // Pages of other sites may link to this one; they must not use it without its user's knowledge.
         let fetch = |name| headers.get(name).map(HeaderValue::as_bytes);
@@ -180,7 +180,7 @@ impl Access {
         let is_link = fetch("sec-fetch-mode") == Some(b"navigate")
             && matches!(fetch("sec-fetch-dest"), None | Some(b"document"));
         if uri.path() != "/" && is_theirs && !is_link {
-            return Err(Problem::new(StatusCode::FORBIDDEN, "pages of other sites get nothing here"));
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "pages of other sites get nothing here"));
         }
         Ok(())
     }
@@ -206,8 +206,8 @@ fn plain(host: &str) -> &str {
 }
 
 /// Returns the host that a request names, without its port.
-fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, Problem> {
-    let bad = |text: &str| Problem::new(StatusCode::BAD_REQUEST, text);
+fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, ApiError> {
+    let bad = |text: &str| ApiError::new(StatusCode::BAD_REQUEST, text);
     let mut named = headers.get_all(HOST).iter();
     let authority = match (named.next(), named.next()) {
         (Some(host), None) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
@@ -270,7 +270,7 @@ fn cookie_name(local: SocketAddr) -> String {
 /// Returns the refusal of a request without the token: a page for users, JSON for programs.
 fn no_token(asked: RequestParts<'_>) -> Response {
     let is_page = asked.uri.path() == "/" && texts(asked, ACCEPT).any(|text| text.contains("text/html"));
-    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "a token is asked")
+    let mut response = ApiError::new(StatusCode::UNAUTHORIZED, "a token is asked")
         .hint(
             "open the address with ?token= that perfset serve printed; after a restart of the server, again",
         )

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// Reason for refusing a request: a status, a sentence, and hints on what to try next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ApiError {
     /// HTTP status of the response.
     pub status: StatusCode,
     /// Error message: a sentence without a point at its end.
@@ -27,7 +27,7 @@ struct Told<'a> {
     hints: &'a [String],
 }
 
-impl Problem {
+impl ApiError {
     /// Creates a problem without a hint.
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hints: Vec::new() }
@@ -50,7 +50,7 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut answer = json(self.to_json());
         *answer.status_mut() = self.status;
@@ -68,7 +68,7 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<BindError> for Problem {
+impl From<BindError> for ApiError {
     fn from(error: BindError) -> Self {
         let nearest = |near: &[String]| (!near.is_empty()).then(|| format!("nearest: {}", near.join(", ")));
         let (status, hint) = match &error {
@@ -87,7 +87,7 @@ impl From<BindError> for Problem {
     }
 }
 
-impl From<SourceError> for Problem {
+impl From<SourceError> for ApiError {
     fn from(error: SourceError) -> Self {
         let status = match error {
             SourceError::UnknownCounterset(_) => StatusCode::NOT_FOUND,

@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use crate::access::{Access, LOGIN, Permit, RequestParts, say};
-use crate::answer::{Problem, json, to_json, with_type};
+use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
 use crate::overview::Chart;
 use crate::places::Place;
@@ -47,7 +47,7 @@ pub struct App {
 }
 
 type Shared = State<Arc<App>>;
-type Answer = Result<Response, Problem>;
+type Answer = Result<Response, ApiError>;
 
 /// Returns the router with all routes.
 pub fn router(app: Arc<App>) -> Router {
@@ -93,30 +93,30 @@ async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
 
 /// Checks if a request is permitted, and gives its connection a place that untrusted clients cannot take.
 fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
-    let refused = |problem: Problem| Err(Box::new(problem.into_response()));
+    let refused = |problem: ApiError| Err(Box::new(problem.into_response()));
     let (local, place) = (request.extensions().get::<Local>(), request.extensions().get::<Arc<Place>>());
-    let (Some(Local(local)), Some(place)) = (local, place) else { return refused(Problem::busy()) };
+    let (Some(Local(local)), Some(place)) = (local, place) else { return refused(ApiError::busy()) };
     let asked = RequestParts { uri: request.uri(), headers: request.headers(), local: *local };
     let permit = app.access.check(asked)?;
     if !request.body().is_end_stream() {
-        return refused(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
+        return refused(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
     }
     if permit.is_trusted && !place.trust() {
         let text = format!("{} connections are open, and no more can be", app.trusted_connections);
-        let mut answer = Problem::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        let mut answer = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return Err(Box::new(answer));
     }
     Ok(permit)
 }
 
-async fn nothing(uri: Uri) -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
+async fn nothing(uri: Uri) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
         .hint("/ is the page, /api/about says what there is, /metrics is for Prometheus")
 }
 
-async fn no_such_method() -> Problem {
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
+async fn no_such_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
 }
 
 async fn page(State(app): Shared, headers: HeaderMap) -> Answer {
@@ -137,7 +137,7 @@ async fn unversioned(State(app): Shared, Path(name): Path<String>, headers: Head
 }
 
 fn file(app: &App, name: &str, version: Option<&str>, headers: &HeaderMap) -> Answer {
-    let missing = || Problem::new(StatusCode::NOT_FOUND, format!("there is no file \"{name}\""));
+    let missing = || ApiError::new(StatusCode::NOT_FOUND, format!("there is no file \"{name}\""));
     app.assets.answer(name, version, headers).ok_or_else(missing)
 }
 
@@ -218,7 +218,7 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     let request = request::stream(&query.unwrap_or_default())?;
     let Ok(place) = Arc::clone(&app.streams).try_acquire_owned() else {
         let text = format!("{} streams are open, and no more can be", app.limits.streams);
-        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
+        return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text));
     };
     // A client that reconnects continues at its last event.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
@@ -227,7 +227,7 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     Ok(with_type("text/event-stream", Body::new(events.at(place))))
 }
 
-impl From<BadRequest> for Problem {
+impl From<BadRequest> for ApiError {
     fn from(error: BadRequest) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error.0)
     }

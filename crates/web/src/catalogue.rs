@@ -7,7 +7,7 @@ use perfset::path::{find, nearest};
 use perfset::{Attributes, Counter, Counterset, Guid, Machine, SourceError};
 use serde::Serialize;
 
-use crate::answer::{Problem, to_json};
+use crate::answer::{ApiError, to_json};
 
 /// Maximum number of instances listed.
 const INSTANCES_MOST: usize = 10_000;
@@ -134,7 +134,7 @@ pub fn countersets(machine: &Machine, filter: &str) -> String {
 }
 
 /// Returns the counters and instances of a counterset, given by its name or GUID.
-pub fn counterset(machine: &Machine, name: &str) -> Result<String, Problem> {
+pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     let set = match name.parse::<Guid>() {
         Ok(guid) => machine.counterset(&guid)?,
         Err(_) => {
@@ -142,7 +142,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, Problem> {
             sets.iter().find(|set| set.name.to_lowercase() == folded).map(Arc::clone).ok_or_else(|| {
                 let near = nearest(name, sets.iter().map(|set| &*set.name), 3).join(", ");
                 let problem =
-                    Problem::new(StatusCode::NOT_FOUND, format!("no counterset is named \"{name}\""));
+                    ApiError::new(StatusCode::NOT_FOUND, format!("no counterset is named \"{name}\""));
                 if near.is_empty() { problem } else { problem.hint(format!("nearest: {near}")) }
             })?
         }

@@ -15,7 +15,7 @@ use perfset_export::{Exporter, ExpositionFormat};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::answer::{Problem, to_json};
+use crate::answer::{ApiError, to_json};
 use crate::overview::{Chart, Kind};
 use crate::request::PathRequest;
 use crate::server::{Limits, ServeError};
@@ -53,7 +53,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub type Job = Box<dyn FnOnce(&mut Sampler) + Send>;
 
 /// Response to a single request: JSON.
-type Answer = Result<Bytes, Problem>;
+type Answer = Result<Bytes, ApiError>;
 
 /// Handle that sends jobs to the collecting thread.
 #[derive(Clone, Debug)]
@@ -72,26 +72,26 @@ impl Handle {
     pub async fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Sampler) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ApiError> {
         let (sender, answer) = oneshot::channel();
         // Clients that request much and disconnect would otherwise keep the thread busy for the others.
         self.send(move |sampler| match sender.is_closed() {
             true => {}
             false => drop(sender.send(job(sampler))), // who asked may be gone in the meantime
         })?;
-        answer.await.map_err(|_| Problem::busy())
+        answer.await.map_err(|_| ApiError::busy())
     }
 
     /// Returns the current values of paths as JSON.
     pub async fn values(&self, paths: Vec<CounterPath>) -> Answer {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| sampler.read(paths, sender))?;
-        answer.await.map_err(|_| Problem::busy())?
+        answer.await.map_err(|_| ApiError::busy())?
     }
 
     /// Queues a job for the collecting thread.
-    pub fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), Problem> {
-        self.jobs.try_send(Box::new(job)).map_err(|_| Problem::busy())
+    pub fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), ApiError> {
+        self.jobs.try_send(Box::new(job)).map_err(|_| ApiError::busy())
     }
 
     /// Ends the thread, and with it all streams.
@@ -197,9 +197,9 @@ impl Sampler {
         interval: Duration,
         limits: Limits,
         unread: UnreadBytes,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         let query = PathQuery::open(&mut machine)?;
-        let too_long = |error: ServeError| Problem::new(StatusCode::BAD_REQUEST, error.to_string());
+        let too_long = |error: ServeError| ApiError::new(StatusCode::BAD_REQUEST, error.to_string());
         let table = Table::new(limits.series, limits.depth(interval).map_err(too_long)?);
         let mut sampler = Self {
             machine,
@@ -270,7 +270,7 @@ impl Sampler {
         asks: &[PathRequest],
         last: Option<i64>,
         history_ms: i64,
-    ) -> Result<StreamBody, Problem> {
+    ) -> Result<StreamBody, ApiError> {
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {
@@ -293,7 +293,7 @@ impl Sampler {
     }
 
     /// Returns the current metrics as text.
-    pub fn scrape(&mut self, format: ExpositionFormat) -> Result<Bytes, Problem> {
+    pub fn scrape(&mut self, format: ExpositionFormat) -> Result<Bytes, ApiError> {
         let mut text = Vec::new();
         self.exporter.scrape(format, &mut text)?;
         self.unread_scrapes.take(text)
@@ -324,7 +324,7 @@ impl Sampler {
     }
 
     /// Returns the watch of a path. A new path is collected from the next sample on.
-    fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<WatchedPath>, Problem> {
+    fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<WatchedPath>, ApiError> {
         let known = self.watches.iter().find(|watch| watch.is_kept == is_kept && watch.path == *path);
         if let Some(watch) = known {
             return Ok(Rc::clone(watch));
@@ -334,7 +334,7 @@ impl Sampler {
         self.has_time()?;
         if self.watches.len() >= self.limits.paths {
             let text = format!("{} different paths are looked at, and no more can be", self.limits.paths);
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
+            return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text));
         }
         let position = self.query.add(&mut self.machine, path)?;
         let resolved = resolve(&mut self.machine, path)?;
@@ -344,12 +344,12 @@ impl Sampler {
     }
 
     /// Returns an error if a sample has no time for more paths: the paths so far may take half of the interval.
-    fn has_time(&self) -> Result<(), Problem> {
+    fn has_time(&self) -> Result<(), ApiError> {
         if self.took.saturating_mul(2) <= self.interval {
             return Ok(());
         }
         let text = format!("a sample takes {:?} already: nothing else can be looked at", self.took);
-        Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
+        Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
     }
 
     /// Takes a sample of everything and sends it.
@@ -496,9 +496,9 @@ impl Sampler {
     }
 
     /// Returns the first reading, and `true` if a second one is needed.
-    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), Problem> {
+    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), ApiError> {
         if self.readings.len() >= READINGS_MOST {
-            return Err(Problem::busy());
+            return Err(ApiError::busy());
         }
         let mut query = PathQuery::open(&mut self.machine)?;
         for path in &paths {
@@ -518,7 +518,7 @@ impl Sampler {
         self.readings = waiting;
         let due: Vec<Reading> = due;
         for mut reading in due {
-            let collected = reading.query.collect().map_err(Problem::from);
+            let collected = reading.query.collect().map_err(ApiError::from);
             let text = collected.and_then(|_| records(&reading.query, &reading.paths, &self.unread));
             for asked in reading.asked_by {
                 let _ = asked.send(text.clone()); // who asked may be gone
@@ -579,14 +579,14 @@ fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes)
     }
     if values.len() > ANSWER_LEN_MOST {
         let text = format!("these paths have {} values now, more than {ANSWER_LEN_MOST}", values.len());
-        return Err(Problem::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
     }
     let clocks = query.snapshot().clocks();
     unread.take(to_json(&Values { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
 }
 
 /// Returns an error if a path names another machine.
-fn on_this_machine(path: &CounterPath) -> Result<(), Problem> {
-    let refused = |error: perfset::SourceError| Problem::new(StatusCode::BAD_REQUEST, error.to_string());
+fn on_this_machine(path: &CounterPath) -> Result<(), ApiError> {
+    let refused = |error: perfset::SourceError| ApiError::new(StatusCode::BAD_REQUEST, error.to_string());
     perfset::is_local(path.machine.as_deref()).map_err(refused)
 }

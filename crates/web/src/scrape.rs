@@ -7,10 +7,10 @@ use bytes::Bytes;
 use perfset_export::ExpositionFormat;
 use tokio::sync::oneshot;
 
-use crate::answer::Problem;
+use crate::answer::ApiError;
 use crate::sampler::Handle;
 
-type Answer = Result<Bytes, Problem>;
+type Answer = Result<Bytes, ApiError>;
 
 /// Clients that wait for a scrape, by its format.
 type Waiting = Arc<Mutex<HashMap<ExpositionFormat, Vec<oneshot::Sender<Answer>>>>>;
@@ -31,10 +31,10 @@ impl Scrapes {
         };
         if !is_under_way {
             // The collecting thread responds to all clients, because the first client may disconnect meanwhile.
-            let begun = Begun { waiting: Arc::clone(&self.0), format, answer: Err(Problem::busy()) };
+            let begun = Begun { waiting: Arc::clone(&self.0), format, answer: Err(ApiError::busy()) };
             sampler.send(move |sampler| begun.end(sampler.scrape(format)))?;
         }
-        receiver.await.unwrap_or_else(|_| Err(Problem::busy()))
+        receiver.await.unwrap_or_else(|_| Err(ApiError::busy()))
     }
 }
 
@@ -83,8 +83,8 @@ mod tests {
         assert!(other.as_mut().poll(context).is_pending());
         assert_eq!(jobs.try_iter().count(), 2, "one of each format");
         // The jobs were dropped: all callers get the same response, and the next request creates a new job.
-        assert_eq!(one.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
-        assert_eq!(two.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
+        assert_eq!(one.as_mut().poll(context), Poll::Ready(Err(ApiError::busy())));
+        assert_eq!(two.as_mut().poll(context), Poll::Ready(Err(ApiError::busy())));
         let mut next = pin!(scrapes.text(ExpositionFormat::Prometheus, &sampler));
         assert!(next.as_mut().poll(context).is_pending());
         assert_eq!(jobs.try_iter().count(), 1);

@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
 use crate::access::Access;
-use crate::answer::Problem;
+use crate::answer::ApiError;
 use crate::api::{App, router};
 use crate::assets::Assets;
 use crate::connection::TimeoutStream;
@@ -493,7 +493,7 @@ async fn connection(
 
 /// Returns the response to a connection on which no request was read.
 fn refusal(status: &str, error: &str) -> String {
-    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, error).to_json();
+    let problem = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error).to_json();
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 2\r\n\
          Connection: close\r\n\r\n{problem}",

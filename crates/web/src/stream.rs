@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::answer::Problem;
+use crate::answer::ApiError;
 
 /// Maximum number of events that wait for a client.
 const QUEUE_LEN: usize = 16;
@@ -159,7 +159,7 @@ impl Body for StreamBody {
         self.is_over = true;
         // Released before the last event is read: the client may open its next stream meanwhile.
         self.place = None;
-        let problem = Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
+        let problem = ApiError::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
         let end = format!("event: end\ndata: {}\n\n", problem.to_json());
         Poll::Ready(Some(Ok(Frame::data(end.into()))))
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::Bytes;
 
-use crate::answer::Problem;
+use crate::answer::ApiError;
 
 /// Number of bytes above the limit that may wait while a sample is sent. Beyond it, the sample's other clients are
 /// cut off too.
@@ -45,8 +45,8 @@ impl UnreadBytes {
     }
 
     /// Returns a text like [`hold`](Self::hold), or a problem if too many bytes wait already.
-    pub fn take(&self, text: impl Into<Vec<u8>>) -> Result<Bytes, Problem> {
-        if self.is_too_much() { Err(Problem::busy()) } else { Ok(self.hold(text)) }
+    pub fn take(&self, text: impl Into<Vec<u8>>) -> Result<Bytes, ApiError> {
+        if self.is_too_much() { Err(ApiError::busy()) } else { Ok(self.hold(text)) }
     }
 
     /// Returns the number of bytes that wait.
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!((unread.waiting(), &part[..]), (9, &b"text"[..]));
         let much = unread.hold(vec![0; MOST]);
         assert!(unread.is_too_much() && !unread.is_full());
-        assert_eq!(unread.take("more"), Err(Problem::busy()));
+        assert_eq!(unread.take("more"), Err(ApiError::busy()));
         let more = unread.hold(vec![0; MORE]);
         assert!(unread.is_full());
         drop((part, much, more));

@@ -13,7 +13,7 @@ use perfset::path::{CounterPath, PathQuery, PathValue, ResolvedPath, Selector, k
 use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogue};
 
 use super::series::{SeriesId, Table};
-use crate::answer::Problem;
+use crate::answer::ApiError;
 use crate::request::PathRequest;
 use crate::stream::StreamSender;
 use crate::unread::UnreadBytes;
@@ -443,7 +443,7 @@ impl Feed {
         sample: u64,
         table: &Table,
         unread: &UnreadBytes,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<Bytes, ApiError> {
         if let Some((key, bytes)) = &self.before {
             if *key == (sample, since) {
                 return Ok(bytes.clone());
@@ -472,7 +472,7 @@ impl Feed {
         }
         self.asks = asks;
         if series.len() > SERIES_LEN_MOST {
-            let problem = Problem::new(StatusCode::BAD_REQUEST, TOO_MANY_SERIES);
+            let problem = ApiError::new(StatusCode::BAD_REQUEST, TOO_MANY_SERIES);
             return Err(problem.hint("ask for fewer paths, or for fewer that mean the same instances"));
         }
         push_series(&mut out, &series);
