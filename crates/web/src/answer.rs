@@ -21,7 +21,7 @@ pub struct ApiError {
 
 /// Problem in the form in which a client receives it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ErrorJson<'a> {
     error: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     hints: &'a [String],
@@ -46,7 +46,7 @@ impl ApiError {
 
     /// Returns the text that a client receives.
     pub fn to_json(&self) -> String {
-        to_json(&Told { error: &self.error, hints: &self.hints })
+        to_json(&ErrorJson { error: &self.error, hints: &self.hints })
     }
 }
 
