@@ -21,7 +21,7 @@ use crate::assets::{Assets, PAGE};
 use crate::overview::Chart;
 use crate::places::Place;
 use crate::request::{self, BadRequest};
-use crate::sampler::{Handle, State as Sampled};
+use crate::sampler::{Handle, SamplerStats as Sampled};
 use crate::scrape::Scrapes;
 use crate::server::{Limits, Local};
 use crate::unread::UnreadBytes;

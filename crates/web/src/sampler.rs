@@ -146,7 +146,7 @@ struct Reading {
 
 /// Current state of the sampler.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct State {
+pub struct SamplerStats {
     /// Number of known series.
     pub series: usize,
     /// Number of values of the last sample that found no room among the series.
@@ -300,8 +300,8 @@ impl Sampler {
     }
 
     /// Returns the current state of the sampler.
-    pub fn state(&self) -> State {
-        State {
+    pub fn state(&self) -> SamplerStats {
+        SamplerStats {
             series: self.table.len(),
             series_refused: self.table.refused(),
             paths: self.watches.len(),
