@@ -111,7 +111,7 @@ pub struct Sampler {
     /// Number of the next feed.
     next_feed: u64,
     table: Table,
-    readings: Vec<Reading>,
+    readings: Vec<PendingReading>,
     exporter: Exporter,
     unread: UnreadBytes,
     /// Unread bytes of scrapes, counted separately: scrapes continue while other clients do not read.
@@ -137,7 +137,7 @@ impl std::fmt::Debug for Sampler {
 }
 
 /// Values for waiting clients, which need a second sample.
-struct Reading {
+struct PendingReading {
     paths: Vec<CounterPath>,
     query: PathQuery,
     due: Instant,
@@ -496,7 +496,7 @@ impl Sampler {
     }
 
     /// Returns the first reading, and `true` if a second one is needed.
-    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), ApiError> {
+    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(PendingReading, bool), ApiError> {
         if self.readings.len() >= READINGS_MOST {
             return Err(ApiError::busy());
         }
@@ -509,14 +509,17 @@ impl Sampler {
         let needs_two = query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
         // Rates need two readings. A second apart they are exact enough, and a client waits no longer.
         let due = Instant::now().checked_add(Duration::from_secs(1).min(self.interval));
-        Ok((Reading { paths, query, due: due.unwrap_or_else(Instant::now), asked_by: Vec::new() }, needs_two))
+        Ok((
+            PendingReading { paths, query, due: due.unwrap_or_else(Instant::now), asked_by: Vec::new() },
+            needs_two,
+        ))
     }
 
     fn finish_readings(&mut self, now: Instant) {
         let (due, waiting) =
             std::mem::take(&mut self.readings).into_iter().partition(|reading| reading.due <= now);
         self.readings = waiting;
-        let due: Vec<Reading> = due;
+        let due: Vec<PendingReading> = due;
         for mut reading in due {
             let collected = reading.query.collect().map_err(ApiError::from);
             let text = collected.and_then(|_| records(&reading.query, &reading.paths, &self.unread));
