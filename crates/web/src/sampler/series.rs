@@ -15,7 +15,7 @@ pub type SeriesId = u64;
 
 /// Identity of a series, by which later values are assigned to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct SeriesKey {
     counterset: Guid,
     counter: CounterId,
     instance: Box<[u8]>,
@@ -25,7 +25,7 @@ pub struct Key {
     is_sum: bool,
 }
 
-impl Key {
+impl SeriesKey {
     /// Returns the key of a value of an instance with this birth.
     pub fn new(v: &PathValue<'_>, birth: Birth) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl<'a> About<'a> {
 
 #[derive(Debug)]
 struct Series {
-    key: Key,
+    key: SeriesKey,
     /// Description for clients: a JSON object without its closing brace.
     about: Box<str>,
     /// Number of the last sample that contains the series.
@@ -103,7 +103,7 @@ struct Series {
 /// All series, up to a maximum number.
 #[derive(Debug)]
 pub struct Table {
-    by_key: HashMap<Key, SeriesId>,
+    by_key: HashMap<SeriesKey, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
     next: SeriesId,
     /// Maximum number of series.
@@ -180,7 +180,7 @@ impl Table {
 
     /// Returns the series of a value of this sample; `None` if there is no room for another series.
     pub fn of(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
-        self.numbered(Key::new(v, birth), |id| {
+        self.numbered(SeriesKey::new(v, birth), |id| {
             let about = About::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
             to_json(&About { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
         })
@@ -194,14 +194,14 @@ impl Table {
             counter: counter.shown_name().into_owned(),
             ..path.clone()
         };
-        self.numbered(Key::of_sum(path, set.guid, counter.id), |id| {
+        self.numbered(SeriesKey::of_sum(path, set.guid, counter.id), |id| {
             to_json(&About { sum: true, ..About::new(id, &own, set, counter) })
         })
     }
 
     /// Returns the number of the series with a key, and notes that the series is in this sample. A new series is added;
     /// `None` if there is no room for it.
-    fn numbered(&mut self, key: Key, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
+    fn numbered(&mut self, key: SeriesKey, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
         if let Some(id) = self.by_key.get(&key) {
             if let Some(series) = self.by_id.get_mut(id) {
                 series.last = self.sample;
@@ -238,7 +238,7 @@ impl Table {
         counters: &[CounterId],
         means: impl Fn(Name<'_>) -> bool,
     ) -> BTreeSet<SeriesId> {
-        let is_meant = |key: &Key| {
+        let is_meant = |key: &SeriesKey| {
             !key.is_sum
                 && key.counterset == counterset
                 && counters.contains(&key.counter)
@@ -254,7 +254,8 @@ impl Table {
         counterset: Guid,
         counters: &[CounterId],
     ) -> BTreeSet<SeriesId> {
-        let of_sum = |counter: &CounterId| self.by_key.get(&Key::of_sum(path, counterset, *counter)).copied();
+        let of_sum =
+            |counter: &CounterId| self.by_key.get(&SeriesKey::of_sum(path, counterset, *counter)).copied();
         counters.iter().filter_map(of_sum).collect()
     }
 
