@@ -28,7 +28,7 @@ mod series;
 mod tests;
 
 use feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
-use series::Table;
+use series::SeriesTable;
 
 /// Time for which a path without viewers is still collected: a client that comes back misses nothing.
 const LINGER: Duration = Duration::from_secs(300);
@@ -110,7 +110,7 @@ pub struct Sampler {
     feeds: HashMap<Vec<PathRequest>, Feed>,
     /// Number of the next feed.
     next_feed: u64,
-    table: Table,
+    table: SeriesTable,
     readings: Vec<PendingReading>,
     exporter: Exporter,
     unread: UnreadBytes,
@@ -200,7 +200,7 @@ impl Sampler {
     ) -> Result<Self, ApiError> {
         let query = PathQuery::open(&mut machine)?;
         let too_long = |error: ServeError| ApiError::new(StatusCode::BAD_REQUEST, error.to_string());
-        let table = Table::new(limits.series, limits.depth(interval).map_err(too_long)?);
+        let table = SeriesTable::new(limits.series, limits.depth(interval).map_err(too_long)?);
         let mut sampler = Self {
             machine,
             query,

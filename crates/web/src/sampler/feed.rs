@@ -12,7 +12,7 @@ use bytes::Bytes;
 use perfset::path::{CounterPath, PathQuery, PathValue, ResolvedPath, Selector, keep_greatest};
 use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogue};
 
-use super::series::{SeriesId, Table};
+use super::series::{SeriesId, SeriesTable};
 use crate::answer::ApiError;
 use crate::request::PathRequest;
 use crate::stream::StreamSender;
@@ -134,7 +134,7 @@ impl WatchedPath {
         is_kept: bool,
         position: usize,
         resolved: &ResolvedPath,
-        table: &Table,
+        table: &SeriesTable,
     ) -> Self {
         let selector = resolved.instances.as_deref().map(Selector::new);
         // The number of an instance among those of its name is unknown once the instance has ended. It is not
@@ -170,7 +170,7 @@ impl WatchedPath {
     }
 
     /// Stores the values of a sample for which there is room, and returns them.
-    pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut Table) -> PathPoints {
+    pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut SeriesTable) -> PathPoints {
         let (mut sums, mut without) = (Vec::new(), Vec::new());
         if self.has_sums.get() {
             // Before the instances: if there is no place for all of them, their sum has one.
@@ -202,7 +202,7 @@ impl WatchedPath {
         most: u32,
         values: &[PathValue<'_>],
         query: &PathQuery,
-        table: &mut Table,
+        table: &mut SeriesTable,
     ) -> PathPoints {
         let mut greatest: Vec<&PathValue<'_>> = self.shown(values).collect();
         keep_greatest(&mut greatest, usize::try_from(most).unwrap_or(usize::MAX), number);
@@ -234,7 +234,7 @@ impl PathPoints {
     fn of<'a, 'b: 'a>(
         values: impl Iterator<Item = &'a PathValue<'b>>,
         query: &PathQuery,
-        table: &mut Table,
+        table: &mut SeriesTable,
     ) -> Self {
         let mut taken = Self::default();
         for v in values {
@@ -302,7 +302,7 @@ impl Feed {
     }
 
     /// Sends a sample to all viewers, and removes viewers that are gone or too slow.
-    pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table, unread: &UnreadBytes) {
+    pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut SeriesTable, unread: &UnreadBytes) {
         self.before = None;
         if unread.is_full() {
             self.viewers.drain(..).for_each(|viewer| {
@@ -332,7 +332,7 @@ impl Feed {
     }
 
     /// Returns the events of a sample; `None` if they are too long.
-    fn events(&mut self, sample: &Sample<'_, '_>, table: &mut Table) -> Option<Vec<u8>> {
+    fn events(&mut self, sample: &Sample<'_, '_>, table: &mut SeriesTable) -> Option<Vec<u8>> {
         let (mut ids, mut values, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut marks = Vec::new();
         let (mut news, mut nothing, mut without) = (Vec::new(), Vec::new(), Vec::new());
@@ -441,7 +441,7 @@ impl Feed {
         &mut self,
         since: i64,
         sample: u64,
-        table: &Table,
+        table: &SeriesTable,
         unread: &UnreadBytes,
     ) -> Result<Bytes, ApiError> {
         if let Some((key, bytes)) = &self.before {
@@ -505,7 +505,7 @@ fn push_series(out: &mut Vec<u8>, series: &[u8]) {
     }
 }
 
-fn push_history(out: &mut Vec<u8>, ids: &BTreeSet<SeriesId>, samples: &[(u64, i64)], table: &Table) {
+fn push_history(out: &mut Vec<u8>, ids: &BTreeSet<SeriesId>, samples: &[(u64, i64)], table: &SeriesTable) {
     out.extend_from_slice(b"event: history\ndata: {\"ids\":[");
     list(out, ids.iter(), |out, id| write(out, format_args!("{id}")));
     out.extend_from_slice(b"],\"times\":[");

@@ -102,7 +102,7 @@ struct Series {
 
 /// All series, up to a maximum number.
 #[derive(Debug)]
-pub struct Table {
+pub struct SeriesTable {
     by_key: HashMap<SeriesKey, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
     next: SeriesId,
@@ -120,7 +120,7 @@ pub struct Table {
     refused: usize,
 }
 
-impl Table {
+impl SeriesTable {
     pub fn new(most: usize, depth: usize) -> Self {
         Self {
             by_key: HashMap::new(),

@@ -8,13 +8,13 @@ use perfset::{
     Text,
 };
 
-use super::series::{SeriesId, Table};
+use super::series::{SeriesId, SeriesTable};
 
 /// Samples of one counter of the instances that a script has, into a table.
 struct Samples {
     provider: Scripted,
     query: PathQuery,
-    table: Table,
+    table: SeriesTable,
     clock: FixedClock,
 }
 
@@ -45,7 +45,7 @@ impl Samples {
         query.add(&mut machine, &r"\Set(*)\Size".parse().unwrap()).unwrap();
         let mut clock = FixedClock::default();
         clock.read(); // the first sample is of the first second
-        Self { provider, query, table: Table::new(most, depth), clock }
+        Self { provider, query, table: SeriesTable::new(most, depth), clock }
     }
 
     /// A sample of what the script says then: the numbers of its series, 0 for those that found no place.
