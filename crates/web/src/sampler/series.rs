@@ -54,7 +54,7 @@ impl SeriesKey {
 
 /// Description of a series for clients.
 #[derive(Serialize)]
-struct About<'a> {
+struct SeriesJson<'a> {
     id: SeriesId,
     path: String,
     counterset: &'a str,
@@ -70,7 +70,7 @@ struct About<'a> {
     sum: bool,
 }
 
-impl<'a> About<'a> {
+impl<'a> SeriesJson<'a> {
     fn new(id: SeriesId, path: &CounterPath, counterset: &'a Counterset, counter: &'a Counter) -> Self {
         Self {
             id,
@@ -181,8 +181,8 @@ impl SeriesTable {
     /// Returns the series of a value of this sample; `None` if there is no room for another series.
     pub fn of(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {
-            let about = About::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
-            to_json(&About { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
+            let about = SeriesJson::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
+            to_json(&SeriesJson { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
         })
     }
 
@@ -195,7 +195,7 @@ impl SeriesTable {
             ..path.clone()
         };
         self.numbered(SeriesKey::of_sum(path, set.guid, counter.id), |id| {
-            to_json(&About { sum: true, ..About::new(id, &own, set, counter) })
+            to_json(&SeriesJson { sum: true, ..SeriesJson::new(id, &own, set, counter) })
         })
     }
 
