@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use perfset::path::BindError;
 use perfset_export::{ExportError, QueryFileError, query_file};
-use perfset_web::{Limits, Options, ServeError, Server, Token, is_privileged};
+use perfset_web::{Limits, ServeError, Server, ServerOptions, Token, is_privileged};
 
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Failure};
@@ -19,12 +19,12 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     #[cfg(target_os = "linux")]
     perfset::return_large_pieces();
     walks::settle(true);
-    let listen = if args.listen.is_empty() { vec![Options::LISTEN] } else { args.listen.clone() };
+    let listen = if args.listen.is_empty() { vec![ServerOptions::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
     let token = token(args, is_exposed)?;
     let machine = if args.all_users { perfset::all_users() } else { perfset::local() };
     let limits = Limits { history: args.history, ..Limits::default() };
-    let mut options = Options {
+    let mut options = ServerOptions {
         listen,
         interval: args.interval,
         hosts: args.hosts.clone(),
@@ -36,7 +36,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
             series_max: args.series_max,
             ..perfset_export::ExportOptions::default()
         },
-        ..Options::default()
+        ..ServerOptions::default()
     };
     if let Some(file) = &args.query {
         options.metrics = query_file(file).map_err(|error| match error {

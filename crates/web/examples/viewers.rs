@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use perfset_web::{Options, Server};
+use perfset_web::{Server, ServerOptions};
 
 const MORE: u32 = 100;
 const WHILE: Duration = Duration::from_secs(10);
@@ -17,7 +17,8 @@ const WHILE: Duration = Duration::from_secs(10);
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Result<()> {
-    let options = Options { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))], ..Options::default() };
+    let options =
+        ServerOptions { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))], ..ServerOptions::default() };
     let server = Server::open(perfset::local(), options)?;
     let address = server.addresses().first().copied().ok_or("no address")?;
     let (stopper, serving) = (server.stopper(), std::thread::Builder::new().name("server".to_owned()));

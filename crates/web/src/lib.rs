@@ -37,5 +37,5 @@ mod token;
 mod unread;
 
 pub use access::is_privileged;
-pub use server::{Limits, Options, ServeError, Server, Stopper};
+pub use server::{Limits, ServeError, Server, ServerOptions, Stopper};
 pub use token::{Token, TokenError};

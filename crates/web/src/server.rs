@@ -107,7 +107,7 @@ impl Limits {
 
 /// Settings of a server.
 #[derive(Debug)]
-pub struct Options {
+pub struct ServerOptions {
     /// Addresses to listen on.
     pub listen: Vec<SocketAddr>,
     /// Time between two samples.
@@ -124,12 +124,12 @@ pub struct Options {
     pub names: perfset_export::ExportOptions,
 }
 
-impl Options {
+impl ServerOptions {
     /// Default address to listen on: windows_exporter's port, on loopback.
     pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9182);
 }
 
-impl Default for Options {
+impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             listen: vec![Self::LISTEN],
@@ -219,8 +219,8 @@ impl Server {
     /// # Errors
     /// If an address is in use or does not belong to this machine, the metrics cannot be exported with these options,
     /// or the system creates no thread.
-    pub fn open(machine: Machine, options: Options) -> Result<Self, ServeError> {
-        let Options { listen, interval, mut hosts, token, limits, metrics, names } = options;
+    pub fn open(machine: Machine, options: ServerOptions) -> Result<Self, ServeError> {
+        let ServerOptions { listen, interval, mut hosts, token, limits, metrics, names } = options;
         let depth = limits.depth(interval)?;
         for path in &metrics {
             // Another machine's name must not stand for this one's values.
@@ -285,7 +285,7 @@ impl Server {
         self.roots().map(move |root| format!("{root}/{query}"))
     }
 
-    /// Returns the paths of [`Options::metrics`] that waited for their counterset when the server was opened.
+    /// Returns the paths of [`ServerOptions::metrics`] that waited for their counterset when the server was opened.
     #[must_use]
     pub fn waiting(&self) -> &[CounterPath] {
         &self.waiting

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use perfset::{Mark, NoValue};
-use perfset_web::{Options, ServeError, Server};
+use perfset_web::{ServeError, Server, ServerOptions};
 
 mod running;
 
@@ -702,7 +702,7 @@ fn the_end_is_told() {
 #[test]
 fn an_address_that_is_taken_is_named() {
     let server = Running::start(|_| {});
-    let options = Options { listen: vec![server.address], metrics: vec![], ..Options::default() };
+    let options = ServerOptions { listen: vec![server.address], metrics: vec![], ..ServerOptions::default() };
     let error = Server::open(running::shop().0, options).unwrap_err();
     assert!(matches!(error, ServeError::Listen { address, .. } if address == server.address));
     assert_eq!(error.to_string(), format!("cannot listen on {}", server.address));

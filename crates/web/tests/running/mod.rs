@@ -12,7 +12,7 @@ use perfset::{
     Aggregate, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity,
     Text,
 };
-use perfset_web::{Options, ServeError, Server, Stopper};
+use perfset_web::{ServeError, Server, ServerOptions, Stopper};
 
 pub const SECRET: &str = "a-secret-of-enough-letters";
 
@@ -63,13 +63,13 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(change: impl FnOnce(&mut Options)) -> Self {
+    pub fn start(change: impl FnOnce(&mut ServerOptions)) -> Self {
         let (machine, provider) = shop();
-        let mut options = Options {
+        let mut options = ServerOptions {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
             interval: Duration::from_millis(20),
             metrics: vec![r"\Shop(*)\Orders/sec".parse().unwrap()],
-            ..Options::default()
+            ..ServerOptions::default()
         };
         change(&mut options);
         let server = Server::open(machine, options).unwrap();
