@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Display form of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ChartKind {
     /// Parts of a whole, one above the other.
     Stack,
     /// One line for each series.
@@ -24,17 +24,17 @@ pub struct Chart {
     pub title: &'static str,
     pub unit: &'static str,
     pub paths: Vec<String>,
-    pub kind: Kind,
+    pub kind: ChartKind,
 }
 
 /// Chart on a machine where all its counters exist: title, unit, kind, paths.
-type Wanted = (&'static str, &'static str, Kind, &'static [&'static str]);
+type Wanted = (&'static str, &'static str, ChartKind, &'static [&'static str]);
 
 const WANTED: [Wanted; 9] = [
     (
         "Processors",
         "%",
-        Kind::Stack,
+        ChartKind::Stack,
         &[
             r"\Linux Processor(_Total)\% User Time",
             r"\Linux Processor(_Total)\% Nice Time",
@@ -45,11 +45,11 @@ const WANTED: [Wanted; 9] = [
             r"\Linux Processor(_Total)\% Steal Time",
         ],
     ),
-    ("Each processor", "%", Kind::Cores, &[r"\Processor Information(!*_Total)\% Processor Time"]),
+    ("Each processor", "%", ChartKind::Cores, &[r"\Processor Information(!*_Total)\% Processor Time"]),
     (
         "Memory",
         "By",
-        Kind::Stack,
+        ChartKind::Stack,
         &[
             r"\Linux Memory\AnonPages",
             r"\Linux Memory\Slab",
@@ -60,22 +60,22 @@ const WANTED: [Wanted; 9] = [
             r"\Linux Memory\MemFree",
         ],
     ),
-    ("Pressure", "%", Kind::Lines, &[r"\Pressure Stall(*)\% Some Stalled Time"]),
+    ("Pressure", "%", ChartKind::Lines, &[r"\Pressure Stall(*)\% Some Stalled Time"]),
     (
         "Disks",
         "By/s",
-        Kind::Lines,
+        ChartKind::Lines,
         &[r"\PhysicalDisk(_Total)\Disk Read Bytes/sec", r"\PhysicalDisk(_Total)\Disk Write Bytes/sec"],
     ),
     (
         "Network",
         "By/s",
-        Kind::Lines,
+        ChartKind::Lines,
         &[r"\Network Interface(*)\Bytes Received/sec", r"\Network Interface(*)\Bytes Sent/sec"],
     ),
-    ("Waiting for a processor", "", Kind::Lines, &[r"\System\Processor Queue Length"]),
-    ("Processes by processor time", "%", Kind::Rank, &[r"\Process V2(*)\% Processor Time"]),
-    ("Processes by memory", "By", Kind::Rank, &[r"\Process V2(*)\Working Set"]),
+    ("Waiting for a processor", "", ChartKind::Lines, &[r"\System\Processor Queue Length"]),
+    ("Processes by processor time", "%", ChartKind::Rank, &[r"\Process V2(*)\% Processor Time"]),
+    ("Processes by memory", "By", ChartKind::Rank, &[r"\Process V2(*)\Working Set"]),
 ];
 
 /// Returns the charts, with the paths that can be bound on this machine.

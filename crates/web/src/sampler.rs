@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::answer::{ApiError, to_json};
-use crate::overview::{Chart, Kind};
+use crate::overview::{Chart, ChartKind};
 use crate::request::PathRequest;
 use crate::server::{Limits, ServeError};
 use crate::stream::{StreamBody, queue};
@@ -221,7 +221,8 @@ impl Sampler {
             last_sent: Instant::now(),
             is_stopped: false,
         };
-        for path in charts.iter().filter(|chart| chart.kind != Kind::Rank).flat_map(|chart| &chart.paths) {
+        for path in charts.iter().filter(|chart| chart.kind != ChartKind::Rank).flat_map(|chart| &chart.paths)
+        {
             // A path may have disappeared since the charts were created.
             if let Ok(path) = path.parse() {
                 let watch = sampler.watch(&path, true);
