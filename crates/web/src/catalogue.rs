@@ -48,7 +48,7 @@ struct Described<'a> {
     #[serde(flatten)]
     set: Set<'a>,
     counters: Vec<One<'a>>,
-    instance_names: Vec<Named>,
+    instance_names: Vec<InstanceJson>,
     more: usize,
 }
 
@@ -85,7 +85,7 @@ impl<'a> One<'a> {
 }
 
 #[derive(Serialize)]
-struct Named {
+struct InstanceJson {
     name: String,
     id: u32,
 }
@@ -156,7 +156,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     Ok(to_json(&Described {
         set: Set::new(machine, &set),
         counters: shown(&set).map(One::new).collect(),
-        instance_names: named.map(|one| Named { name: one.name.to_string(), id: one.id.0 }).collect(),
+        instance_names: named.map(|one| InstanceJson { name: one.name.to_string(), id: one.id.0 }).collect(),
         more: found.len().saturating_sub(INSTANCES_MOST),
     }))
 }
