@@ -47,13 +47,13 @@ impl<'a> Set<'a> {
 struct Described<'a> {
     #[serde(flatten)]
     set: Set<'a>,
-    counters: Vec<One<'a>>,
+    counters: Vec<CounterJson<'a>>,
     instance_names: Vec<InstanceJson>,
     more: usize,
 }
 
 #[derive(Serialize)]
-struct One<'a> {
+struct CounterJson<'a> {
     id: u32,
     name: String,
     help: &'a str,
@@ -67,7 +67,7 @@ struct One<'a> {
     needs_two_samples: bool,
 }
 
-impl<'a> One<'a> {
+impl<'a> CounterJson<'a> {
     fn new(counter: &'a Counter) -> Self {
         Self {
             id: counter.id.0,
@@ -155,7 +155,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     let named = found.iter().take(INSTANCES_MOST);
     Ok(to_json(&Described {
         set: Set::new(machine, &set),
-        counters: shown(&set).map(One::new).collect(),
+        counters: shown(&set).map(CounterJson::new).collect(),
         instance_names: named.map(|one| InstanceJson { name: one.name.to_string(), id: one.id.0 }).collect(),
         more: found.len().saturating_sub(INSTANCES_MOST),
     }))
