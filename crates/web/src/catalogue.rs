@@ -44,7 +44,7 @@ impl<'a> Set<'a> {
 }
 
 #[derive(Serialize)]
-struct Described<'a> {
+struct CountersetJson<'a> {
     #[serde(flatten)]
     set: Set<'a>,
     counters: Vec<CounterJson<'a>>,
@@ -153,7 +153,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
         Err(error) => return Err(error.into()),
     };
     let named = found.iter().take(INSTANCES_MOST);
-    Ok(to_json(&Described {
+    Ok(to_json(&CountersetJson {
         set: Set::new(machine, &set),
         counters: shown(&set).map(CounterJson::new).collect(),
         instance_names: named.map(|one| InstanceJson { name: one.name.to_string(), id: one.id.0 }).collect(),
