@@ -16,12 +16,12 @@ use crate::log::unusable;
 use crate::text::{escaped, grouped_digits, name_of};
 
 /// Source that a command reads counters from.
-pub enum Asked {
+pub enum QuerySource {
     Machine(Machine),
     Logs { logs: Logs, files: Vec<PathBuf> },
 }
 
-impl Asked {
+impl QuerySource {
     /// Returns the logs if the user named any, else this machine.
     pub fn of(files: &LogFiles) -> Result<Self, Failure> {
         match files.log.as_slice() {

@@ -9,7 +9,7 @@ use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
-use crate::asked::Asked;
+use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
 use crate::resolve::{counterset, countersets, near_line, nothing_found};
 use crate::text::{escaped, wrapped};
@@ -19,7 +19,7 @@ const WIDTH: usize = 80;
 
 /// Prints one counterset: its counters, with unit, type and source of data.
 pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
-    let asked = Asked::of(&args.files)?;
+    let asked = QuerySource::of(&args.files)?;
     let set = counterset(&asked, &args.name)?;
     let mut out = io::stdout().lock();
     if let Some(text) = &args.counter {
@@ -43,7 +43,12 @@ pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: bool) -> io::Result<()> {
+fn all(
+    out: &mut impl Write,
+    asked: &QuerySource,
+    set: &Counterset,
+    with_unavailable: bool,
+) -> io::Result<()> {
     let kind = kind_of(set.instance_type);
     writeln!(out, "{}   {:?}   {kind}", escaped(&set.name), set.guid)?;
     for line in wrapped(&escaped(&set.help), WIDTH) {
@@ -89,8 +94,8 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !c.is_never_there();
     if let Some(first) = shown.iter().find(gives) {
         let behind = match asked {
-            Asked::Machine(_) => " 1".to_owned(),
-            Asked::Logs { .. } => asked.options(),
+            QuerySource::Machine(_) => " 1".to_owned(),
+            QuerySource::Logs { .. } => asked.options(),
         };
         writeln!(out, "\nTry: perfset get '{}'{behind}", escaped(&path_of(set, first)))?;
     }
@@ -130,7 +135,7 @@ fn kind_of(instance_type: InstanceType) -> &'static str {
 
 /// Prints the instances of a counterset, one per line.
 pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
-    let asked = Asked::of(&args.files)?;
+    let asked = QuerySource::of(&args.files)?;
     let set = counterset(&asked, &args.name)?;
     let found = match asked.machine().instances(&set.guid) {
         Ok(found) => found,
@@ -169,7 +174,7 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
 
 /// Prints the counters whose counterset, name or help text contains all the words.
 pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
-    let asked = Asked::of(&args.files)?;
+    let asked = QuerySource::of(&args.files)?;
     let found = path::find(&countersets(asked.machine()), &args.words, args.all);
     if found.is_empty() {
         return Err(nothing_found(

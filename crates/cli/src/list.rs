@@ -6,13 +6,13 @@ use perfset::path::nearest;
 use perfset::{Counterset, Pattern, SourceError, Utf16};
 
 use crate::args::ListArgs;
-use crate::asked::Asked;
+use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
 use crate::resolve::{countersets, no_counterset, nothing_found};
 use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    let asked = Asked::of(&args.files)?;
+    let asked = QuerySource::of(&args.files)?;
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
     let mut sets = countersets(asked.machine());
     if sets.is_empty() {
@@ -52,7 +52,7 @@ fn pattern(text: &str) -> String {
     if text.contains(['*', '?']) { text.to_string() } else { format!("*{text}*") }
 }
 
-fn row(asked: &Asked, set: &Counterset) -> (String, String, usize, String) {
+fn row(asked: &QuerySource, set: &Counterset) -> (String, String, usize, String) {
     let machine = asked.machine();
     let instances = match machine.instances(&set.guid) {
         Ok(instances) => grouped(f64::from(u32::try_from(instances.len()).unwrap_or(u32::MAX)), 0),

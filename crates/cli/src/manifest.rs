@@ -9,7 +9,7 @@ use perfset::manifest::{ExportError, Manifest, Problems, generate};
 use crate::args::{
     LogFiles, ManifestArgs, ManifestCheckArgs, ManifestCommand, ManifestExportArgs, ManifestGenerateArgs,
 };
-use crate::asked::Asked;
+use crate::asked::QuerySource;
 use crate::destination::write;
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -95,7 +95,7 @@ fn generate(args: &ManifestGenerateArgs) -> Result<Exit, Failure> {
 }
 
 fn export(args: &ManifestExportArgs) -> Result<Exit, Failure> {
-    let asked = Asked::of(&LogFiles::default())?;
+    let asked = QuerySource::of(&LogFiles::default())?;
     let sets = args.names.iter().map(|name| Ok((*counterset(&asked, name)?).clone()));
     let sets = sets.collect::<Result<Vec<_>, Failure>>()?;
     let manifest = Manifest::export(&sets).map_err(|error| {

@@ -15,7 +15,7 @@ use perfset::path::{CounterPath, PathQuery, PathValue};
 use perfset::{NextOutcome, Window};
 
 use crate::args::{OutputFormat, RelogArgs, RelogFormat};
-use crate::asked::{Asked, opened, unopened};
+use crate::asked::{QuerySource, opened, unopened};
 use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
 
@@ -151,7 +151,7 @@ impl Job {
         let name = first.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let target = Target { set: Some(target.set.unwrap_or(&name)), ..*target };
         let written = write(&target, input, &mut progress, &mut || self.machines_of(&logs));
-        let asked = logs.into_iter().next().map(|logs| Asked::Logs { logs, files: self.files.clone() });
+        let asked = logs.into_iter().next().map(|logs| QuerySource::Logs { logs, files: self.files.clone() });
         let (mut done, file) = written.map_err(|failure| match &asked {
             Some(asked) => asked.failed(failure),
             None => failure,
@@ -200,7 +200,7 @@ impl Job {
     fn machines_of(&self, logs: &[Logs]) -> Result<Vec<Machine>, Failure> {
         let mut machines = Vec::new();
         for logs in logs {
-            let asked = Asked::Logs { logs: logs.clone(), files: self.files.clone() };
+            let asked = QuerySource::Logs { logs: logs.clone(), files: self.files.clone() };
             let mut source = asked.source();
             let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
             let is_own = |path: &&CounterPath| {
@@ -363,7 +363,7 @@ pub fn list(job: &Job) -> Result<Exit, Failure> {
         writeln!(out, "{}", escaped(&path))?;
     }
     out.flush()?;
-    let asked = logs.into_iter().next().map(|logs| Asked::Logs { logs, files: job.files.clone() });
+    let asked = logs.into_iter().next().map(|logs| QuerySource::Logs { logs, files: job.files.clone() });
     let is_damaged = asked.is_some_and(|asked| asked.warn_of_damage());
     Ok(if is_damaged { Exit::InvalidData } else { Exit::Ok })
 }

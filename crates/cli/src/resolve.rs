@@ -6,7 +6,7 @@ use std::sync::Arc;
 use perfset::path::nearest;
 use perfset::{Counterset, Guid, Machine};
 
-use crate::asked::Asked;
+use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
 use crate::text::escaped;
 
@@ -20,7 +20,7 @@ pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
 
 /// Finds a counterset by GUID, by name, or by a unique part of its name. A unique beginning is preferred to other
 /// parts.
-pub fn counterset(asked: &Asked, text: &str) -> Result<Arc<Counterset>, Failure> {
+pub fn counterset(asked: &QuerySource, text: &str) -> Result<Arc<Counterset>, Failure> {
     let sets = countersets(asked.machine());
     let folded = text.to_lowercase();
     let guid = text.parse::<Guid>().ok();
@@ -54,7 +54,7 @@ pub fn named<'a>(machine: &Machine, names: impl Iterator<Item = &'a str>) -> Vec
 }
 
 /// Returns the error for an unknown counterset name.
-pub fn no_counterset(asked: &Asked, name: &str, nearest: &[impl AsRef<str>]) -> Failure {
+pub fn no_counterset(asked: &QuerySource, name: &str, nearest: &[impl AsRef<str>]) -> Failure {
     let (all, options) = (asked.machine().countersets().len(), asked.options());
     let all = if all > 0 { format!("\n  perfset list{options} shows all {all}") } else { String::new() };
     nothing_found(asked, &format!("no counterset is named \"{}\"{}{all}", escaped(name), near_line(nearest)))
@@ -62,7 +62,7 @@ pub fn no_counterset(asked: &Asked, name: &str, nearest: &[impl AsRef<str>]) -> 
 
 /// Returns the error for an empty result. It includes a problem of the machine, which is the likely reason, and the
 /// certain one if the machine has no counterset.
-pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
+pub fn nothing_found(asked: &QuerySource, what: &str) -> Failure {
     const SHOWN: usize = 3;
     let (machine, mut text) = (asked.machine(), what.to_owned());
     let problems = machine.problems();

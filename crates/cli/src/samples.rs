@@ -13,7 +13,7 @@ use perfset::{
 };
 
 use crate::args::{LogFiles, LogWindow, interval};
-use crate::asked::Asked;
+use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 use crate::resolve::{near_line, no_counterset};
@@ -106,7 +106,7 @@ pub type Each<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Res
 
 /// Counter paths, bound to a machine or to logs.
 pub struct Samples {
-    asked: Asked,
+    asked: QuerySource,
     source: Box<dyn Source>,
     query: PathQuery,
     operands: Operands,
@@ -119,11 +119,11 @@ impl Samples {
         if files.log.is_empty() && operands.interval.is_some() {
             walks::settle_for(&operands.paths, operands.count);
         }
-        Self::of(Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
+        Self::of(QuerySource::of_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
     }
 
     /// Binds the operands' paths to a machine or to logs.
-    pub fn of(asked: Asked, operands: Operands) -> Result<Self, Failure> {
+    pub fn of(asked: QuerySource, operands: Operands) -> Result<Self, Failure> {
         let (source, query) = bound(&asked, &operands.paths)?;
         Ok(Self { asked, source, query, operands })
     }
@@ -136,11 +136,11 @@ impl Samples {
 
     /// Returns `true` for logs whose samples can have different instances.
     pub fn comes_and_goes(&self) -> bool {
-        matches!(&self.asked, Asked::Logs { logs, .. } if !logs.is_steady())
+        matches!(&self.asked, QuerySource::Logs { logs, .. } if !logs.is_steady())
     }
 
     /// Returns the source of the samples.
-    pub fn asked(&self) -> &Asked {
+    pub fn asked(&self) -> &QuerySource {
         &self.asked
     }
 
@@ -151,7 +151,7 @@ impl Samples {
 
     /// Returns `true` if the samples come from logs.
     pub fn is_log(&self) -> bool {
-        matches!(self.asked, Asked::Logs { .. })
+        matches!(self.asked, QuerySource::Logs { .. })
     }
 
     /// Takes the samples, and calls `each` for every one.
@@ -222,7 +222,7 @@ impl Samples {
 }
 
 /// Returns a source, and a query of these paths on it.
-fn bound(asked: &Asked, paths: &[CounterPath]) -> Result<(Box<dyn Source>, PathQuery), Failure> {
+fn bound(asked: &QuerySource, paths: &[CounterPath]) -> Result<(Box<dyn Source>, PathQuery), Failure> {
     let mut source = asked.source();
     let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
     for path in paths {
@@ -353,7 +353,7 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
 }
 
 /// Returns the error for a path that matches no counter of the source.
-pub fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
+pub fn unbound(asked: &QuerySource, path: &CounterPath, error: BindError) -> Failure {
     let text = match &error {
         BindError::NoCounterset { name, nearest } => {
             return no_counterset(asked, name, nearest);

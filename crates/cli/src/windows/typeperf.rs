@@ -13,7 +13,7 @@ use perfset::{Attributes, Machine};
 
 use super::options::{Options, Takes};
 use super::{completed, may_write, no_binary, usage};
-use crate::asked::Asked;
+use crate::asked::QuerySource;
 use crate::destination::create;
 use crate::exit::{Exit, Failure};
 
@@ -116,7 +116,7 @@ fn record(
     interval: Duration,
     count: Option<u64>,
 ) -> Result<(), Failure> {
-    let asked = Asked::Machine(machine);
+    let asked = QuerySource::Machine(machine);
     let mut source = asked.source();
     let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
     for path in paths {
@@ -218,7 +218,7 @@ fn list(
     with_instances: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let asked = Asked::Machine(machine.clone());
+    let asked = QuerySource::Machine(machine.clone());
     let sets = match object {
         Some(name) => vec![counterset(&asked, name)?],
         None => countersets(machine),

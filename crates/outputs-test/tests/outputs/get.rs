@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use perfset::path::CounterPath;
 use perfset_cli::args::OutputFormat;
-use perfset_cli::asked::Asked;
+use perfset_cli::asked::QuerySource;
 use perfset_cli::output::{Options, Output};
 use perfset_cli::samples::{How, Operands, Samples};
 use serde::Deserialize;
@@ -60,7 +60,7 @@ pub fn first_shown(world: &World) -> usize {
 pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> Samples {
     let count = (world.steps.len() - first) as u64;
     let operands = Operands { paths, interval: Some(Duration::ZERO), count: Some(count) };
-    match Samples::of(Asked::Machine(Play::new(world).machine()), operands) {
+    match Samples::of(QuerySource::Machine(Play::new(world).machine()), operands) {
         Ok(samples) => samples,
         Err(failure) => panic!("seed {}: {:#}", world.seed, failure.error),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use perfset::log::sql::Existing;
 use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
-use perfset_cli::asked::Asked;
+use perfset_cli::asked::QuerySource;
 use perfset_cli::output::Options;
 use perfset_cli::relog::{Job, Target};
 use perfset_cli::samples::{Operands, Samples};
@@ -127,7 +127,7 @@ fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     };
     let paths = paths(world).into_iter().filter(known).collect();
     let operands = Operands { paths, interval: None, count: None };
-    let samples = Samples::of(Asked::Logs { logs, files: vec![] }, operands);
+    let samples = Samples::of(QuerySource::Logs { logs, files: vec![] }, operands);
     let mut samples = samples.unwrap_or_else(|failure| panic!("seed {}: {:#}", world.seed, failure.error));
     let mut check = expected(world, "logs to json");
     let options = Options { format: OutputFormat::Json, ..Options::default() };
