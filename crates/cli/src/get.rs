@@ -10,7 +10,7 @@ use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
 use crate::output::{Options, Output};
 use crate::resolve::named;
-use crate::samples::{How, Operands, Samples};
+use crate::samples::{Operands, Samples, SamplingOptions};
 use crate::text::grouped_digits;
 
 /// Returns `true` if a path names a counterset, or one whose name looks the same.
@@ -42,14 +42,14 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     // The first line of PDH-CSV names all columns: of a log, those of all its samples.
     let is_learning = args.format == OutputFormat::PdhCsv && samples.comes_and_goes();
     if is_learning {
-        let how = How { is_raw: args.raw, ..How::default() };
+        let how = SamplingOptions { is_raw: args.raw, ..SamplingOptions::default() };
         samples.take(how, &mut |_, values| {
             output.learn(values);
             Ok(())
         })?;
         samples.rewind()?;
     }
-    let (how, mut missing) = (How { is_raw: args.raw, warmup: args.warmup, live_count }, false);
+    let (how, mut missing) = (SamplingOptions { is_raw: args.raw, warmup: args.warmup, live_count }, false);
     let done = samples.take(how, &mut |clocks, values| {
         missing |= output.sample(clocks, values)?;
         Ok(())

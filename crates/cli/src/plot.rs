@@ -17,7 +17,7 @@ use crate::input::is_dash;
 use crate::left_out::{self, NeverThere};
 use crate::marked::MarkedValues;
 use crate::output::{counter_name, instance_name};
-use crate::samples::{How, Operands, Samples};
+use crate::samples::{Operands, Samples, SamplingOptions};
 use crate::series::SeriesMap;
 use crate::text::{escaped, name_of};
 
@@ -186,7 +186,7 @@ pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<Drawn
     let paths = samples.operands().paths.clone();
     let mut lines = Lines::new(look.width);
     let (mut never_there, mut marked) = (NeverThere::default(), MarkedValues::default());
-    let how = How { live_count: Some(live_count), ..How::default() };
+    let how = SamplingOptions { live_count: Some(live_count), ..SamplingOptions::default() };
     samples.take(how, &mut |clocks, values| {
         lines.sample(clocks, values);
         marked.add(&*values);

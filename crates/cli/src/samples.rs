@@ -92,7 +92,7 @@ impl Operands {
 
 /// Options for taking samples.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct How {
+pub struct SamplingOptions {
     /// `true` if raw values are requested, which need only one collection.
     pub is_raw: bool,
     /// Time to wait for the second collection that a rate needs; `None` is the interval between samples.
@@ -155,7 +155,7 @@ impl Samples {
     }
 
     /// Takes the samples, and calls `each` for every one.
-    pub fn take(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
+    pub fn take(&mut self, how: SamplingOptions, each: &mut Each<'_>) -> Result<(), Failure> {
         if self.is_log() { self.recorded(how, each) } else { self.live(how, each) }
     }
 
@@ -168,7 +168,7 @@ impl Samples {
     }
 
     /// Takes live samples at regular intervals.
-    fn live(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
+    fn live(&mut self, how: SamplingOptions, each: &mut Each<'_>) -> Result<(), Failure> {
         let Self { query, operands, .. } = self;
         // The first collection is the start of all rates; it precedes the first requested sample.
         query.collect().map_err(source_failed)?;
@@ -196,7 +196,7 @@ impl Samples {
     }
 
     /// Takes the recorded samples of a log.
-    fn recorded(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
+    fn recorded(&mut self, how: SamplingOptions, each: &mut Each<'_>) -> Result<(), Failure> {
         let Self { source, query, operands, .. } = self;
         let mut passed = 0_u64;
         let mut taker = Taker { each, left: operands.count, is_first: true, is_raw: how.is_raw };

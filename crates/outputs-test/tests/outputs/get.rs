@@ -12,7 +12,7 @@ use perfset::path::CounterPath;
 use perfset_cli::args::OutputFormat;
 use perfset_cli::asked::QuerySource;
 use perfset_cli::output::{Options, Output};
-use perfset_cli::samples::{How, Operands, Samples};
+use perfset_cli::samples::{Operands, Samples, SamplingOptions};
 use serde::Deserialize;
 
 use crate::check::{Check, Due, Found, Number, Tally, path, pdh_path};
@@ -71,7 +71,8 @@ pub fn print(world: &World, samples: &mut Samples, options: Options) -> String {
     let text = Text::default();
     let options = Options { zone: Some(jiff::tz::TimeZone::UTC), host: Some("HOST".to_owned()), ..options };
     let mut output = Output::new(options, &samples.operands().paths).into_file(Box::new(text.clone()));
-    let taken = samples.take(How::default(), &mut |clocks, values| output.sample(clocks, values).map(drop));
+    let taken = samples
+        .take(SamplingOptions::default(), &mut |clocks, values| output.sample(clocks, values).map(drop));
     if let Err(failure) = taken {
         panic!("seed {}: {:#}", world.seed, failure.error);
     }
