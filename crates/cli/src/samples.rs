@@ -102,7 +102,7 @@ pub struct SamplingOptions {
 }
 
 /// Function called for each sample.
-pub type Each<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
+pub type SampleCallback<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
 
 /// Counter paths, bound to a machine or to logs.
 pub struct Samples {
@@ -155,7 +155,7 @@ impl Samples {
     }
 
     /// Takes the samples, and calls `each` for every one.
-    pub fn take(&mut self, how: SamplingOptions, each: &mut Each<'_>) -> Result<(), Failure> {
+    pub fn take(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
         if self.is_log() { self.recorded(how, each) } else { self.live(how, each) }
     }
 
@@ -168,7 +168,7 @@ impl Samples {
     }
 
     /// Takes live samples at regular intervals.
-    fn live(&mut self, how: SamplingOptions, each: &mut Each<'_>) -> Result<(), Failure> {
+    fn live(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
         let Self { query, operands, .. } = self;
         // The first collection is the start of all rates; it precedes the first requested sample.
         query.collect().map_err(source_failed)?;
@@ -196,7 +196,7 @@ impl Samples {
     }
 
     /// Takes the recorded samples of a log.
-    fn recorded(&mut self, how: SamplingOptions, each: &mut Each<'_>) -> Result<(), Failure> {
+    fn recorded(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
         let Self { source, query, operands, .. } = self;
         let mut passed = 0_u64;
         let mut taker = Taker { each, left: operands.count, is_first: true, is_raw: how.is_raw };
@@ -233,7 +233,7 @@ fn bound(asked: &QuerySource, paths: &[CounterPath]) -> Result<(Box<dyn Source>,
 
 /// Receiver of a log's samples, which counts them.
 struct Taker<'a, 'b> {
-    each: &'a mut Each<'b>,
+    each: &'a mut SampleCallback<'b>,
     /// Number of samples still to be taken; `None` is all.
     left: Option<u64>,
     is_first: bool,
