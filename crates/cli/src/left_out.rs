@@ -9,7 +9,7 @@ use perfset::path::{CounterPath, PathValue};
 use perfset::{CounterId, NoValue};
 use serde::Serialize;
 
-use crate::series::Series;
+use crate::series::SeriesKey;
 use crate::text::{escaped, json_line};
 
 /// Number of instances without a value, for each counter of each path, by reason.
@@ -172,7 +172,7 @@ impl OfCounter {
 /// Series that never had a value during a run.
 #[derive(Debug, Default)]
 pub struct NeverThere {
-    series: HashMap<Series, Option<NoValue>>,
+    series: HashMap<SeriesKey, Option<NoValue>>,
     /// Counters of all paths in order of appearance; their reasons are added at the end.
     counters: LeftOut,
 }
@@ -191,7 +191,7 @@ impl NeverThere {
                 self.counters.counters.push(OfCounter::new(v, paths));
             }
             let known =
-                self.series.entry(Series::new(v.path, v)).or_insert_with(|| Some(reason_of(v).clone()));
+                self.series.entry(SeriesKey::new(v.path, v)).or_insert_with(|| Some(reason_of(v).clone()));
             if v.value.value.is_ok() {
                 *known = None;
             } else if let Some(reason) = known {

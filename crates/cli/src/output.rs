@@ -19,7 +19,7 @@ use terminal_size::{Width, terminal_size};
 use crate::args::{GetArgs, OutputFormat, Test};
 use crate::left_out::{self, LeftOut, NeverThere};
 use crate::marked::MarkedValues;
-use crate::series::Series;
+use crate::series::SeriesKey;
 use crate::terminal;
 use crate::text::{
     csv_cell, escaped, grouped_digits, json_line, measured, push_grouped, push_measured, push_padded, wrapped,
@@ -76,7 +76,7 @@ pub struct Output {
 /// Column of a table.
 #[derive(Debug)]
 struct Column {
-    series: Series,
+    series: SeriesKey,
     width: usize,
 }
 
@@ -385,7 +385,8 @@ impl Output {
         for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
             let _ = writeln!(text, "{line}");
         }
-        let column = |(v, width): (&PathValue<'_>, usize)| Column { series: Series::new(v.path, v), width };
+        let column =
+            |(v, width): (&PathValue<'_>, usize)| Column { series: SeriesKey::new(v.path, v), width };
         self.table = Some(values.iter().zip(widths).map(column).collect());
         true
     }

@@ -11,7 +11,7 @@ use perfset::{CounterId, Guid};
 /// Names that differ in their case are two names, because they are two instances on Linux: a column never has values
 /// of an instance that is spelled otherwise. The second instance of a name in a sample is another series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Series {
+pub struct SeriesKey {
     /// Index of the path or machine that requested the value.
     source: usize,
     counterset: Guid,
@@ -21,7 +21,7 @@ pub struct Series {
     occurrence: usize,
 }
 
-impl Series {
+impl SeriesKey {
     /// Returns the series of a value that a path or a machine requested.
     pub fn new(source: usize, v: &PathValue<'_>) -> Self {
         Self {
@@ -53,9 +53,9 @@ impl Series {
 /// in the previous sample. It is looked up only if it belongs to another series.
 #[derive(Debug, Default)]
 pub struct SeriesMap {
-    numbers: HashMap<Rc<Series>, usize>,
+    numbers: HashMap<Rc<SeriesKey>, usize>,
     /// Series of the last value at each position of a sample, with its number if it has one.
-    expected: Vec<(Rc<Series>, Option<usize>)>,
+    expected: Vec<(Rc<SeriesKey>, Option<usize>)>,
 }
 
 impl SeriesMap {
@@ -71,7 +71,7 @@ impl SeriesMap {
             Some((series, number)) if series.is_of(source, v) => return *number,
             _ => {}
         }
-        let series = Series::new(source, v);
+        let series = SeriesKey::new(source, v);
         let (series, number) = match self.numbers.get_key_value(&series) {
             Some((series, number)) => (Rc::clone(series), Some(*number)),
             None => (Rc::new(series), None),
@@ -85,13 +85,13 @@ impl SeriesMap {
         if let Some(number) = self.find(position, source, v) {
             return number;
         }
-        let (series, number) = (Rc::new(Series::new(source, v)), self.len());
+        let (series, number) = (Rc::new(SeriesKey::new(source, v)), self.len());
         self.numbers.insert(Rc::clone(&series), number);
         self.expect(position, series, Some(number));
         number
     }
 
-    fn expect(&mut self, position: usize, series: Rc<Series>, number: Option<usize>) {
+    fn expect(&mut self, position: usize, series: Rc<SeriesKey>, number: Option<usize>) {
         // A gap of omitted values is not filled: the values behind it are looked up.
         if position == self.expected.len() {
             self.expected.push((series, number));
