@@ -13,7 +13,7 @@ use crate::examples;
 use crate::exit::Failure;
 use crate::plot::PlotArgs;
 use crate::text::escaped;
-use crate::when::When;
+use crate::when::TimeArg;
 
 mod processes;
 mod serve;
@@ -139,10 +139,10 @@ pub struct LogWindow {
     ///
     /// The time is local where the log was written; with Z, it is UTC.
     #[arg(long, value_name = "TIME", requires = "log")]
-    pub begin: Option<When>,
+    pub begin: Option<TimeArg>,
     /// Read only samples up to this time
     #[arg(long, value_name = "TIME", requires = "log")]
-    pub end: Option<When>,
+    pub end: Option<TimeArg>,
 }
 
 type Comparison = fn(&f64, &f64) -> bool;
@@ -349,10 +349,10 @@ pub struct RelogArgs {
     ///
     /// The time is local where the log was written; with Z, it is UTC.
     #[arg(long, short, value_name = "TIME")]
-    pub begin: Option<When>,
+    pub begin: Option<TimeArg>,
     /// Write only samples up to this time
     #[arg(long, short, value_name = "TIME")]
-    pub end: Option<When>,
+    pub end: Option<TimeArg>,
     /// Write only every N-th sample; rates then cover N intervals
     #[arg(long, short = 't', value_name = "N")]
     pub every: Option<NonZeroU64>,

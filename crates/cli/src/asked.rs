@@ -67,7 +67,7 @@ impl QuerySource {
             return Err(Failure::new(Exit::Usage, error));
         }
         let logs = opened(&files.log, name, false)?;
-        let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(logs.offset()));
+        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(logs.offset()));
         let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
         Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }

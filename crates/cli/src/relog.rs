@@ -83,8 +83,8 @@ pub struct Job {
     pub machines: Vec<String>,
     /// Counters to write; if empty, all counters in the logs.
     pub paths: Vec<CounterPath>,
-    pub begin: Option<crate::when::When>,
-    pub end: Option<crate::when::When>,
+    pub begin: Option<crate::when::TimeArg>,
+    pub end: Option<crate::when::TimeArg>,
     pub pick: Pick,
 }
 
@@ -179,7 +179,7 @@ impl Job {
         }
         names.sort_by_key(|name| name.to_lowercase());
         names.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
-        let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(all.offset()));
+        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(all.offset()));
         let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
         let mut logs = Vec::new();
         for name in names {

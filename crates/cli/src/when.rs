@@ -9,14 +9,14 @@ use perfset::clock::UNIX_EPOCH_100NS;
 
 /// Time as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum TimeArg {
     /// Local time in the zone of the log, in 100 ns since 1601.
     Local(i64),
     /// UTC time, in 100 ns since 1601.
     Utc(i64),
 }
 
-impl When {
+impl TimeArg {
     /// Returns the time in UTC; `offset` is added to local times.
     pub fn to_utc(self, offset: i64) -> i64 {
         match self {
@@ -26,7 +26,7 @@ impl When {
     }
 }
 
-impl FromStr for When {
+impl FromStr for TimeArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -64,25 +64,25 @@ mod tests {
         let ten = 134_383_464_000_000_000; // 2026-11-05 10:00
         const HOUR: i64 = 36_000_000_000;
         for (text, want) in [
-            ("2026-11-05 10:00:00", When::Local(ten)),
-            ("2026-11-05T10:00", When::Local(ten)),
-            ("2026-11-05 10:00:00.5", When::Local(ten + 5_000_000)),
-            ("2026-11-05", When::Local(ten - 10 * HOUR)),
-            ("2026-11-05T10:00:00Z", When::Utc(ten)),
-            ("2026-11-05 10:00:00+01:00", When::Utc(ten - HOUR)),
-            ("11/5/2026 10:00:00AM", When::Local(ten)),
-            ("11/05/2026 10:00:00 PM", When::Local(ten + 12 * HOUR)),
-            ("11/05/2026 10:00:00", When::Local(ten)),
-            ("11/5/2026 10:00", When::Local(ten)),
-            ("11/05/2026 10:00:00.500", When::Local(ten + 5_000_000)),
-            ("11/05/2026", When::Local(ten - 10 * HOUR)),
+            ("2026-11-05 10:00:00", TimeArg::Local(ten)),
+            ("2026-11-05T10:00", TimeArg::Local(ten)),
+            ("2026-11-05 10:00:00.5", TimeArg::Local(ten + 5_000_000)),
+            ("2026-11-05", TimeArg::Local(ten - 10 * HOUR)),
+            ("2026-11-05T10:00:00Z", TimeArg::Utc(ten)),
+            ("2026-11-05 10:00:00+01:00", TimeArg::Utc(ten - HOUR)),
+            ("11/5/2026 10:00:00AM", TimeArg::Local(ten)),
+            ("11/05/2026 10:00:00 PM", TimeArg::Local(ten + 12 * HOUR)),
+            ("11/05/2026 10:00:00", TimeArg::Local(ten)),
+            ("11/5/2026 10:00", TimeArg::Local(ten)),
+            ("11/05/2026 10:00:00.500", TimeArg::Local(ten + 5_000_000)),
+            ("11/05/2026", TimeArg::Local(ten - 10 * HOUR)),
         ] {
             assert_eq!(text.parse(), Ok(want), "{text}");
         }
         for bad in ["", "x", "10:00", "13/13/2026 10:00:00", "2026-02-30", "now"] {
-            assert!(bad.parse::<When>().is_err(), "{bad}");
+            assert!(bad.parse::<TimeArg>().is_err(), "{bad}");
         }
-        assert_eq!(When::Local(ten).to_utc(HOUR), ten + HOUR);
-        assert_eq!(When::Utc(ten).to_utc(HOUR), ten);
+        assert_eq!(TimeArg::Local(ten).to_utc(HOUR), ten + HOUR);
+        assert_eq!(TimeArg::Utc(ten).to_utc(HOUR), ten);
     }
 }

@@ -19,7 +19,7 @@ use crate::log::unusable;
 use crate::paths::paths_of;
 use crate::relog::{Job, Target, list};
 use crate::text::{escaped, name_of};
-use crate::when::When;
+use crate::when::TimeArg;
 
 const OPTIONS: &[(&str, Takes)] = &[
     ("?", Takes::None),
@@ -125,7 +125,7 @@ fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
 }
 
 fn job(options: &Options) -> Result<Job, Failure> {
-    let time = |name: &str| -> Result<Option<When>, Failure> {
+    let time = |name: &str| -> Result<Option<TimeArg>, Failure> {
         if !options.has(name) {
             return Ok(None);
         }
