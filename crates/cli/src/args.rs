@@ -75,8 +75,8 @@ pub struct GetArgs {
     #[arg(long, value_parser = interval, value_name = "TIME")]
     pub warmup: Option<Duration>,
     /// Show only values that match a condition: '>5', '>=5', '<5', '<=5', '=5', '!=5'
-    #[arg(long = "where", value_name = "CONDITION", value_parser = Test::parse)]
-    pub test: Option<Test>,
+    #[arg(long = "where", value_name = "CONDITION", value_parser = ValueFilter::parse)]
+    pub test: Option<ValueFilter>,
     /// Show only the N greatest values of each counter
     ///
     /// _Total and Idle are left out if there are other instances.
@@ -149,12 +149,12 @@ type Comparison = fn(&f64, &f64) -> bool;
 
 /// Condition that `--where` applies to values.
 #[derive(Clone, Copy, Debug)]
-pub struct Test {
+pub struct ValueFilter {
     holds: Comparison,
     number: f64,
 }
 
-impl Test {
+impl ValueFilter {
     fn parse(text: &str) -> Result<Self, String> {
         let tests: [(&str, Comparison); 6] = [
             (">=", f64::ge),
@@ -708,10 +708,10 @@ mod tests {
             ("!=5", 5.0, false),
             ("> -1.5", -1.0, true),
         ] {
-            assert_eq!(Test::parse(text).unwrap().holds(value), want, "{text} for {value}");
+            assert_eq!(ValueFilter::parse(text).unwrap().holds(value), want, "{text} for {value}");
         }
         for bad in ["", "5", ">", ">x", "~5"] {
-            assert!(Test::parse(bad).is_err(), "{bad}");
+            assert!(ValueFilter::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -16,7 +16,7 @@ use perfset::path::{CounterPath, PathValue, Run, keep_greatest};
 use perfset::{Counter, CounterId, CounterType, Mark, NoValue, RawValue};
 use terminal_size::{Width, terminal_size};
 
-use crate::args::{GetArgs, OutputFormat, Test};
+use crate::args::{GetArgs, OutputFormat, ValueFilter};
 use crate::left_out::{self, LeftOut, NeverThere};
 use crate::marked::MarkedValues;
 use crate::series::SeriesKey;
@@ -32,7 +32,7 @@ pub struct Output {
     raw: bool,
     /// `true` to show also counters that this machine does not have.
     all: bool,
-    test: Option<Test>,
+    test: Option<ValueFilter>,
     top: Option<usize>,
     /// Statistics of the run, if requested.
     summary: Option<Summary>,
@@ -96,7 +96,7 @@ pub struct Options {
     pub raw: bool,
     /// Prints also counters that this machine does not have.
     pub all: bool,
-    pub test: Option<Test>,
+    pub test: Option<ValueFilter>,
     /// Maximum number of values for each counter of a path, the greatest ones.
     pub top: Option<u32>,
     pub summary: bool,
