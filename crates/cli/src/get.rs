@@ -8,7 +8,7 @@ use perfset::path::CounterPath;
 
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
-use crate::output::{Options, Output};
+use crate::output::{Output, OutputOptions};
 use crate::resolve::named;
 use crate::samples::{Operands, Samples, SamplingOptions};
 use crate::text::grouped_digits;
@@ -37,7 +37,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let paths = || samples.operands().paths.iter();
     asked.warn_of_left_out(|set| set.is_some_and(|set| paths().any(|path| names(path, set))));
     let (host, zone) = (asked.host(), Some(asked.zone()));
-    let options = Options { host, zone, has_pdh_names: samples.is_log(), ..args.into() };
+    let options = OutputOptions { host, zone, has_pdh_names: samples.is_log(), ..args.into() };
     let mut output = Output::new(options, &samples.operands().paths);
     // The first line of PDH-CSV names all columns: of a log, those of all its samples.
     let is_learning = args.format == OutputFormat::PdhCsv && samples.comes_and_goes();

@@ -90,7 +90,7 @@ struct Summary {
 
 /// Options of an [`Output`].
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct OutputOptions {
     pub format: OutputFormat,
     /// Prints raw values instead of formatted ones.
     pub raw: bool,
@@ -110,7 +110,7 @@ pub struct Options {
     pub width: Option<usize>,
 }
 
-impl From<&GetArgs> for Options {
+impl From<&GetArgs> for OutputOptions {
     fn from(args: &GetArgs) -> Self {
         let GetArgs { format, raw, all, test, top, summary, .. } = *args;
         Self { format, raw, all, test, top, summary, ..Self::default() }
@@ -118,7 +118,7 @@ impl From<&GetArgs> for Options {
 }
 
 impl Output {
-    pub fn new(options: Options, paths: &[CounterPath]) -> Self {
+    pub fn new(options: OutputOptions, paths: &[CounterPath]) -> Self {
         let terminal = io::stdout().is_terminal().then(terminal_size).flatten();
         Self {
             format: options.format,

@@ -20,7 +20,7 @@ use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
 
 use crate::input::is_dash;
-use crate::output::{Options, Output};
+use crate::output::{Output, OutputOptions};
 use crate::paths::paths_of;
 use crate::samples::{source_failed, unbound};
 use crate::text::{escaped, grouped, name_of};
@@ -250,7 +250,7 @@ pub fn write(
             }
         }
         RelogFormat::Json => {
-            let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
+            let options = OutputOptions { format: OutputFormat::Json, all: true, ..OutputOptions::default() };
             Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer()?)))
         }
         RelogFormat::Sqlite if is_dash(target.file) => {

@@ -17,7 +17,7 @@ use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
 use crate::destination::write;
 use crate::exit::{Exit, Failure};
 use crate::input::{self, is_dash};
-use crate::output::{Options, Output};
+use crate::output::{Output, OutputOptions};
 use crate::resolve::countersets;
 use crate::text::{NAME_MAX, cut, escaped, name_of};
 
@@ -155,7 +155,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
         query.add(&mut source, &path).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     }
     let paths: Vec<_> = paths.into_iter().map(|(_, path)| path).collect();
-    let options = Options { format: args.format, raw: args.raw, host, ..Options::default() };
+    let options = OutputOptions { format: args.format, raw: args.raw, host, ..OutputOptions::default() };
     let mut output = Output::new(options, &paths);
     while query.collect().map_err(failed)? == NextOutcome::Sample {}
     match (paths.is_empty(), is_promised) {

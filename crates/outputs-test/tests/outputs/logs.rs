@@ -9,7 +9,7 @@ use perfset::log::sql::Existing;
 use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
 use perfset_cli::asked::QuerySource;
-use perfset_cli::output::Options;
+use perfset_cli::output::OutputOptions;
 use perfset_cli::relog::{Job, Target};
 use perfset_cli::samples::{Operands, Samples};
 
@@ -130,7 +130,7 @@ fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     let samples = Samples::of(QuerySource::Logs { logs, files: vec![] }, operands);
     let mut samples = samples.unwrap_or_else(|failure| panic!("seed {}: {:#}", world.seed, failure.error));
     let mut check = expected(world, "logs to json");
-    let options = Options { format: OutputFormat::Json, ..Options::default() };
+    let options = OutputOptions { format: OutputFormat::Json, ..OutputOptions::default() };
     for line in print(world, &mut samples, options).lines() {
         let ((step, path), found) = read_json(world, line);
         // Whatever has a column is there at all times of that log.
