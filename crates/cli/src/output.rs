@@ -58,7 +58,7 @@ pub struct Output {
     /// Buffer for one cell of the table.
     cell: String,
     /// Columns of the table, once its head is printed.
-    table: Option<Vec<Column>>,
+    table: Option<Vec<OutputColumn>>,
     head_printed: bool,
     log: PdhCsv,
     /// Reasons below the line of the last sample, not repeated below every line.
@@ -75,7 +75,7 @@ pub struct Output {
 
 /// Column of a table.
 #[derive(Debug)]
-struct Column {
+struct OutputColumn {
     series: SeriesKey,
     width: usize,
 }
@@ -386,7 +386,7 @@ impl Output {
             let _ = writeln!(text, "{line}");
         }
         let column =
-            |(v, width): (&PathValue<'_>, usize)| Column { series: SeriesKey::new(v.path, v), width };
+            |(v, width): (&PathValue<'_>, usize)| OutputColumn { series: SeriesKey::new(v.path, v), width };
         self.table = Some(values.iter().zip(widths).map(column).collect());
         true
     }
