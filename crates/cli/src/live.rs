@@ -17,17 +17,17 @@ use crate::text::{cut, escaped, grouped};
 use crate::walks;
 
 /// Columns of the table, in order.
-const COLUMNS: [Column; 7] = [
-    Column { counter: cpu::PERCENT_PROCESSOR_TIME, head: "% busy", width: 9, decimals: 1 },
-    Column { counter: cpu::PERCENT_USER_TIME, head: "% user", width: 9, decimals: 1 },
-    Column { counter: cpu::PERCENT_PRIVILEGED_TIME, head: "% kernel", width: 10, decimals: 1 },
-    Column { counter: cpu::PERCENT_INTERRUPT_TIME, head: "% intr", width: 8, decimals: 1 },
-    Column { counter: cpu::PERCENT_DPC_TIME, head: "% DPC", width: 8, decimals: 1 },
-    Column { counter: cpu::INTERRUPTS_PER_SEC, head: "intr/s", width: 10, decimals: 0 },
-    Column { counter: cpu::PROCESSOR_FREQUENCY, head: "MHz", width: 8, decimals: 0 },
+const COLUMNS: [LiveColumn; 7] = [
+    LiveColumn { counter: cpu::PERCENT_PROCESSOR_TIME, head: "% busy", width: 9, decimals: 1 },
+    LiveColumn { counter: cpu::PERCENT_USER_TIME, head: "% user", width: 9, decimals: 1 },
+    LiveColumn { counter: cpu::PERCENT_PRIVILEGED_TIME, head: "% kernel", width: 10, decimals: 1 },
+    LiveColumn { counter: cpu::PERCENT_INTERRUPT_TIME, head: "% intr", width: 8, decimals: 1 },
+    LiveColumn { counter: cpu::PERCENT_DPC_TIME, head: "% DPC", width: 8, decimals: 1 },
+    LiveColumn { counter: cpu::INTERRUPTS_PER_SEC, head: "intr/s", width: 10, decimals: 0 },
+    LiveColumn { counter: cpu::PROCESSOR_FREQUENCY, head: "MHz", width: 8, decimals: 0 },
 ];
 
-struct Column {
+struct LiveColumn {
     counter: CounterId,
     head: &'static str,
     width: usize,
@@ -289,7 +289,7 @@ impl Table {
             .iter()
             .zip(&self.reasons)
             .filter_map(|(column, missing)| Some((column, missing.as_ref()?)));
-        let note = |(column, missing): (&Column, &Missing)| match missing.others {
+        let note = |(column, missing): (&LiveColumn, &Missing)| match missing.others {
             0 => format!("{}: {}", column.head, missing.reason),
             others => {
                 format!("{}: {}, and {others} more rows for other reasons", column.head, missing.reason)
