@@ -76,7 +76,7 @@ struct Screen {
 
 impl Sink for Screen {
     fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
-        let table = Table::new(set);
+        let table = LiveTable::new(set);
         if table.rows.is_empty() {
             let mut reasons: Vec<_> =
                 table.reasons.iter().flatten().map(|missing| missing.reason.clone()).collect();
@@ -127,7 +127,7 @@ impl Sink for Screen {
 
 impl Screen {
     /// Returns the text on the right of the title.
-    fn state(&self, table: &Table, time: Option<SystemTime>) -> String {
+    fn state(&self, table: &LiveTable, time: Option<SystemTime>) -> String {
         let processors = table.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
         let s = if processors == 1 { "" } else { "s" };
         let every = self.interval.as_secs_f64();
@@ -224,7 +224,7 @@ fn wrapped(name: &str) -> Vec<String> {
 }
 
 /// Values of one collection, a row per instance.
-struct Table {
+struct LiveTable {
     rows: Vec<TableRow>,
     /// Reasons for missing values, for each column.
     reasons: [Option<Missing>; COLUMNS.len()],
@@ -241,7 +241,7 @@ struct TableRow {
     values: [Option<f64>; COLUMNS.len()],
 }
 
-impl Table {
+impl LiveTable {
     fn new(set: &SampleSet<'_>) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
         let mut reasons: [Option<Missing>; COLUMNS.len()] = [const { None }; COLUMNS.len()];
@@ -339,7 +339,7 @@ mod tests {
     use perfset::{Machine, Snapshot};
 
     /// Two collections of scripted processors: busy percent by name.
-    fn table(processors: &[(&'static str, u64)], interrupts: Result<u64, NoValue>) -> Table {
+    fn table(processors: &[(&'static str, u64)], interrupts: Result<u64, NoValue>) -> LiveTable {
         let machine = Machine::new(Box::new(FixedClock::default()));
         let provider = Scripted::new(vec![cpu::COUNTERSET.clone()]);
         machine.register(Box::new(provider.clone()));
@@ -371,7 +371,7 @@ mod tests {
             query.collect(snapshot).unwrap();
         }
         let [old, new] = &snapshots;
-        Table::new(&SampleSet { new, old: Some(old) })
+        LiveTable::new(&SampleSet { new, old: Some(old) })
     }
 
     #[test]
