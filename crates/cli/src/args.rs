@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use perfset::path::nearest;
 use perfset::v2::BlockFormat;
 
-use crate::dump::Kind;
+use crate::dump::DumpFormat;
 use crate::examples;
 use crate::exit::Failure;
 use crate::plot::PlotArgs;
@@ -641,7 +641,7 @@ pub enum FormatName {
     Strings,
 }
 
-impl From<FormatName> for Kind {
+impl From<FormatName> for DumpFormat {
     fn from(name: FormatName) -> Self {
         match name {
             FormatName::V1 => Self::V1,

@@ -23,9 +23,9 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let name = name_of(&args.file);
     let bytes = input::read(&args.file)?;
     let kind = match args.format {
-        Some(format) => Kind::from(format),
-        None if DataBlock::is_one(&bytes) => Kind::V1,
-        None => Kind::V2(BlockFormat::Data),
+        Some(format) => DumpFormat::from(format),
+        None if DataBlock::is_one(&bytes) => DumpFormat::V1,
+        None => DumpFormat::V2(BlockFormat::Data),
     };
     // A list may be empty; a block has at least a header.
     if bytes.is_empty() && kind.strict(&bytes).is_err() {
@@ -50,12 +50,12 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
 
 /// Format of the bytes.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum DumpFormat {
     V1,
     V2(BlockFormat),
 }
 
-impl Kind {
+impl DumpFormat {
     fn name(self) -> &'static str {
         match self {
             Self::V1 => "V1 block",
@@ -114,7 +114,7 @@ fn is_name_table(bytes: &[u8]) -> bool {
 }
 
 /// Writes the dump as text, one structure at a time. The outer error is that of the output.
-fn write_text(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
+fn write_text(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
     let mut text = TextWriter { out, failed: None };
     let end = visit::dump(|visit| kind.walk(bytes, visit), &mut text);
     text.failed.map_or(Ok(end), Err)
@@ -148,7 +148,7 @@ struct Structure {
 }
 
 /// Writes the dump as JSON, one line per structure. The outer error is that of the output.
-fn write_json(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
+fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
     let mut current: Option<Structure> = None;
     let mut failed = None;
     let end = kind.walk(bytes, &mut |event| {
