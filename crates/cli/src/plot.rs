@@ -38,7 +38,7 @@ pub struct PlotArgs {
     pub output: PathBuf,
     /// Output format, whatever the ending of the file
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<PictureFormat>,
     /// Title above the picture
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -91,14 +91,14 @@ impl From<ThemeName> for Theme {
 
 /// File format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum PictureFormat {
     /// Vector graphics, sharp at any size
     Svg,
     /// Pixel graphics
     Png,
 }
 
-impl Format {
+impl PictureFormat {
     /// Returns the format that matches the ending of a file name.
     fn of_name(file: &Path) -> Option<Self> {
         if is_dash(file) {
@@ -115,7 +115,7 @@ impl Format {
 pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     const LIVE_COUNT: u64 = 60;
     let operands = Operands::parse(&args.operands)?;
-    let format = args.format.or_else(|| Format::of_name(&args.output)).ok_or_else(|| {
+    let format = args.format.or_else(|| PictureFormat::of_name(&args.output)).ok_or_else(|| {
         let name = name_of(&args.output);
         Failure::new(
             Exit::Usage,
@@ -150,8 +150,8 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         drawn.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     let failed = |error| Failure::new(Exit::SourceFailed, error);
     let bytes = match format {
-        Format::Svg => picture.svg().into_bytes(),
-        Format::Png => picture.png().map_err(failed)?,
+        PictureFormat::Svg => picture.svg().into_bytes(),
+        PictureFormat::Png => picture.png().map_err(failed)?,
     };
     let mut writer = destination.writer()?;
     writer.write_all(&bytes)?;
