@@ -32,7 +32,7 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
     let paths = paths_of(&args.paths, &args.counters_from)?;
     let pick = args.every.map_or(Pick::All, Pick::Nth);
-    let job = Job {
+    let job = RelogJob {
         files: args.files.clone(),
         machines: args.machine.clone(),
         paths,
@@ -77,7 +77,7 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
 }
 
 /// Job of `relog`: the input logs, and the counters and samples to write.
-pub struct Job {
+pub struct RelogJob {
     pub files: Vec<PathBuf>,
     /// Machines whose counters are written; if empty, all machines in the logs.
     pub machines: Vec<String>,
@@ -134,7 +134,7 @@ pub struct Input {
     pub offset: i64,
 }
 
-impl Job {
+impl RelogJob {
     /// Runs the job: writes the selected samples to the target.
     pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
         if target.existing == Existing::Refuse {
@@ -352,7 +352,7 @@ fn local_zone(offset: i64) -> Zone {
 }
 
 /// Prints the paths of all counters of all instances.
-pub fn list(job: &Job) -> Result<Exit, Failure> {
+pub fn list(job: &RelogJob) -> Result<Exit, Failure> {
     let logs = job.open()?;
     let mut progress = Progress::new(&logs, &job.files, 1, true);
     let is_steady = logs.iter().all(Logs::is_steady);

@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::unreadable;
 use crate::log::unusable;
 use crate::paths::paths_of;
-use crate::relog::{Job, Target, list};
+use crate::relog::{RelogJob, Target, list};
 use crate::text::{escaped, name_of};
 use crate::when::TimeArg;
 
@@ -124,7 +124,7 @@ fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
     Ok(Some(target(name, format, Existing::Replace, None)))
 }
 
-fn job(options: &Options) -> Result<Job, Failure> {
+fn job(options: &Options) -> Result<RelogJob, Failure> {
     let time = |name: &str| -> Result<Option<TimeArg>, Failure> {
         if !options.has(name) {
             return Ok(None);
@@ -136,7 +136,7 @@ fn job(options: &Options) -> Result<Job, Failure> {
         let nth = text.parse::<NonZeroU64>();
         nth.map_err(|_| usage(format!("-t {}: a number of at least 1 is expected", escaped(text))))
     });
-    Ok(Job {
+    Ok(RelogJob {
         files: options.operands.iter().map(PathBuf::from).collect(),
         machines: Vec::new(),
         paths: paths_of(options.values("c"), options.values("cf"))?,

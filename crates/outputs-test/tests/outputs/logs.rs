@@ -10,7 +10,7 @@ use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
 use perfset_cli::asked::QuerySource;
 use perfset_cli::output::OutputOptions;
-use perfset_cli::relog::{Job, Target};
+use perfset_cli::relog::{RelogJob, Target};
 use perfset_cli::samples::{Operands, Samples};
 
 use crate::check::{Check, Found, Tally, text_path};
@@ -104,7 +104,7 @@ fn relogged(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
         existing: Existing::Refuse,
         set: None,
     };
-    let job = Job { files, machines: vec![], paths: vec![], begin: None, end: None, pick: Pick::All };
+    let job = RelogJob { files, machines: vec![], paths: vec![], begin: None, end: None, pick: Pick::All };
     if let Err(failure) = job.run(&target, false) {
         panic!("seed {}: {:#}", world.seed, failure.error);
     }
