@@ -67,7 +67,7 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
         (_, true) => Existing::Append,
         _ => Existing::Refuse,
     };
-    let target = Target { file: output, format, local: args.local, existing, set: args.set.as_deref() };
+    let target = RelogTarget { file: output, format, local: args.local, existing, set: args.set.as_deref() };
     let done = job.run(&target, true)?;
     if io::stderr().is_terminal() {
         let samples = grouped(f64::from(u32::try_from(done.samples).unwrap_or(u32::MAX)), 0);
@@ -89,7 +89,7 @@ pub struct RelogJob {
 }
 
 /// Output of `relog`: the file and its format.
-pub struct Target<'a> {
+pub struct RelogTarget<'a> {
     pub file: &'a Path,
     pub format: RelogFormat,
     /// `true` if times are in the log's time zone instead of UTC.
@@ -136,7 +136,7 @@ pub struct Input {
 
 impl RelogJob {
     /// Runs the job: writes the selected samples to the target.
-    pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
+    pub fn run(&self, target: &RelogTarget<'_>, shows_progress: bool) -> Result<Done, Failure> {
         if target.existing == Existing::Refuse {
             refuse_existing(target.file)?;
         }
@@ -149,7 +149,7 @@ impl RelogJob {
         let mut progress = Progress::new(&logs, &self.files, passes, shows_progress);
         let first = self.files.first().and_then(|file| file.file_stem());
         let name = first.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let target = Target { set: Some(target.set.unwrap_or(&name)), ..*target };
+        let target = RelogTarget { set: Some(target.set.unwrap_or(&name)), ..*target };
         let written = write(&target, input, &mut progress, &mut || self.machines_of(&logs));
         let asked = logs.into_iter().next().map(|logs| QuerySource::Logs { logs, files: self.files.clone() });
         let (mut done, file) = written.map_err(|failure| match &asked {
@@ -224,7 +224,7 @@ fn needs_columns(format: RelogFormat) -> bool {
 /// Writes the samples of machines; `open` opens the machines again for each time they are read. Returns a file that
 /// is not yet moved to its final name.
 pub fn write(
-    target: &Target<'_>,
+    target: &RelogTarget<'_>,
     input: Input,
     progress: &mut Progress,
     open: &mut dyn FnMut() -> Result<Vec<Machine>, Failure>,

@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::unreadable;
 use crate::log::unusable;
 use crate::paths::paths_of;
-use crate::relog::{RelogJob, Target, list};
+use crate::relog::{RelogJob, RelogTarget, list};
 use crate::text::{escaped, name_of};
 use crate::when::TimeArg;
 
@@ -99,10 +99,15 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
 }
 
 /// Returns the output file and its format.
-fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
+fn target(options: &Options) -> Result<Option<RelogTarget<'_>>, Failure> {
     let Some(name) = options.value("o") else { return Ok(None) };
-    let target =
-        |file, format, existing, set| Target { file: Path::new(file), format, local: true, existing, set };
+    let target = |file, format, existing, set| RelogTarget {
+        file: Path::new(file),
+        format,
+        local: true,
+        existing,
+        set,
+    };
     let format = match options.value("f").map(str::to_lowercase).as_deref() {
         Some("csv") => RelogFormat::Csv,
         Some("tsv") => RelogFormat::Tsv,

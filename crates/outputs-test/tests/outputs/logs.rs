@@ -10,7 +10,7 @@ use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
 use perfset_cli::asked::QuerySource;
 use perfset_cli::output::OutputOptions;
-use perfset_cli::relog::{RelogJob, Target};
+use perfset_cli::relog::{RelogJob, RelogTarget};
 use perfset_cli::samples::{Operands, Samples};
 
 use crate::check::{Check, Found, Tally, text_path};
@@ -97,7 +97,7 @@ fn relogged(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
         std::fs::write(&files[number], text).expect("a file");
     }
     let output = folder.join("out.csv");
-    let target = Target {
+    let target = RelogTarget {
         file: &output,
         format: RelogFormat::Csv,
         local: false,

@@ -8,7 +8,7 @@ use perfset::log::sql::Existing;
 use perfset::path::PathQuery;
 use perfset_cli::args::RelogFormat;
 use perfset_cli::destination::Destination;
-use perfset_cli::relog::{Input, Machine, Target, progress::Progress, write};
+use perfset_cli::relog::{Input, Machine, RelogTarget, progress::Progress, write};
 use rusqlite::Connection;
 
 use crate::check::{Check, Found, Number, Tally, path, text_path};
@@ -41,7 +41,8 @@ fn machines(world: &Arc<World>) -> Vec<Machine> {
 fn written<T>(world: &Arc<World>, format: RelogFormat, read: impl FnOnce(&Path) -> T) -> T {
     let folder = folder();
     let file = folder.join("log");
-    let target = Target { file: &file, format, local: false, existing: Existing::Replace, set: Some("log") };
+    let target =
+        RelogTarget { file: &file, format, local: false, existing: Existing::Replace, set: Some("log") };
     let input = Input { is_steady: false, offset: 0 };
     let written = write(&target, input, &mut Progress::new(&[], &[], 1, false), &mut || Ok(machines(world)));
     let kept = written.and_then(|(_, file)| file.map_or(Ok(()), Destination::keep));
