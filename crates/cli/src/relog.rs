@@ -101,7 +101,7 @@ pub struct RelogTarget<'a> {
 
 /// Result of a completed job.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
+pub struct RelogSummary {
     pub samples: u64,
     /// Times of the first and the last sample, in 100 ns since 1601 UTC.
     pub span: Option<(i64, i64)>,
@@ -111,7 +111,7 @@ pub struct Done {
     pub is_damaged: bool,
 }
 
-impl Done {
+impl RelogSummary {
     /// Returns the exit code of a command that succeeded except for damaged data.
     pub fn exit(&self) -> Exit {
         if self.is_damaged { Exit::InvalidData } else { Exit::Ok }
@@ -136,7 +136,7 @@ pub struct Input {
 
 impl RelogJob {
     /// Runs the job: writes the selected samples to the target.
-    pub fn run(&self, target: &RelogTarget<'_>, shows_progress: bool) -> Result<Done, Failure> {
+    pub fn run(&self, target: &RelogTarget<'_>, shows_progress: bool) -> Result<RelogSummary, Failure> {
         if target.existing == Existing::Refuse {
             refuse_existing(target.file)?;
         }
@@ -228,7 +228,7 @@ pub fn write(
     input: Input,
     progress: &mut Progress,
     open: &mut dyn FnMut() -> Result<Vec<Machine>, Failure>,
-) -> Result<(Done, Option<Destination>), Failure> {
+) -> Result<(RelogSummary, Option<Destination>), Failure> {
     let Input { is_steady, offset } = input;
     let columns = match needs_columns(target.format) {
         true => Columns::find(&mut open()?, is_steady, progress)?,
@@ -262,7 +262,7 @@ pub fn write(
             Sink::Sql(Box::new(Sql::new(&file, name, local_zone(offset), target.existing)?))
         }
     };
-    let mut done = Done { offset, ..Done::default() };
+    let mut done = RelogSummary { offset, ..RelogSummary::default() };
     let mut machines = open()?;
     while let Some(time) = step(&mut machines)? {
         sink.sample(time, &machines)?;
