@@ -119,7 +119,7 @@ impl RelogSummary {
 }
 
 /// Counters of one machine while they are read.
-pub struct Machine {
+pub struct RelogSource {
     /// Name of the machine, from the log.
     pub name: String,
     pub query: PathQuery,
@@ -197,7 +197,7 @@ impl RelogJob {
     }
 
     /// Returns a query over the logs of each machine.
-    fn machines_of(&self, logs: &[Logs]) -> Result<Vec<Machine>, Failure> {
+    fn machines_of(&self, logs: &[Logs]) -> Result<Vec<RelogSource>, Failure> {
         let mut machines = Vec::new();
         for logs in logs {
             let asked = QuerySource::Logs { logs: logs.clone(), files: self.files.clone() };
@@ -211,7 +211,7 @@ impl RelogJob {
             for path in self.paths.iter().filter(is_own).chain(&all) {
                 query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
             }
-            machines.push(Machine { name: logs.machine_name().to_owned(), query });
+            machines.push(RelogSource { name: logs.machine_name().to_owned(), query });
         }
         Ok(machines)
     }
@@ -227,7 +227,7 @@ pub fn write(
     target: &RelogTarget<'_>,
     input: Input,
     progress: &mut Progress,
-    open: &mut dyn FnMut() -> Result<Vec<Machine>, Failure>,
+    open: &mut dyn FnMut() -> Result<Vec<RelogSource>, Failure>,
 ) -> Result<(RelogSummary, Option<Destination>), Failure> {
     let Input { is_steady, offset } = input;
     let columns = match needs_columns(target.format) {
@@ -285,7 +285,7 @@ pub fn write(
 
 /// Moves all machines to their next sample, and returns its time; `None` at the end. The machines share the same
 /// logs, so the time is the same.
-fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
+fn step(machines: &mut [RelogSource]) -> Result<Option<i64>, Failure> {
     let mut time = None;
     for machine in machines {
         if machine.query.collect().map_err(source_failed)? == NextOutcome::Sample {
@@ -303,7 +303,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn sample(&mut self, time: i64, machines: &[Machine]) -> Result<(), Failure> {
+    fn sample(&mut self, time: i64, machines: &[RelogSource]) -> Result<(), Failure> {
         match self {
             Self::Text { writer, zone, columns } => {
                 let line = columns.line(machines);

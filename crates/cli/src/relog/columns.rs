@@ -4,7 +4,7 @@ use perfset::NoValue;
 use perfset::path::PathValue;
 
 use super::progress::Progress;
-use super::{Machine, number, step};
+use super::{RelogSource, number, step};
 use crate::exit::Failure;
 use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
@@ -22,7 +22,11 @@ pub struct Columns {
 impl Columns {
     /// Finds the columns by reading the logs once. If all samples have the same instances, the first sample is
     /// enough.
-    pub fn find(machines: &mut [Machine], is_steady: bool, progress: &mut Progress) -> Result<Self, Failure> {
+    pub fn find(
+        machines: &mut [RelogSource],
+        is_steady: bool,
+        progress: &mut Progress,
+    ) -> Result<Self, Failure> {
         let mut columns = Self::default();
         while step(machines)?.is_some() {
             let mut positions = 0..;
@@ -56,7 +60,7 @@ impl Columns {
     }
 
     /// Returns the values of the last sample, one per column.
-    pub fn line(&mut self, machines: &[Machine]) -> &[Option<f64>] {
+    pub fn line(&mut self, machines: &[RelogSource]) -> &[Option<f64>] {
         let Self { paths, series, line, marked } = self;
         line.clear();
         line.resize(paths.len(), None);

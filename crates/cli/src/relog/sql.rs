@@ -9,7 +9,7 @@ use perfset::log::text::Zone;
 use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
 
-use super::{Machine, number};
+use super::{RelogSource, number};
 use crate::destination::{Destination, Held};
 use crate::exit::{Exit, Failure};
 use crate::marked::MarkedValues;
@@ -56,7 +56,7 @@ impl Sql {
         Ok(Self { writer, new: is_new.then_some(held), series, counters, records: 0, marked })
     }
 
-    pub fn sample(&mut self, time: i64, machines: &[Machine]) -> Result<(), Failure> {
+    pub fn sample(&mut self, time: i64, machines: &[RelogSource]) -> Result<(), Failure> {
         let Self { writer, series, counters, records, marked, .. } = self;
         *records = records.saturating_add(1);
         let mut record = Vec::new();
@@ -103,7 +103,7 @@ impl Sql {
 /// Clock frequencies of counters, in ticks per second, by path and counter.
 type TimeBases = HashMap<(usize, Id), i64>;
 
-fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
+fn time_bases_of(machine: &RelogSource, values: &[PathValue<'_>]) -> TimeBases {
     let mut bases = TimeBases::new();
     for (path, infos) in machine.query.infos(values) {
         bases.extend(infos.iter().map(|info| ((path, info.counter), info.time_base.unwrap_or(0))));
@@ -114,7 +114,7 @@ fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
 /// Registers the counter of a value.
 fn counter(
     writer: &mut SqlWriter,
-    machine: &Machine,
+    machine: &RelogSource,
     v: &PathValue<'_>,
     time_bases: &TimeBases,
 ) -> Result<CounterId, Failure> {

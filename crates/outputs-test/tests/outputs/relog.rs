@@ -8,7 +8,7 @@ use perfset::log::sql::Existing;
 use perfset::path::PathQuery;
 use perfset_cli::args::RelogFormat;
 use perfset_cli::destination::Destination;
-use perfset_cli::relog::{Input, Machine, RelogTarget, progress::Progress, write};
+use perfset_cli::relog::{Input, RelogSource, RelogTarget, progress::Progress, write};
 use rusqlite::Connection;
 
 use crate::check::{Check, Found, Number, Tally, path, text_path};
@@ -28,13 +28,13 @@ pub fn folder() -> PathBuf {
 }
 
 /// Opens a world from its first step as an input of `relog`.
-fn machines(world: &Arc<World>) -> Vec<Machine> {
+fn machines(world: &Arc<World>) -> Vec<RelogSource> {
     let mut source: Box<dyn Source> = Box::new(Play::source(world));
     let mut query = PathQuery::open(&mut *source).expect("a query");
     for path in paths(world) {
         query.add(&mut *source, &path).expect("it is there");
     }
-    vec![Machine { name: "HOST".to_owned(), query }]
+    vec![RelogSource { name: "HOST".to_owned(), query }]
 }
 
 /// Writes a world into a file, and calls `read` with it.
