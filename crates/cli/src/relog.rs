@@ -24,7 +24,7 @@ use crate::output::{Output, OutputOptions};
 use crate::paths::paths_of;
 use crate::samples::{source_failed, unbound};
 use crate::text::{escaped, grouped, name_of};
-use columns::Columns;
+use columns::LogColumns;
 use progress::Progress;
 use sql::Sql;
 
@@ -231,8 +231,8 @@ pub fn write(
 ) -> Result<(RelogSummary, Option<Destination>), Failure> {
     let Input { is_steady, offset } = input;
     let columns = match needs_columns(target.format) {
-        true => Columns::find(&mut open()?, is_steady, progress)?,
-        false => Columns::default(),
+        true => LogColumns::find(&mut open()?, is_steady, progress)?,
+        false => LogColumns::default(),
     };
     let file = Destination::new(target.file)?;
     let mut sink = match target.format {
@@ -297,7 +297,7 @@ fn step(machines: &mut [RelogSource]) -> Result<Option<i64>, Failure> {
 
 /// Writer of samples, by format.
 enum Sink {
-    Text { writer: TextLogWriter<Box<dyn Write>>, zone: Zone, columns: Box<Columns> },
+    Text { writer: TextLogWriter<Box<dyn Write>>, zone: Zone, columns: Box<LogColumns> },
     Json(Box<Output>),
     Sql(Box<Sql>),
 }
@@ -356,7 +356,7 @@ pub fn list(job: &RelogJob) -> Result<Exit, Failure> {
     let logs = job.open()?;
     let mut progress = Progress::new(&logs, &job.files, 1, true);
     let is_steady = logs.iter().all(Logs::is_steady);
-    let columns = Columns::find(&mut job.machines_of(&logs)?, is_steady, &mut progress)?;
+    let columns = LogColumns::find(&mut job.machines_of(&logs)?, is_steady, &mut progress)?;
     progress.finish();
     let mut out = io::stdout().lock();
     for path in columns.paths() {

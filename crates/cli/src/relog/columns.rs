@@ -11,7 +11,7 @@ use crate::series::SeriesMap;
 
 /// Columns of a text log, one for each series. Series of different machines are distinct.
 #[derive(Default)]
-pub struct Columns {
+pub struct LogColumns {
     paths: Vec<String>,
     series: SeriesMap,
     line: Vec<Option<f64>>,
@@ -19,7 +19,7 @@ pub struct Columns {
     pub marked: MarkedValues,
 }
 
-impl Columns {
+impl LogColumns {
     /// Finds the columns by reading the logs once. If all samples have the same instances, the first sample is
     /// enough.
     pub fn find(
