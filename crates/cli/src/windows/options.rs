@@ -10,7 +10,7 @@ use crate::text::escaped;
 
 /// Number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum ArgCount {
     None,
     One,
     /// No value or one value.
@@ -32,7 +32,7 @@ impl Options {
     /// An argument that begins with `/` and is not the name of an option is an operand: it might be a path.
     /// `-config FILE` is replaced by the arguments in that file. There, an operand `i` or `-i` stands for the operands
     /// of the command line.
-    pub fn parse(args: Vec<String>, known: &'static [(&'static str, Takes)]) -> Result<Self, Failure> {
+    pub fn parse(args: Vec<String>, known: &'static [(&'static str, ArgCount)]) -> Result<Self, Failure> {
         let mut options = Self::default();
         options.take(args, known, true)?;
         Ok(options)
@@ -41,7 +41,7 @@ impl Options {
     fn take(
         &mut self,
         args: Vec<String>,
-        known: &'static [(&'static str, Takes)],
+        known: &'static [(&'static str, ArgCount)],
         may_configure: bool,
     ) -> Result<(), Failure> {
         let option_of = |arg: &str| {
@@ -60,13 +60,13 @@ impl Options {
             };
             let mut next = || args.next_if(|next| option_of(next).is_none());
             let values: Vec<String> = match takes {
-                Takes::None => Vec::new(),
-                Takes::One => match next() {
+                ArgCount::None => Vec::new(),
+                ArgCount::One => match next() {
                     Some(value) => vec![value],
                     None => return Err(usage(format!("-{name} needs a value; -? shows how"))),
                 },
-                Takes::Perhaps => next().into_iter().collect(),
-                Takes::Many => std::iter::from_fn(next).collect(),
+                ArgCount::Perhaps => next().into_iter().collect(),
+                ArgCount::Many => std::iter::from_fn(next).collect(),
             };
             if *name == "config" {
                 let (Some(file), true) = (values.first(), may_configure) else {
@@ -118,12 +118,12 @@ fn words(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const KNOWN: &[(&str, Takes)] = &[
-        ("y", Takes::None),
-        ("f", Takes::One),
-        ("q", Takes::Perhaps),
-        ("c", Takes::Many),
-        ("config", Takes::One),
+    const KNOWN: &[(&str, ArgCount)] = &[
+        ("y", ArgCount::None),
+        ("f", ArgCount::One),
+        ("q", ArgCount::Perhaps),
+        ("c", ArgCount::Many),
+        ("config", ArgCount::One),
     ];
 
     fn parsed(args: &[&str]) -> Result<String, String> {

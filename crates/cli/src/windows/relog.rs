@@ -10,7 +10,7 @@ use perfset::clock::SystemTime;
 use perfset::log::sql::Existing;
 use perfset::log::{Info, Log, Pick};
 
-use super::options::{Options, Takes};
+use super::options::{ArgCount, Options};
 use super::{completed, may_write, no_binary, usage};
 use crate::args::RelogFormat;
 use crate::exit::{Exit, Failure};
@@ -21,19 +21,19 @@ use crate::relog::{RelogJob, RelogTarget, list};
 use crate::text::{escaped, name_of};
 use crate::when::TimeArg;
 
-const OPTIONS: &[(&str, Takes)] = &[
-    ("?", Takes::None),
-    ("a", Takes::None),
-    ("b", Takes::Many),
-    ("c", Takes::Many),
-    ("cf", Takes::One),
-    ("config", Takes::One),
-    ("e", Takes::Many),
-    ("f", Takes::One),
-    ("o", Takes::One),
-    ("q", Takes::None),
-    ("t", Takes::One),
-    ("y", Takes::None),
+const OPTIONS: &[(&str, ArgCount)] = &[
+    ("?", ArgCount::None),
+    ("a", ArgCount::None),
+    ("b", ArgCount::Many),
+    ("c", ArgCount::Many),
+    ("cf", ArgCount::One),
+    ("config", ArgCount::One),
+    ("e", ArgCount::Many),
+    ("f", ArgCount::One),
+    ("o", ArgCount::One),
+    ("q", ArgCount::None),
+    ("t", ArgCount::One),
+    ("y", ArgCount::None),
 ];
 
 const HELP: &str = "\

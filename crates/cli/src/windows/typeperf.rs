@@ -11,7 +11,7 @@ use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
 use perfset::path::{BindError, CounterPath, ExpandOptions, PathQuery, expand};
 use perfset::{Attributes, Machine};
 
-use super::options::{Options, Takes};
+use super::options::{ArgCount, Options};
 use super::{completed, may_write, no_binary, usage};
 use crate::asked::QuerySource;
 use crate::destination::create;
@@ -27,18 +27,18 @@ use crate::terminal;
 use crate::text::escaped;
 use crate::walks;
 
-const OPTIONS: &[(&str, Takes)] = &[
-    ("?", Takes::None),
-    ("cf", Takes::One),
-    ("config", Takes::One),
-    ("f", Takes::One),
-    ("o", Takes::One),
-    ("q", Takes::Perhaps),
-    ("qx", Takes::Perhaps),
-    ("s", Takes::One),
-    ("sc", Takes::One),
-    ("si", Takes::One),
-    ("y", Takes::None),
+const OPTIONS: &[(&str, ArgCount)] = &[
+    ("?", ArgCount::None),
+    ("cf", ArgCount::One),
+    ("config", ArgCount::One),
+    ("f", ArgCount::One),
+    ("o", ArgCount::One),
+    ("q", ArgCount::Perhaps),
+    ("qx", ArgCount::Perhaps),
+    ("s", ArgCount::One),
+    ("sc", ArgCount::One),
+    ("si", ArgCount::One),
+    ("y", ArgCount::None),
 ];
 
 const HELP: &str = "\
