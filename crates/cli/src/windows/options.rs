@@ -21,12 +21,12 @@ pub enum ArgCount {
 
 /// Options and operands of a command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ParsedOptions {
     values: HashMap<&'static str, Vec<String>>,
     pub operands: Vec<String>,
 }
 
-impl Options {
+impl ParsedOptions {
     /// Parses a command line. `known` contains the names of all options, in lowercase.
     ///
     /// An argument that begins with `/` and is not the name of an option is an operand: it might be a path.
@@ -128,7 +128,7 @@ mod tests {
 
     fn parsed(args: &[&str]) -> Result<String, String> {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let options = Options::parse(args, KNOWN).map_err(|failure| failure.error.to_string())?;
+        let options = ParsedOptions::parse(args, KNOWN).map_err(|failure| failure.error.to_string())?;
         let mut all: Vec<_> =
             options.values.iter().map(|(name, values)| format!("{name}{values:?}")).collect();
         all.sort();

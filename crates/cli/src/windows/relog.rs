@@ -10,7 +10,7 @@ use perfset::clock::SystemTime;
 use perfset::log::sql::Existing;
 use perfset::log::{Info, Log, Pick};
 
-use super::options::{ArgCount, Options};
+use super::options::{ArgCount, ParsedOptions};
 use super::{completed, may_write, no_binary, usage};
 use crate::args::RelogFormat;
 use crate::exit::{Exit, Failure};
@@ -56,7 +56,7 @@ relog FILE [FILE ...] [options]        options with / or -
 perfset relog --help lists more options: JSON, UTC, several machines.";
 
 pub fn run(args: Vec<String>) -> Result<(), Failure> {
-    let options = Options::parse(args, OPTIONS)?;
+    let options = ParsedOptions::parse(args, OPTIONS)?;
     if options.has("?") {
         writeln!(io::stdout(), "{HELP}")?;
         return Ok(());
@@ -99,7 +99,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
 }
 
 /// Returns the output file and its format.
-fn target(options: &Options) -> Result<Option<RelogTarget<'_>>, Failure> {
+fn target(options: &ParsedOptions) -> Result<Option<RelogTarget<'_>>, Failure> {
     let Some(name) = options.value("o") else { return Ok(None) };
     let target = |file, format, existing, set| RelogTarget {
         file: Path::new(file),
@@ -129,7 +129,7 @@ fn target(options: &Options) -> Result<Option<RelogTarget<'_>>, Failure> {
     Ok(Some(target(name, format, Existing::Replace, None)))
 }
 
-fn job(options: &Options) -> Result<RelogJob, Failure> {
+fn job(options: &ParsedOptions) -> Result<RelogJob, Failure> {
     let time = |name: &str| -> Result<Option<TimeArg>, Failure> {
         if !options.has(name) {
             return Ok(None);

@@ -11,7 +11,7 @@ use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
 use perfset::path::{BindError, CounterPath, ExpandOptions, PathQuery, expand};
 use perfset::{Attributes, Machine};
 
-use super::options::{ArgCount, Options};
+use super::options::{ArgCount, ParsedOptions};
 use super::{completed, may_write, no_binary, usage};
 use crate::asked::QuerySource;
 use crate::destination::create;
@@ -64,7 +64,7 @@ typeperf -qx [OBJECT] [options]
 perfset get --help shows more.";
 
 pub fn run(args: Vec<String>) -> Result<(), Failure> {
-    let options = Options::parse(args, OPTIONS)?;
+    let options = ParsedOptions::parse(args, OPTIONS)?;
     if options.has("?") {
         writeln!(io::stdout(), "{HELP}")?;
         return Ok(());
