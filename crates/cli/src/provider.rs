@@ -107,8 +107,8 @@ fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
     store.refresh();
     let mut out = io::stdout().lock();
     if args.json {
-        let good = store.list().iter().map(Line::good);
-        for line in good.chain(store.ignored().iter().map(Line::ignored)) {
+        let good = store.list().iter().map(RegistrationJson::good);
+        for line in good.chain(store.ignored().iter().map(RegistrationJson::ignored)) {
             let line =
                 serde_json::to_string(&line).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
             writeln!(out, "{}", json_line(&line))?;
@@ -149,7 +149,7 @@ fn shown(file: &Path) -> String {
 
 /// JSON entry of a file of the store. Its fields are documented in `docs/manifests.md`.
 #[derive(Serialize)]
-struct Line {
+struct RegistrationJson {
     file: String,
     provider: Option<String>,
     guid: Option<String>,
@@ -163,7 +163,7 @@ struct CountersetLine {
     name: String,
 }
 
-impl Line {
+impl RegistrationJson {
     fn of(file: &Path) -> Self {
         let file = file.display().to_string();
         Self { file, provider: None, guid: None, countersets: Vec::new(), ignored: None }
