@@ -9,8 +9,8 @@ use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
-use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
+use crate::query_source::QuerySource;
 use crate::resolve::{counterset, countersets, near_line, nothing_found};
 use crate::text::{escaped, wrapped};
 

@@ -13,7 +13,7 @@
 )]
 
 pub mod args;
-pub mod asked;
+pub mod query_source;
 mod describe;
 pub mod destination;
 mod doctor;

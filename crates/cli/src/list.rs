@@ -6,8 +6,8 @@ use perfset::path::nearest;
 use perfset::{Counterset, Pattern, SourceError, Utf16};
 
 use crate::args::ListArgs;
-use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
+use crate::query_source::QuerySource;
 use crate::resolve::{countersets, no_counterset, nothing_found};
 use crate::text::{escaped, grouped};
 

@@ -9,10 +9,10 @@ use perfset::manifest::{ExportError, Manifest, Problems, generate};
 use crate::args::{
     LogFiles, ManifestArgs, ManifestCheckArgs, ManifestCommand, ManifestExportArgs, ManifestGenerateArgs,
 };
-use crate::asked::QuerySource;
 use crate::destination::write;
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::query_source::QuerySource;
 use crate::resolve::counterset;
 use crate::text::escaped;
 

@@ -15,9 +15,9 @@ use perfset::path::{CounterPath, PathQuery, PathValue};
 use perfset::{NextOutcome, Window};
 
 use crate::args::{OutputFormat, RelogArgs, RelogFormat};
-use crate::asked::{QuerySource, opened, unopened};
 use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
+use crate::query_source::{QuerySource, opened, unopened};
 
 use crate::input::is_dash;
 use crate::output::{Output, OutputOptions};

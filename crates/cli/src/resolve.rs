@@ -6,8 +6,8 @@ use std::sync::Arc;
 use perfset::path::nearest;
 use perfset::{Counterset, Guid, Machine};
 
-use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
+use crate::query_source::QuerySource;
 use crate::text::escaped;
 
 /// Returns all countersets, sorted by name.

@@ -13,9 +13,9 @@ use perfset::{
 };
 
 use crate::args::{LogFiles, LogWindow, interval};
-use crate::asked::QuerySource;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
+use crate::query_source::QuerySource;
 use crate::resolve::{near_line, no_counterset};
 use crate::text::escaped;
 use crate::walks;

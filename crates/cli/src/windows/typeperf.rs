@@ -13,9 +13,9 @@ use perfset::{Attributes, Machine};
 
 use super::options::{ArgCount, ParsedOptions};
 use super::{completed, may_write, no_binary, usage};
-use crate::asked::QuerySource;
 use crate::destination::create;
 use crate::exit::{Exit, Failure};
+use crate::query_source::QuerySource;
 
 use crate::marked::MarkedValues;
 use crate::pace::Pace;

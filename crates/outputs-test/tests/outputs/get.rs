@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use perfset::path::CounterPath;
 use perfset_cli::args::OutputFormat;
-use perfset_cli::asked::QuerySource;
 use perfset_cli::output::{Output, OutputOptions};
+use perfset_cli::query_source::QuerySource;
 use perfset_cli::samples::{Operands, Samples, SamplingOptions};
 use serde::Deserialize;
 

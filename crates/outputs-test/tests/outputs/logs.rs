@@ -8,8 +8,8 @@ use std::sync::Arc;
 use perfset::log::sql::Existing;
 use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
-use perfset_cli::asked::QuerySource;
 use perfset_cli::output::OutputOptions;
+use perfset_cli::query_source::QuerySource;
 use perfset_cli::relog::{RelogJob, RelogTarget};
 use perfset_cli::samples::{Operands, Samples};
 
