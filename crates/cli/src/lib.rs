@@ -42,7 +42,7 @@ mod serve;
 mod terminal;
 mod text;
 mod v1;
-mod walks;
+mod bpf_capabilities;
 mod when;
 mod windows;
 

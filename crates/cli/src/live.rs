@@ -11,10 +11,10 @@ use perfset::{CounterId, Entry, NoValue, SampleSet, Sink, pump};
 use terminal_size::{Height, Width, terminal_size};
 
 use crate::args::LiveArgs;
+use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 use crate::text::{cut, escaped, grouped};
-use crate::walks;
 
 /// Columns of the table, in order.
 const COLUMNS: [LiveColumn; 7] = [
@@ -36,7 +36,7 @@ struct LiveColumn {
 
 pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
-    walks::settle(false);
+    bpf_capabilities::settle(false);
     let mut query = perfset::local().query();
     for column in &COLUMNS {
         let status = query.add(&Entry::one(cpu::GUID, column.counter).instance("*"));

@@ -13,12 +13,12 @@ use perfset::{
 };
 
 use crate::args::{LogFiles, LogWindow, interval};
+use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 use crate::query_source::QuerySource;
 use crate::resolve::{near_line, no_counterset};
 use crate::text::escaped;
-use crate::walks;
 
 /// Short names for the counters that users need most often.
 const ALIASES: [(&str, &[&str]); 5] = [
@@ -117,7 +117,7 @@ impl Samples {
     pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
         files.processes.apply()?;
         if files.log.is_empty() && operands.interval.is_some() {
-            walks::settle_for(&operands.paths, operands.count);
+            bpf_capabilities::settle_for(&operands.paths, operands.count);
         }
         Self::of(QuerySource::of_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
     }

@@ -10,15 +10,15 @@ use perfset_export::{ExportError, QueryFileError, query_file};
 use perfset_web::{Limits, ServeError, Server, ServerOptions, Token, is_privileged};
 
 use crate::args::ServeArgs;
+use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::text::{escaped, name_of};
-use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
     #[cfg(target_os = "linux")]
     perfset::return_large_pieces();
-    walks::settle(true);
+    bpf_capabilities::settle(true);
     let listen = if args.listen.is_empty() { vec![ServerOptions::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
     let token = token(args, is_exposed)?;

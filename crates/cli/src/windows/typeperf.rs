@@ -17,6 +17,7 @@ use crate::destination::create;
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 
+use crate::bpf_capabilities;
 use crate::marked::MarkedValues;
 use crate::pace::Pace;
 use crate::paths::paths_of;
@@ -25,7 +26,6 @@ use crate::samples::{source_failed, unbound};
 use crate::series::{DistinctPaths, SeriesMap};
 use crate::terminal;
 use crate::text::escaped;
-use crate::walks;
 
 const OPTIONS: &[(&str, ArgCount)] = &[
     ("?", ArgCount::None),
@@ -103,7 +103,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         count.ok_or_else(|| usage(format!("-sc {}: a number of at least 1 is expected", escaped(text))))
     });
     let count = count.transpose()?;
-    walks::settle_for(&paths, count);
+    bpf_capabilities::settle_for(&paths, count);
     record(machine()?, &paths, separator, file, interval, count)
 }
 
