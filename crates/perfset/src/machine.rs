@@ -292,7 +292,7 @@ mod backend {
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         let machine = machine(environment, false);
         let key = ours::Key::new(machine.clone(), "X");
-        (Arc::new(ours::Functions::new(machine)), Arc::new(key), Language::ENGLISH)
+        (Arc::new(ours::EmulatedPerfLib::new(machine)), Arc::new(key), Language::ENGLISH)
     }
 
     pub fn machine(environment: Environment, all_users: bool) -> Machine {

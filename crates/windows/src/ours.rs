@@ -10,7 +10,7 @@ use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
 
 /// PerfLib's functions that respond with the counters of a machine.
 #[derive(Debug)]
-pub struct Functions {
+pub struct EmulatedPerfLib {
     machine: Machine,
     open: Mutex<Open>,
 }
@@ -21,7 +21,7 @@ struct Open {
     opened: usize,
 }
 
-impl Functions {
+impl EmulatedPerfLib {
     /// Creates the functions over this machine.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
@@ -60,7 +60,7 @@ fn fill_v2(buffer: &mut [u8], answer: Result<Vec<u8>, Status>) -> Filled {
     fill(buffer, 1, Status::ERROR_NOT_ENOUGH_MEMORY, answer.as_deref().map_err(|status| *status))
 }
 
-impl PerfLib for Functions {
+impl PerfLib for EmulatedPerfLib {
     fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
         let all = self.machine.countersets();
         let bytes: Vec<u8> = all.into_iter().flat_map(Guid::to_wire).collect();

@@ -89,7 +89,7 @@ type Change = dyn Fn(&'static str, &mut Filled, &mut [u8]) + Send + Sync;
 
 /// Functions whose answers are changed.
 struct Changed {
-    inner: ours::Functions,
+    inner: ours::EmulatedPerfLib,
     change: Box<Change>,
     /// The handles that are open.
     open: Arc<Mutex<BTreeSet<usize>>>,
@@ -106,7 +106,11 @@ impl Changed {
         machine: &Machine,
         change: impl Fn(&'static str, &mut Filled, &mut [u8]) + Send + Sync + 'static,
     ) -> Self {
-        Self { inner: ours::Functions::new(machine.clone()), change: Box::new(change), open: Arc::default() }
+        Self {
+            inner: ours::EmulatedPerfLib::new(machine.clone()),
+            change: Box::new(change),
+            open: Arc::default(),
+        }
     }
 
     fn after(&self, function: &'static str, mut filled: Filled, buffer: &mut [u8]) -> Filled {
@@ -212,7 +216,7 @@ pub fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
 #[test]
 fn system_countersets_are_unchanged() {
     let (machine, _scripts) = script();
-    let windows = over(ours::Functions::new(machine.clone()), NoObjects, 0x0409);
+    let windows = over(ours::EmulatedPerfLib::new(machine.clone()), NoObjects, 0x0409);
     for (guid, kind) in
         [(SINGLE, InstanceType::Single), (MULTI, InstanceType::Multiple), (TOTALS, InstanceType::Multiple)]
     {
@@ -254,7 +258,7 @@ fn system_countersets_are_unchanged() {
 #[test]
 fn a_value_that_is_missing_says_so() {
     let (machine, scripts) = script();
-    let windows = over(ours::Functions::new(machine), NoObjects, 0x0409);
+    let windows = over(ours::EmulatedPerfLib::new(machine), NoObjects, 0x0409);
     scripts[1].with(|script| {
         script.rows[0].2[1] = Err(NoValue::Late);
         script.rows[1].2[0] = Err(NoValue::Late);
@@ -280,7 +284,7 @@ fn a_value_that_is_missing_says_so() {
 #[test]
 fn texts_are_there_in_the_users_language() {
     let (machine, _scripts) = script();
-    let windows = over(ours::Functions::new(machine), NoObjects, 0x0407);
+    let windows = over(ours::EmulatedPerfLib::new(machine), NoObjects, 0x0407);
     let set = windows.counterset(&MULTI).unwrap();
     assert_eq!((&*set.name, &*set.help), ("Many", "Help"));
     assert_eq!(set.translations[0].name, "Many auf Deutsch");
@@ -440,7 +444,7 @@ fn objects_of_a_real_windows() {
 fn v2_countersets_are_not_duplicated_from_v1() {
     let (machine, _scripts) = script();
     let key = ours::Key::new(machine.clone(), "HOST");
-    let windows = over(ours::Functions::new(machine), key, 0x0409);
+    let windows = over(ours::EmulatedPerfLib::new(machine), key, 0x0409);
     assert_eq!(windows.countersets().len(), 4, "three and the engine's own");
     assert_eq!(windows.problems(), []);
     assert_eq!(windows.origin(&MULTI).unwrap(), "PerfLib V2");
@@ -459,7 +463,7 @@ fn a_v1_provider_that_writes_nonsense() {
             fn close(&self) {}
         }
         let (machine, _scripts) = script();
-        let windows = over(ours::Functions::new(machine), Nonsense(bytes.to_vec()), 0x0409);
+        let windows = over(ours::EmulatedPerfLib::new(machine), Nonsense(bytes.to_vec()), 0x0409);
         assert_eq!(rows(&windows, SINGLE, &[3]), [" 0 3=U32(2)"], "V2 is as it was");
     }
 }
