@@ -291,7 +291,7 @@ mod backend {
     /// Returns the functions of Windows, implemented on this machine.
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         let machine = machine(environment, false);
-        let key = ours::Key::new(machine.clone(), "X");
+        let key = ours::EmulatedPerformanceKey::new(machine.clone(), "X");
         (Arc::new(ours::EmulatedPerfLib::new(machine)), Arc::new(key), Language::ENGLISH)
     }
 

@@ -124,13 +124,13 @@ impl PerfLib for EmulatedPerfLib {
 
 /// HKEY_PERFORMANCE_DATA that responds with the counters of a machine.
 #[derive(Debug)]
-pub struct Key {
+pub struct EmulatedPerformanceKey {
     machine: Machine,
     /// Name of the machine in the key's blocks.
     name: String,
 }
 
-impl Key {
+impl EmulatedPerformanceKey {
     /// Creates the key over this machine, with this name in its blocks.
     #[must_use]
     pub fn new(machine: Machine, name: impl Into<String>) -> Self {
@@ -138,7 +138,7 @@ impl Key {
     }
 }
 
-impl PerformanceKey for Key {
+impl PerformanceKey for EmulatedPerformanceKey {
     fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
         const ERROR_FILE_NOT_FOUND: Status = Status(2);
         let Ok(name) = name.parse() else { return Filled::failed(ERROR_FILE_NOT_FOUND) };

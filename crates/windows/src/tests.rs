@@ -324,7 +324,11 @@ fn a_result_is_found_by_the_index_that_the_system_says() {
 #[test]
 fn functions_that_are_missing_take_nothing_else_away() {
     let (machine, _scripts) = script();
-    let windows = over(Absent(Status::ERROR_CALL_NOT_IMPLEMENTED), ours::Key::new(machine, "HOST"), 0x0409);
+    let windows = over(
+        Absent(Status::ERROR_CALL_NOT_IMPLEMENTED),
+        ours::EmulatedPerformanceKey::new(machine, "HOST"),
+        0x0409,
+    );
     let problems: Vec<_> = windows.problems().iter().map(ToString::to_string).collect();
     let want = "a provider has no catalogue: PerfEnumerateCounterSet: ERROR_CALL_NOT_IMPLEMENTED (120)";
     assert_eq!(problems, [want]);
@@ -443,7 +447,7 @@ fn objects_of_a_real_windows() {
 #[test]
 fn v2_countersets_are_not_duplicated_from_v1() {
     let (machine, _scripts) = script();
-    let key = ours::Key::new(machine.clone(), "HOST");
+    let key = ours::EmulatedPerformanceKey::new(machine.clone(), "HOST");
     let windows = over(ours::EmulatedPerfLib::new(machine), key, 0x0409);
     assert_eq!(windows.countersets().len(), 4, "three and the engine's own");
     assert_eq!(windows.problems(), []);
@@ -562,7 +566,7 @@ fn the_seed_of_fuzzing() {
 #[test]
 fn name_tables_in_the_users_language() {
     let (machine, _scripts) = script();
-    let windows = over(Absent(Status(5)), ours::Key::new(machine.clone(), "HOST"), 0x0407);
+    let windows = over(Absent(Status(5)), ours::EmulatedPerformanceKey::new(machine.clone(), "HOST"), 0x0407);
     let answer = perfset_engine::v1::query(&machine, &"Counter 007".parse().unwrap(), "HOST").unwrap();
     let names = TitleNames::read(NameTable::new(&answer.bytes)).0;
     assert!(names.iter().any(|(_, name)| name == "Many auf Deutsch"));
