@@ -8,14 +8,14 @@ use perfset_core::{Guid, Status};
 
 /// Result of a function that fills a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled {
+pub struct FillResult {
     /// Code that the function returned.
     pub status: Status,
     /// Number of GUIDs or bytes that the function reports as written or needed. Must not be trusted.
     pub actual: u32,
 }
 
-impl Filled {
+impl FillResult {
     /// Returns the result of a failure, without a size.
     #[must_use]
     pub const fn failed(status: Status) -> Self {
@@ -35,16 +35,21 @@ pub struct RawQuery(pub usize);
 pub trait PerfLib: Debug + Send + Sync {
     /// Writes the GUIDs of all registered countersets, 16 bytes each; `actual` counts GUIDs.
     #[doc(alias = "PerfEnumerateCounterSet")]
-    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled;
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult;
 
     /// Writes one of the ten properties of a counterset's registration.
     #[doc(alias = "PerfQueryCounterSetRegistrationInfo")]
-    fn registration_info(&self, counterset: &Guid, code: u32, language_or_id: u32, info: &mut [u8])
-    -> Filled;
+    fn registration_info(
+        &self,
+        counterset: &Guid,
+        code: u32,
+        language_or_id: u32,
+        info: &mut [u8],
+    ) -> FillResult;
 
     /// Writes the active instances of a counterset.
     #[doc(alias = "PerfEnumerateCounterSetInstances")]
-    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled;
+    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> FillResult;
 
     /// Opens an empty query.
     ///
@@ -67,11 +72,11 @@ pub trait PerfLib: Debug + Send + Sync {
 
     /// Writes the entries of a query, with the index of each one's result.
     #[doc(alias = "PerfQueryCounterInfo")]
-    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled;
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult;
 
     /// Collects all entries of a query.
     #[doc(alias = "PerfQueryCounterData")]
-    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled;
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult;
 }
 
 /// Replacement for functions that are unavailable: each returns the reason.
@@ -79,16 +84,16 @@ pub trait PerfLib: Debug + Send + Sync {
 pub struct Absent(pub Status);
 
 impl PerfLib for Absent {
-    fn enumerate_countersets(&self, _: &mut [u8]) -> Filled {
-        Filled::failed(self.0)
+    fn enumerate_countersets(&self, _: &mut [u8]) -> FillResult {
+        FillResult::failed(self.0)
     }
 
-    fn registration_info(&self, _: &Guid, _: u32, _: u32, _: &mut [u8]) -> Filled {
-        Filled::failed(self.0)
+    fn registration_info(&self, _: &Guid, _: u32, _: u32, _: &mut [u8]) -> FillResult {
+        FillResult::failed(self.0)
     }
 
-    fn enumerate_instances(&self, _: &Guid, _: &mut [u8]) -> Filled {
-        Filled::failed(self.0)
+    fn enumerate_instances(&self, _: &Guid, _: &mut [u8]) -> FillResult {
+        FillResult::failed(self.0)
     }
 
     fn open_query(&self) -> Result<RawQuery, Status> {
@@ -107,12 +112,12 @@ impl PerfLib for Absent {
         self.0
     }
 
-    fn query_info(&self, _: RawQuery, _: &mut [u8]) -> Filled {
-        Filled::failed(self.0)
+    fn query_info(&self, _: RawQuery, _: &mut [u8]) -> FillResult {
+        FillResult::failed(self.0)
     }
 
-    fn query_data(&self, _: RawQuery, _: &mut [u8]) -> Filled {
-        Filled::failed(self.0)
+    fn query_data(&self, _: RawQuery, _: &mut [u8]) -> FillResult {
+        FillResult::failed(self.0)
     }
 }
 
@@ -121,7 +126,7 @@ pub trait PerformanceKey: Debug + Send + Sync {
     /// Reads the value of a name: a PERF_DATA_BLOCK, or a table of names. `actual` is a number of bytes, and has a
     /// meaning only on success.
     #[doc(alias = "RegQueryValueEx")]
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled;
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult;
 
     /// Releases the resources of the key: the system unloads the providers' libraries.
     #[doc(alias = "RegCloseKey")]

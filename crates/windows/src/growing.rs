@@ -5,7 +5,7 @@ use std::time::Duration;
 use perfset_core::Status;
 use perfset_engine::SourceError;
 
-use crate::functions::{Filled, PerformanceKey};
+use crate::functions::{FillResult, PerformanceKey};
 
 /// Maximum size of a response in bytes: a block of this size has a million instances.
 const MOST: usize = 256 << 20;
@@ -30,7 +30,7 @@ pub fn filled<'a>(
     function: &'static str,
     element: usize,
     buffer: &'a mut Vec<u8>,
-    call: &mut dyn FnMut(&mut [u8]) -> Filled,
+    call: &mut dyn FnMut(&mut [u8]) -> FillResult,
 ) -> Result<&'a [u8], SourceError> {
     match written(function, element, buffer, call) {
         Ok(len) => Ok(buffer.get(..len).unwrap_or_default()),
@@ -46,12 +46,12 @@ fn written(
     function: &'static str,
     element: usize,
     buffer: &mut Vec<u8>,
-    call: &mut dyn FnMut(&mut [u8]) -> Filled,
+    call: &mut dyn FnMut(&mut [u8]) -> FillResult,
 ) -> Result<usize, SourceError> {
     // Bytes that the function does not write must not be those of an earlier response.
     buffer.fill(0);
     for _ in 0..TRIES {
-        let Filled { status, actual } = call(buffer);
+        let FillResult { status, actual } = call(buffer);
         let actual = usize::try_from(actual).unwrap_or(usize::MAX).saturating_mul(element);
         match status {
             Status::ERROR_SUCCESS if actual <= buffer.len() => return Ok(actual),
@@ -93,7 +93,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
     buffer.clear();
     buffer.resize(buffer.capacity().clamp(FIRST_V1, MOST), 0);
     loop {
-        let Filled { status, actual } = key.query_value(name, &mut buffer);
+        let FillResult { status, actual } = key.query_value(name, &mut buffer);
         match status {
             Status::ERROR_SUCCESS => {
                 let actual = usize::try_from(actual).unwrap_or(usize::MAX);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use perfset_core::{Guid, Status};
 use perfset_engine::{Machine, Query, Snapshot, SourceError, perflib, v1};
 
-use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
+use crate::functions::{FillResult, PerfLib, PerformanceKey, RawQuery};
 
 /// PerfLib's functions that respond with the counters of a machine.
 #[derive(Debug)]
@@ -40,28 +40,28 @@ pub(crate) fn fill(
     element: usize,
     too_small: Status,
     answer: Result<&[u8], Status>,
-) -> Filled {
+) -> FillResult {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(status) => return Filled::failed(status),
+        Err(status) => return FillResult::failed(status),
     };
     let actual = answer.len().checked_div(element).and_then(|count| u32::try_from(count).ok());
-    let Some(actual) = actual else { return Filled::failed(Status::ERROR_OUTOFMEMORY) };
+    let Some(actual) = actual else { return FillResult::failed(Status::ERROR_OUTOFMEMORY) };
     match buffer.get_mut(..answer.len()) {
         Some(room) => {
             room.copy_from_slice(answer);
-            Filled { status: Status::ERROR_SUCCESS, actual }
+            FillResult { status: Status::ERROR_SUCCESS, actual }
         }
-        None => Filled { status: too_small, actual },
+        None => FillResult { status: too_small, actual },
     }
 }
 
-fn fill_v2(buffer: &mut [u8], answer: Result<Vec<u8>, Status>) -> Filled {
+fn fill_v2(buffer: &mut [u8], answer: Result<Vec<u8>, Status>) -> FillResult {
     fill(buffer, 1, Status::ERROR_NOT_ENOUGH_MEMORY, answer.as_deref().map_err(|status| *status))
 }
 
 impl PerfLib for EmulatedPerfLib {
-    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult {
         let all = self.machine.countersets();
         let bytes: Vec<u8> = all.into_iter().flat_map(Guid::to_wire).collect();
         fill(guids, 16, Status::ERROR_NOT_ENOUGH_MEMORY, Ok(&bytes))
@@ -73,11 +73,11 @@ impl PerfLib for EmulatedPerfLib {
         code: u32,
         language_or_id: u32,
         info: &mut [u8],
-    ) -> Filled {
+    ) -> FillResult {
         fill_v2(info, perflib::registration_info(&self.machine, counterset, code, language_or_id))
     }
 
-    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled {
+    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> FillResult {
         fill_v2(instances, perflib::enumerate_instances(&self.machine, counterset))
     }
 
@@ -106,16 +106,16 @@ impl PerfLib for EmulatedPerfLib {
         perflib::delete_counters(query, identifiers).err().unwrap_or(Status::ERROR_SUCCESS)
     }
 
-    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult {
         let open = self.lock();
         let query = open.queries.get(&query).ok_or(Status::ERROR_INVALID_HANDLE);
         fill_v2(identifiers, query.map(|(query, _)| perflib::counter_info(query)))
     }
 
-    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult {
         let mut open = self.lock();
         let Some((query, snapshot)) = open.queries.get_mut(&query) else {
-            return Filled::failed(Status::ERROR_INVALID_HANDLE);
+            return FillResult::failed(Status::ERROR_INVALID_HANDLE);
         };
         let collected = query.collect(snapshot).map_err(|error| error.status());
         fill(block, 1, Status::ERROR_NOT_ENOUGH_MEMORY, collected.map(|()| snapshot.block()))
@@ -139,14 +139,14 @@ impl EmulatedPerformanceKey {
 }
 
 impl PerformanceKey for EmulatedPerformanceKey {
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         const ERROR_FILE_NOT_FOUND: Status = Status(2);
-        let Ok(name) = name.parse() else { return Filled::failed(ERROR_FILE_NOT_FOUND) };
+        let Ok(name) = name.parse() else { return FillResult::failed(ERROR_FILE_NOT_FOUND) };
         let answer = v1::query(&self.machine, &name, &self.name).map_err(|error: SourceError| error.status());
         let answer = answer.as_ref().map(|answer| &*answer.bytes).map_err(|status| *status);
         // The needed size is not reported, as on Windows.
         match fill(value, 1, Status::ERROR_MORE_DATA, answer) {
-            Filled { status: Status::ERROR_MORE_DATA, .. } => Filled::failed(Status::ERROR_MORE_DATA),
+            FillResult { status: Status::ERROR_MORE_DATA, .. } => FillResult::failed(Status::ERROR_MORE_DATA),
             filled => filled,
         }
     }

@@ -17,7 +17,7 @@ use perfset_engine::v1::Blocks;
 use perfset_engine::{Entry, Machine, RegInfo, RegRequest, Snapshot, SourceError};
 use proptest::prelude::*;
 
-use crate::functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
+use crate::functions::{Absent, FillResult, PerfLib, PerformanceKey, RawQuery};
 use crate::{Settings, machine, machine_of_v2, ours};
 
 const MULTI: Guid = Guid::from_u128(2);
@@ -85,7 +85,7 @@ pub fn script() -> (Machine, Vec<Scripted>) {
 }
 
 /// What is done to an answer: by the function's name, its code and size, and the buffer.
-type Change = dyn Fn(&'static str, &mut Filled, &mut [u8]) + Send + Sync;
+type Change = dyn Fn(&'static str, &mut FillResult, &mut [u8]) + Send + Sync;
 
 /// Functions whose answers are changed.
 struct Changed {
@@ -104,7 +104,7 @@ impl fmt::Debug for Changed {
 impl Changed {
     fn of(
         machine: &Machine,
-        change: impl Fn(&'static str, &mut Filled, &mut [u8]) + Send + Sync + 'static,
+        change: impl Fn(&'static str, &mut FillResult, &mut [u8]) + Send + Sync + 'static,
     ) -> Self {
         Self {
             inner: ours::EmulatedPerfLib::new(machine.clone()),
@@ -113,25 +113,25 @@ impl Changed {
         }
     }
 
-    fn after(&self, function: &'static str, mut filled: Filled, buffer: &mut [u8]) -> Filled {
+    fn after(&self, function: &'static str, mut filled: FillResult, buffer: &mut [u8]) -> FillResult {
         (self.change)(function, &mut filled, buffer);
         filled
     }
 }
 
 impl PerfLib for Changed {
-    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult {
         let filled = self.inner.enumerate_countersets(guids);
         self.after("enumerate", filled, guids)
     }
 
-    fn registration_info(&self, set: &Guid, code: u32, language: u32, info: &mut [u8]) -> Filled {
+    fn registration_info(&self, set: &Guid, code: u32, language: u32, info: &mut [u8]) -> FillResult {
         let filled = self.inner.registration_info(set, code, language, info);
         let name = ["", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"][code as usize];
         self.after(name, filled, info)
     }
 
-    fn enumerate_instances(&self, set: &Guid, instances: &mut [u8]) -> Filled {
+    fn enumerate_instances(&self, set: &Guid, instances: &mut [u8]) -> FillResult {
         let filled = self.inner.enumerate_instances(set, instances);
         self.after("instances", filled, instances)
     }
@@ -149,19 +149,19 @@ impl PerfLib for Changed {
 
     fn add_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
         let status = self.inner.add_counters(query, identifiers);
-        self.after("add", Filled::failed(status), identifiers).status
+        self.after("add", FillResult::failed(status), identifiers).status
     }
 
     fn delete_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
         self.inner.delete_counters(query, identifiers)
     }
 
-    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult {
         let filled = self.inner.query_info(query, identifiers);
         self.after("info", filled, identifiers)
     }
 
-    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult {
         let filled = self.inner.query_data(query, block);
         self.after("data", filled, block)
     }
@@ -172,8 +172,8 @@ impl PerfLib for Changed {
 pub struct NoObjects;
 
 impl PerformanceKey for NoObjects {
-    fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
-        Filled::failed(Status(2))
+    fn query_value(&self, _: &str, _: &mut [u8]) -> FillResult {
+        FillResult::failed(Status(2))
     }
 
     fn close(&self) {}
@@ -383,15 +383,15 @@ impl Vista {
 }
 
 impl PerformanceKey for Arc<Vista> {
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         self.asked.lock().unwrap().push(name.to_owned());
-        let Some(answer) = self.value(name) else { return Filled::failed(Status(2)) };
+        let Some(answer) = self.value(name) else { return FillResult::failed(Status(2)) };
         match value.get_mut(..answer.len()) {
             Some(room) => {
                 room.copy_from_slice(&answer);
-                Filled { status: Status::ERROR_SUCCESS, actual: answer.len() as u32 }
+                FillResult { status: Status::ERROR_SUCCESS, actual: answer.len() as u32 }
             }
-            None => Filled { status: Status::ERROR_MORE_DATA, actual: 0 },
+            None => FillResult { status: Status::ERROR_MORE_DATA, actual: 0 },
         }
     }
 
@@ -460,9 +460,9 @@ fn a_v1_provider_that_writes_nonsense() {
         #[derive(Debug)]
         struct Nonsense(Vec<u8>);
         impl PerformanceKey for Nonsense {
-            fn query_value(&self, _: &str, value: &mut [u8]) -> Filled {
+            fn query_value(&self, _: &str, value: &mut [u8]) -> FillResult {
                 value[..self.0.len()].copy_from_slice(&self.0);
-                Filled { status: Status::ERROR_SUCCESS, actual: self.0.len() as u32 }
+                FillResult { status: Status::ERROR_SUCCESS, actual: self.0.len() as u32 }
             }
             fn close(&self) {}
         }
@@ -520,7 +520,7 @@ proptest! {
             if let Some(room) = buffer.get_mut(..answer.len()) {
                 room.copy_from_slice(answer);
                 let is_failure = answer.first().is_some_and(|byte| *byte == 0);
-                *filled = Filled { status: Status(is_failure.into()), actual: answer.len() as u32 };
+                *filled = FillResult { status: Status(is_failure.into()), actual: answer.len() as u32 };
             }
         });
         let windows = over(functions, NoObjects, 0x0407);

@@ -16,7 +16,7 @@ use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Language, Status, Text
 use perfset_engine::{Catalogue, Change, Clock, CollectRequest, Entry, Machine, Provider, Rows, SourceError};
 
 use super::{FIRST_LINE, MANIFEST, QUERY, REGISTRATIONS, V1};
-use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
+use crate::functions::{FillResult, PerfLib, PerformanceKey, RawQuery};
 use crate::ours::fill;
 use crate::v1::V1;
 use crate::{Settings, register_v2_before};
@@ -259,7 +259,7 @@ impl Clock for Captured {
 }
 
 impl PerfLib for Captured {
-    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult {
         fill(guids, 16, Status::ERROR_NOT_ENOUGH_MEMORY, self.answer("countersets"))
     }
 
@@ -269,12 +269,12 @@ impl PerfLib for Captured {
         code: u32,
         language_or_id: u32,
         info: &mut [u8],
-    ) -> Filled {
+    ) -> FillResult {
         let question = format!("registration {code} {language_or_id} {counterset}");
         fill(info, 1, Status::ERROR_NOT_ENOUGH_MEMORY, self.answer(&question))
     }
 
-    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled {
+    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> FillResult {
         let answer = self.answer(&format!("instances {counterset}"));
         fill(instances, 1, Status::ERROR_NOT_ENOUGH_MEMORY, answer)
     }
@@ -322,10 +322,10 @@ impl PerfLib for Captured {
         Status::ERROR_CALL_NOT_IMPLEMENTED
     }
 
-    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult {
         let queries = self.queries();
         let Some(query) = queries.open.get(&query) else {
-            return Filled::failed(Status::ERROR_INVALID_HANDLE);
+            return FillResult::failed(Status::ERROR_INVALID_HANDLE);
         };
         let mut list = Vec::new();
         for (counterset, counter, name, index) in &query.entries {
@@ -339,10 +339,10 @@ impl PerfLib for Captured {
 
     /// Returns the whole block of the sample: each entry's result is at its index, and may have more counters than
     /// were requested.
-    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult {
         let mut queries = self.queries();
         let Some(query) = queries.open.get_mut(&query) else {
-            return Filled::failed(Status::ERROR_INVALID_HANDLE);
+            return FillResult::failed(Status::ERROR_INVALID_HANDLE);
         };
         let filled = fill(block, 1, Status::ERROR_NOT_ENOUGH_MEMORY, self.sample("data", query.collected));
         if filled.status.is_success() {
@@ -354,7 +354,7 @@ impl PerfLib for Captured {
 
 impl PerformanceKey for Captured {
     /// Returns all objects of the sample for any object, more than were requested.
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let mut taken = self.taken();
         let number = taken.get(name).copied().unwrap_or(0);
         let is_index = name.bytes().all(|byte| byte.is_ascii_digit());

@@ -11,7 +11,7 @@ use perfset_core::{CounterFilter, NoValue, Status};
 use perfset_engine::{Entry, Snapshot, SourceError};
 
 use super::*;
-use crate::functions::Filled;
+use crate::functions::FillResult;
 use crate::ours;
 use crate::tests::{Vista, rows, script, testdata};
 
@@ -132,7 +132,7 @@ fn costly_objects_are_replayed() {
     struct Costly(Arc<Vista>);
 
     impl PerformanceKey for Costly {
-        fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+        fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
             let is_global = name == "Global";
             let filled = self.0.query_value(if name == "Costly" { "638" } else { name }, value);
             if is_global {
@@ -271,7 +271,7 @@ fn names_in_unusual_places_are_hidden() {
 struct Changed(Arc<Vista>, fn(&str, &mut [u8]));
 
 impl PerformanceKey for Changed {
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let filled = self.0.query_value(name, value);
         if filled.status.is_success() {
             (self.1)(name, value);
@@ -307,7 +307,7 @@ fn a_key_that_hangs_is_given_up() {
     struct Hanging(Arc<Vista>, Mutex<Receiver<()>>);
 
     impl PerformanceKey for Hanging {
-        fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+        fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
             if name == "Global" {
                 let _ = self.1.lock().unwrap().recv(); // until the test ends
             }
@@ -344,10 +344,10 @@ fn a_capture_is_private_and_grows() {
     struct Seen(PathBuf);
 
     impl PerformanceKey for Seen {
-        fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
+        fn query_value(&self, _: &str, _: &mut [u8]) -> FillResult {
             let machine = Captured::open(&self.0).unwrap().machine();
             assert_eq!(machine.countersets().len(), 3, "registrations come before");
-            Filled::failed(Status(2))
+            FillResult::failed(Status(2))
         }
 
         fn close(&self) {}

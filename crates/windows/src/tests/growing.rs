@@ -7,13 +7,13 @@ use std::time::Duration;
 use perfset_core::Status;
 
 use super::{Changed, MULTI, NoObjects, SINGLE, TOTALS, over, rows, script};
-use crate::functions::{Filled, PerformanceKey};
+use crate::functions::{FillResult, PerformanceKey};
 use crate::growing::{filled, value};
 
 /// What the counterset gives when one function always answers so.
 fn answered(
     wanted: &'static str,
-    lie: impl Fn(&mut Filled, &mut [u8]) + Send + Sync + 'static,
+    lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static,
 ) -> Vec<String> {
     let (machine, _scripts) = script();
     let functions = Changed::of(&machine, move |function, filled, buffer| {
@@ -34,13 +34,15 @@ fn sizes_and_codes_are_not_believed() {
     const DATA: &str = "PerfQueryCounterData";
     let failed = |why: &str| vec![format!("* 3: {why}")];
     let none = || vec!["ERROR_WMI_GUID_NOT_FOUND (4200)".to_owned()];
-    let code = |code| move |filled: &mut Filled, _: &mut [u8]| *filled = Filled::failed(Status(code));
+    let code = |code| move |filled: &mut FillResult, _: &mut [u8]| *filled = FillResult::failed(Status(code));
     let actual = |actual| {
-        move |filled: &mut Filled, _: &mut [u8]| *filled = Filled { status: Status::ERROR_SUCCESS, actual }
+        move |filled: &mut FillResult, _: &mut [u8]| {
+            *filled = FillResult { status: Status::ERROR_SUCCESS, actual }
+        }
     };
     let needs = |actual| {
-        move |filled: &mut Filled, _: &mut [u8]| {
-            *filled = Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual }
+        move |filled: &mut FillResult, _: &mut [u8]| {
+            *filled = FillResult { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual }
         }
     };
     // Success, and nothing or more than there is room for.
@@ -57,9 +59,9 @@ fn sizes_and_codes_are_not_believed() {
     assert_eq!(answered("info", actual(0)), failed("PerfQueryCounterInfo: it does not list the entry"));
     // Needed sizes that grow for ever, never suffice, or that no machine has.
     let grows = AtomicU32::new(0);
-    let more = move |filled: &mut Filled, _: &mut [u8]| {
+    let more = move |filled: &mut FillResult, _: &mut [u8]| {
         let actual = grows.fetch_add(24, Relaxed);
-        *filled = Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual };
+        *filled = FillResult { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual };
     };
     let most = 256 << 20;
     assert_eq!(answered("data", more), failed(&format!("{DATA}: the size of the result changed 10 times")));
@@ -79,12 +81,12 @@ fn sizes_and_codes_are_not_believed() {
     assert_eq!(answered("add", code(6)), failed("PerfAddCounters: ERROR_INVALID_HANDLE (6)"));
     assert_eq!(answered("info", code(77)), failed("PerfQueryCounterInfo: Win32 code 77"));
     // The entry itself is refused, or destroyed.
-    let refused = |_: &mut Filled, buffer: &mut [u8]| buffer[16] = 77;
+    let refused = |_: &mut FillResult, buffer: &mut [u8]| buffer[16] = 77;
     assert_eq!(answered("add", refused), failed("PerfAddCounters: Win32 code 77"));
-    let destroyed = |_: &mut Filled, buffer: &mut [u8]| buffer.fill(0xFF);
+    let destroyed = |_: &mut FillResult, buffer: &mut [u8]| buffer.fill(0xFF);
     assert_eq!(answered("add", destroyed), failed("PerfAddCounters: it destroyed the entry"));
     // An index that no block has.
-    let elsewhere = |filled: &mut Filled, buffer: &mut [u8]| {
+    let elsewhere = |filled: &mut FillResult, buffer: &mut [u8]| {
         if filled.status.is_success() {
             buffer[32] = 9;
         }
@@ -105,15 +107,15 @@ struct Stubborn {
 }
 
 impl PerformanceKey for Stubborn {
-    fn query_value(&self, _: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, _: &str, value: &mut [u8]) -> FillResult {
         match self.codes.lock().unwrap().pop() {
-            Some(0) | None if value.len() < 200_000 => Filled::failed(Status::ERROR_MORE_DATA),
+            Some(0) | None if value.len() < 200_000 => FillResult::failed(Status::ERROR_MORE_DATA),
             Some(0) | None => {
                 value[..3].copy_from_slice(&[2, 3, 5]);
-                Filled { status: Status::ERROR_SUCCESS, actual: 3 }
+                FillResult { status: Status::ERROR_SUCCESS, actual: 3 }
             }
-            Some(1) => Filled { status: Status::ERROR_SUCCESS, actual: u32::MAX },
-            Some(code) => Filled::failed(Status(code)),
+            Some(1) => FillResult { status: Status::ERROR_SUCCESS, actual: u32::MAX },
+            Some(code) => FillResult::failed(Status(code)),
         }
     }
 
@@ -158,8 +160,8 @@ fn a_key_that_is_busy_is_asked_again() {
 struct Silent;
 
 impl PerformanceKey for Silent {
-    fn query_value(&self, _: &str, value: &mut [u8]) -> Filled {
-        Filled { status: Status::ERROR_SUCCESS, actual: value.len() as u32 }
+    fn query_value(&self, _: &str, value: &mut [u8]) -> FillResult {
+        FillResult { status: Status::ERROR_SUCCESS, actual: value.len() as u32 }
     }
 
     fn close(&self) {}
@@ -179,7 +181,7 @@ fn endlessly_growing_value_is_limited_and_freed() {
     let mut largest = 0;
     let mut creeps = |buffer: &mut [u8]| {
         largest = largest.max(buffer.len());
-        Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual: buffer.len() as u32 + 8 }
+        FillResult { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual: buffer.len() as u32 + 8 }
     };
     let mut buffer = vec![0; 100];
     assert!(filled("x", 1, &mut buffer, &mut creeps).is_err());
@@ -191,7 +193,7 @@ fn endlessly_growing_value_is_limited_and_freed() {
             calls += 1;
             let is_enough = buffer.len() >= need;
             let status = if is_enough { Status::ERROR_SUCCESS } else { Status::ERROR_NOT_ENOUGH_MEMORY };
-            Filled { status, actual: need as u32 }
+            FillResult { status, actual: need as u32 }
         };
         assert_eq!(filled("x", 1, &mut Vec::new(), &mut honest).map(<[u8]>::len), Ok(need));
         assert!(calls <= 5, "{need}: {calls}");
@@ -209,7 +211,7 @@ fn all_queries_together_keep_a_bounded_memory() {
         if function == "data" {
             seen.lock().unwrap().push(buffer.len());
             let status = if buffer.len() < LARGE { Status::ERROR_NOT_ENOUGH_MEMORY } else { filled.status };
-            *filled = Filled { status, actual: LARGE as u32 };
+            *filled = FillResult { status, actual: LARGE as u32 };
         }
     });
     let windows = over(functions, NoObjects, 0x0409);

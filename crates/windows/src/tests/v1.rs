@@ -11,7 +11,7 @@ use perfset_engine::{Catalogue, Entry, Machine, Provider, Snapshot};
 
 use super::{Vista, over};
 use crate::Settings;
-use crate::functions::{Absent, Filled, PerformanceKey};
+use crate::functions::{Absent, FillResult, PerformanceKey};
 use crate::shared::Registered;
 use crate::v1::V1;
 
@@ -44,7 +44,7 @@ impl Altered {
 }
 
 impl PerformanceKey for Arc<Altered> {
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let answer = Vista::default().value(name).ok_or(2);
         let answer = answer.and_then(|bytes| (self.answers)(name, bytes)).map_err(Status);
         let filled =

@@ -8,13 +8,13 @@ use perfset_core::{CounterId, Counterset, Language, Status};
 use perfset_engine::{CollectRequest, Entry, InstanceFilters, Provider, Rows, Snapshot};
 
 use super::{Changed, MULTI, NoObjects, SINGLE, over, script};
-use crate::functions::Filled;
+use crate::functions::FillResult;
 use crate::shared::Registered;
 use crate::v2::V2;
 
 /// What three collections of one counter give when the second one's answer is changed, and how many queries were
 /// opened.
-fn second_is(lie: impl Fn(&mut Filled, &mut [u8]) + Send + Sync + 'static) -> (Vec<String>, usize) {
+fn second_is(lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static) -> (Vec<String>, usize) {
     let (machine, _scripts) = script();
     let collected = AtomicU32::new(0);
     let functions = Changed::of(&machine, move |function, filled, buffer| {
@@ -42,7 +42,7 @@ fn second_is(lie: impl Fn(&mut Filled, &mut [u8]) + Send + Sync + 'static) -> (V
 }
 
 /// A block whose one result is an error of that code.
-fn result_of(code: u32, filled: &mut Filled, block: &mut [u8]) {
+fn result_of(code: u32, filled: &mut FillResult, block: &mut [u8]) {
     block[..4].copy_from_slice(&64_u32.to_le_bytes());
     block[48..].fill(0);
     block[48..52].copy_from_slice(&code.to_le_bytes());
@@ -54,16 +54,16 @@ fn result_of(code: u32, filled: &mut Filled, block: &mut [u8]) {
 fn a_query_that_broke_is_opened_once_more() {
     let all = |value: &str| ["2", value, "2"].map(str::to_owned).to_vec();
     for code in [6, 1722, 1726] {
-        let broken = move |filled: &mut Filled, _: &mut [u8]| *filled = Filled::failed(Status(code));
+        let broken = move |filled: &mut FillResult, _: &mut [u8]| *filled = FillResult::failed(Status(code));
         assert_eq!(second_is(broken), (all("2"), 2), "{code}");
     }
     // The status of the result itself, which is an error then.
-    let result = |code| move |filled: &mut Filled, block: &mut [u8]| result_of(code, filled, block);
+    let result = |code| move |filled: &mut FillResult, block: &mut [u8]| result_of(code, filled, block);
     for code in [4200, 4202] {
         assert_eq!(second_is(result(code)), (all("2"), 2), "{code}");
     }
     // Everything else is an answer.
-    let busy = |filled: &mut Filled, _: &mut [u8]| *filled = Filled::failed(Status(170));
+    let busy = |filled: &mut FillResult, _: &mut [u8]| *filled = FillResult::failed(Status(170));
     assert_eq!(second_is(busy), (all("PerfQueryCounterData: Win32 code 170"), 1));
     assert_eq!(second_is(result(5)), (all("PerfQueryCounterData: ERROR_ACCESS_DENIED (5)"), 1));
     assert_eq!(second_is(result(4201)), (all("no active instance matches"), 1));
