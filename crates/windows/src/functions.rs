@@ -81,9 +81,9 @@ pub trait PerfLib: Debug + Send + Sync {
 
 /// Replacement for functions that are unavailable: each returns the reason.
 #[derive(Clone, Copy, Debug)]
-pub struct Absent(pub Status);
+pub struct MissingFunctions(pub Status);
 
-impl PerfLib for Absent {
+impl PerfLib for MissingFunctions {
     fn enumerate_countersets(&self, _: &mut [u8]) -> FillResult {
         FillResult::failed(self.0)
     }

@@ -34,7 +34,7 @@ use std::time::Duration;
 use perfset_core::Language;
 use perfset_engine::{Clock, DeadlineProvider, Machine};
 
-pub use functions::{Absent, FillResult, PerfLib, PerformanceKey, RawQuery};
+pub use functions::{FillResult, MissingFunctions, PerfLib, PerformanceKey, RawQuery};
 
 /// Maximum time for a library of a V1 provider: the limit that Windows itself has for them.
 const V1_DEADLINE: Duration = Duration::from_secs(10);

@@ -17,7 +17,7 @@ use perfset_engine::v1::Blocks;
 use perfset_engine::{Entry, Machine, RegInfo, RegRequest, Snapshot, SourceError};
 use proptest::prelude::*;
 
-use crate::functions::{Absent, FillResult, PerfLib, PerformanceKey, RawQuery};
+use crate::functions::{FillResult, MissingFunctions, PerfLib, PerformanceKey, RawQuery};
 use crate::{Settings, machine, machine_of_v2, ours};
 
 const MULTI: Guid = Guid::from_u128(2);
@@ -325,7 +325,7 @@ fn a_result_is_found_by_the_index_that_the_system_says() {
 fn functions_that_are_missing_take_nothing_else_away() {
     let (machine, _scripts) = script();
     let windows = over(
-        Absent(Status::ERROR_CALL_NOT_IMPLEMENTED),
+        MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED),
         ours::EmulatedPerformanceKey::new(machine, "HOST"),
         0x0409,
     );
@@ -404,7 +404,7 @@ impl PerformanceKey for Arc<Vista> {
 #[test]
 fn objects_of_a_real_windows() {
     let vista = Arc::new(Vista::default());
-    let windows = over(Absent(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(&vista), 0x0409);
+    let windows = over(MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(&vista), 0x0409);
     assert_eq!(windows.countersets().len(), VISTA.len() + 1);
     assert_eq!(*vista.asked.lock().unwrap(), ["Global", "Counter 009", "Help 009"]);
     assert_eq!(vista.closed.load(Relaxed), 1, "nobody asks for values yet");
@@ -566,7 +566,8 @@ fn the_seed_of_fuzzing() {
 #[test]
 fn name_tables_in_the_users_language() {
     let (machine, _scripts) = script();
-    let windows = over(Absent(Status(5)), ours::EmulatedPerformanceKey::new(machine.clone(), "HOST"), 0x0407);
+    let windows =
+        over(MissingFunctions(Status(5)), ours::EmulatedPerformanceKey::new(machine.clone(), "HOST"), 0x0407);
     let answer = perfset_engine::v1::query(&machine, &"Counter 007".parse().unwrap(), "HOST").unwrap();
     let names = TitleNames::read(NameTable::new(&answer.bytes)).0;
     assert!(names.iter().any(|(_, name)| name == "Many auf Deutsch"));

@@ -11,7 +11,7 @@ use perfset_engine::{Catalogue, Entry, Machine, Provider, Snapshot};
 
 use super::{Vista, over};
 use crate::Settings;
-use crate::functions::{Absent, FillResult, PerformanceKey};
+use crate::functions::{FillResult, MissingFunctions, PerformanceKey};
 use crate::shared::Registered;
 use crate::v1::V1;
 
@@ -61,7 +61,7 @@ impl PerformanceKey for Arc<Altered> {
 }
 
 fn machine(key: &Arc<Altered>) -> Machine {
-    over(Absent(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(key), 0x0409)
+    over(MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(key), 0x0409)
 }
 
 /// What V1 says that it cannot use.
@@ -126,7 +126,7 @@ fn without_a_name_table_there_are_the_names_that_every_windows_has() {
 fn costly_objects_that_are_not_there_take_no_others_away() {
     let key = Altered::by(|_, bytes| Ok(bytes));
     let settings = Settings { language: Language::ENGLISH, is_costly: true };
-    let absent = Arc::new(Absent(Status::ERROR_CALL_NOT_IMPLEMENTED));
+    let absent = Arc::new(MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED));
     let machine =
         crate::machine(Box::new(FixedClock::default()), absent, Arc::new(Arc::clone(&key)), &settings);
     assert_eq!(machine.countersets().len(), 8 + 1);
