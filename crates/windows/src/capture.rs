@@ -29,7 +29,7 @@ use crate::functions::{PerfLib, PerformanceKey};
 use crate::growing::{filled, value};
 use crate::query::OpenQuery;
 use crate::v1::language_name;
-pub use hide::Hidden;
+pub use hide::NameMask;
 pub use replay::Captured;
 
 /// Files that contain the responses.
@@ -86,7 +86,7 @@ pub fn write(
         folder,
         manifest: create(&folder.join(MANIFEST))?,
         answers: BTreeMap::new(),
-        hidden: options.hide_instances.then(Hidden::new),
+        hidden: options.hide_instances.then(NameMask::new),
         key: Some(Arc::clone(key)),
         deadline: options.deadline,
         captures: Captures::default(),
@@ -106,7 +106,7 @@ pub fn write(
         if let Some(query) = &mut query {
             let question = format!("data {sample}");
             let block = query.collect().map(<[u8]>::to_vec);
-            let block = writer.hidden(&question, block, Hidden::in_v2)?;
+            let block = writer.hidden(&question, block, NameMask::in_v2)?;
             writer.answer(&question, QUERY, block)?;
         }
         writer.block("Global", sample)?;
@@ -147,7 +147,7 @@ struct Writer<'a> {
     manifest: File,
     /// Files of responses, with their lengths.
     answers: BTreeMap<&'static str, (File, u64)>,
-    hidden: Option<Hidden>,
+    hidden: Option<NameMask>,
     /// Performance key; `None` once it has not responded in time: a thread still uses it, and no other may.
     key: Option<Arc<dyn PerformanceKey>>,
     deadline: Duration,
@@ -176,7 +176,7 @@ impl Writer<'_> {
         &mut self,
         question: &str,
         mut answer: Answer,
-        hide: fn(&Hidden, &mut [u8]) -> Result<(), WireError>,
+        hide: fn(&NameMask, &mut [u8]) -> Result<(), WireError>,
     ) -> io::Result<Answer> {
         if let (Some(hidden), Ok(bytes)) = (&self.hidden, &mut answer)
             && let Err(error) = hide(hidden, bytes)
@@ -263,7 +263,7 @@ impl Writer<'_> {
             let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(guid, buffer);
             let list = filled("PerfEnumerateCounterSetInstances", 1, &mut buffer, &mut ask);
             let question = format!("instances {guid}");
-            let list = self.hidden(&question, list.map(<[u8]>::to_vec), Hidden::in_list)?;
+            let list = self.hidden(&question, list.map(<[u8]>::to_vec), NameMask::in_list)?;
             self.answer(&question, REGISTRATIONS, list)?;
         }
         Ok(guids)
@@ -315,7 +315,7 @@ impl Writer<'_> {
         if let Ok(Err(error)) = block.as_mut().map(|block| hide::machine_in_v1(block)) {
             self.blanked(&question, &error)?;
         } else {
-            block = self.hidden(&question, block, Hidden::in_v1)?;
+            block = self.hidden(&question, block, NameMask::in_v1)?;
         }
         self.answer(&question, V1, block)
     }

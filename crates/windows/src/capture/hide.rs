@@ -15,9 +15,9 @@ use perfset_core::wire::WireError;
 /// Totals and numbers, as processors have for names, stay. Of all else only data with a meaning is shown: fields and
 /// numbers. Padding, texts that are values, and everything that cannot be parsed, are zeros.
 #[derive(Debug, Default)]
-pub struct Hidden(RandomState);
+pub struct NameMask(RandomState);
 
-impl Hidden {
+impl NameMask {
     /// Creates a replacer with new random letters.
     #[must_use]
     pub fn new() -> Self {

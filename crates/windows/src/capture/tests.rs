@@ -224,12 +224,12 @@ fn v2_answers() -> [Vec<u8>; 2] {
     [list, query.collect().unwrap().to_vec()]
 }
 
-type Hide = fn(&Hidden, &mut [u8]) -> Result<(), WireError>;
+type Hide = fn(&NameMask, &mut [u8]) -> Result<(), WireError>;
 
 /// What is left of an answer that was changed, and the first that could not be read.
 fn left(mut bytes: Vec<u8>, hide: Hide, change: impl FnOnce(&mut [u8])) -> (Vec<u8>, Option<&'static str>) {
     change(&mut bytes);
-    let end = hide(&Hidden::new(), &mut bytes);
+    let end = hide(&NameMask::new(), &mut bytes);
     (bytes, end.err().map(|error| error.what))
 }
 
@@ -238,7 +238,7 @@ fn left(mut bytes: Vec<u8>, hide: Hide, change: impl FnOnce(&mut [u8])) -> (Vec<
 fn names_in_unusual_places_are_hidden() {
     let [list, block] = v2_answers();
     assert!(has(&list, "SECRET") && has(&block, "SECRET"));
-    for (answer, hide) in [(&list, Hidden::in_list as Hide), (&block, Hidden::in_v2)] {
+    for (answer, hide) in [(&list, NameMask::in_list as Hide), (&block, NameMask::in_v2)] {
         let name = answer.windows(12).position(|window| has(window, "SECRET")).unwrap();
         // The structure with the name, or what is before it, is broken; and behind the name there is more.
         let (bytes, error) = left(answer.clone(), hide, |bytes| bytes[name - 8] = 7);
@@ -254,12 +254,12 @@ fn names_in_unusual_places_are_hidden() {
             left(answer.clone(), hide, |bytes| bytes[end] ^= 0xFF);
         }
     }
-    let (bytes, error) = left(block.clone(), Hidden::in_v2, |bytes| bytes[52] = 77);
+    let (bytes, error) = left(block.clone(), NameMask::in_v2, |bytes| bytes[52] = 77);
     assert_eq!((has(&bytes, "SEC"), error), (false, Some("PERF_COUNTER_HEADER.dwType")));
     assert_eq!(bytes[..48], block[..48], "what comes before is told");
     // A value that is no number: 12 bytes are one, of a structure that has room for 8 and the next one's header.
     let value = block.windows(12).position(|window| has(window, "SECRET")).unwrap() + 16;
-    let (bytes, _) = left(block, Hidden::in_v2, |bytes| {
+    let (bytes, _) = left(block, NameMask::in_v2, |bytes| {
         bytes[value..value + 8].copy_from_slice(&[12, 0, 0, 0, 32, 0, 0, 0]);
         put(bytes, value + 8, "VALUES");
     });
@@ -378,7 +378,7 @@ fn names_in_unusual_places_of_v1_are_hidden() {
     let values = instance + number(instance) as usize;
     let objects = |bytes: &[u8]| DataBlock::parse(bytes).unwrap().objects().filter(Result::is_ok).count();
     let hide = |change: &dyn Fn(&mut [u8])| {
-        let (bytes, error) = left(global(), Hidden::in_v1, change);
+        let (bytes, error) = left(global(), NameMask::in_v1, change);
         assert!(!has(&bytes, "svch") && !has(&bytes, "EVIL"));
         assert_eq!(objects(&bytes), if error.is_some_and(|what| what.contains("OBJECT")) { 7 } else { 8 });
         error
@@ -398,14 +398,14 @@ fn names_in_unusual_places_of_v1_are_hidden() {
     };
     assert_eq!(hide(&as_text), None);
     // What follows the objects, and what is none.
-    assert!(!has(&left([global(), b"E\0V\0I\0L\0".to_vec()].concat(), Hidden::in_v1, |_| ()).0, "EVIL"));
+    assert!(!has(&left([global(), b"E\0V\0I\0L\0".to_vec()].concat(), NameMask::in_v1, |_| ()).0, "EVIL"));
     for end in (0..shown.len()).step_by(61) {
-        assert!(!has(&left(shown[..end].to_vec(), Hidden::in_v1, |_| ()).0, "svch"), "{end}");
-        left(shown.clone(), Hidden::in_v1, |bytes| bytes[end] ^= 0xFF);
+        assert!(!has(&left(shown[..end].to_vec(), NameMask::in_v1, |_| ()).0, "svch"), "{end}");
+        left(shown.clone(), NameMask::in_v1, |bytes| bytes[end] ^= 0xFF);
     }
     // The machine, which is never told.
     let host = (number(84) as usize, number(80) as usize / 2);
-    let machine = |_: &Hidden, bytes: &mut [u8]| hide::machine_in_v1(bytes);
+    let machine = |_: &NameMask, bytes: &mut [u8]| hide::machine_in_v1(bytes);
     let (bytes, error) = left(global(), machine, |bytes| put(bytes, host.0, "P\0JOHN"));
     assert_eq!((error, objects(&bytes)), (None, 8));
     let header = &bytes[88..number(24) as usize];
