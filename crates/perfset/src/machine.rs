@@ -12,7 +12,7 @@ use perfset_engine::source::{computer_name as computer_name_of, local_machine};
 use perfset_engine::{Machine, SourceError};
 #[cfg(target_os = "linux")]
 use perfset_linux::ProcessSource;
-use perfset_windows::capture::{self, Captured, Captures};
+use perfset_windows::capture::{self, CaptureReplay, Captures};
 
 /// Returns the local machine, with the counters of its operating system and of the engine itself.
 ///
@@ -86,7 +86,7 @@ impl Environment {
 
 fn chosen(environment: Environment, all_users: bool) -> Machine {
     match environment.capture() {
-        Some(folder) => Captured::machine_of(&folder),
+        Some(folder) => CaptureReplay::machine_of(&folder),
         None => backend::machine(environment, all_users),
     }
 }
@@ -108,7 +108,7 @@ pub fn capture(
     let mut by = format!("{by} on {}", system());
     let (functions, key, language) = match environment.capture() {
         Some(folder) => {
-            let captured = Captured::open(&folder)
+            let captured = CaptureReplay::open(&folder)
                 .map_err(|error| io::Error::new(error.kind(), format!("the capture: {error}")))?;
             by = format!("{by}, of a capture by {}", captured.by());
             captured.functions()

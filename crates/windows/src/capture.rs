@@ -30,7 +30,7 @@ use crate::growing::{filled, value};
 use crate::query::OpenQuery;
 use crate::v1::language_name;
 pub use hide::NameMask;
-pub use replay::Captured;
+pub use replay::CaptureReplay;
 
 /// Files that contain the responses.
 const REGISTRATIONS: &str = "registrations.bin";

@@ -34,7 +34,7 @@ const ERROR_FILE_NOT_FOUND: Status = Status(2);
 /// The first collection of a counterset returns the first sample, the second and all later ones the second. When no
 /// query uses the counterset any more, collections begin again with the first sample.
 #[derive(Clone, Debug)]
-pub struct Captured(Arc<Folder>);
+pub struct CaptureReplay(Arc<Folder>);
 
 #[derive(Debug, Default)]
 struct Folder {
@@ -70,7 +70,7 @@ struct Query {
     collected: usize,
 }
 
-impl Captured {
+impl CaptureReplay {
     /// Reads a captured directory.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ fn nothing(why: &str) -> Machine {
         }
     }
 
-    let machine = Machine::bare(Box::new(Captured(Arc::default())));
+    let machine = Machine::bare(Box::new(CaptureReplay(Arc::default())));
     machine.register(Box::new(Nothing(SourceError::Failed(format!("the capture: {why}").into()))));
     machine
 }
@@ -249,7 +249,7 @@ fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-impl Clock for Captured {
+impl Clock for CaptureReplay {
     fn read(&mut self) -> ClockReading {
         let number = self.0.readings.fetch_add(1, Relaxed);
         let v2 = self.sample("data", number).ok().and_then(|block| Block::parse(block).ok());
@@ -258,7 +258,7 @@ impl Clock for Captured {
     }
 }
 
-impl PerfLib for Captured {
+impl PerfLib for CaptureReplay {
     fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult {
         fill(guids, 16, Status::ERROR_NOT_ENOUGH_MEMORY, self.answer("countersets"))
     }
@@ -352,7 +352,7 @@ impl PerfLib for Captured {
     }
 }
 
-impl PerformanceKey for Captured {
+impl PerformanceKey for CaptureReplay {
     /// Returns all objects of the sample for any object, more than were requested.
     fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let mut taken = self.taken();
@@ -381,7 +381,7 @@ impl PerformanceKey for Captured {
 /// provider knows which of them takes a sample.
 struct Objects {
     v1: V1,
-    captured: Captured,
+    captured: CaptureReplay,
     /// Number of query entries for each counterset, and the counterset's title index once it was collected.
     asked: HashMap<Guid, (usize, Option<u32>)>,
 }

@@ -65,7 +65,7 @@ fn capture_replays_the_same_data() {
     // 3 sets: names and helps in three languages, 6 answers in one, instances; the list, the info, 2 samples, 2 blocks,
     // 4 tables of which 2 are not there.
     assert_eq!((captures.asked, captures.answered), (3 * (12 + 6 + 1) + 10, 3 * (12 + 6 + 1) + 8));
-    let captured = Captured::open(&scratch.0).unwrap();
+    let captured = CaptureReplay::open(&scratch.0).unwrap();
     assert_eq!(captured.by(), "a test");
     let replayed = captured.machine();
     assert_eq!(replayed.problems(), []);
@@ -98,7 +98,7 @@ fn write_again(scratch: &Scratch) -> io::Result<Captures> {
 #[test]
 fn samples_follow_each_other() {
     let (scratch, _) = captured("samples", false);
-    let replayed = Captured::open(&scratch.0).unwrap().machine();
+    let replayed = CaptureReplay::open(&scratch.0).unwrap().machine();
     let guid = perfset_core::catalogue::process::GUID;
     for _ in 0..2 {
         assert!(replayed.instances(&guid).unwrap().len() > 40);
@@ -148,7 +148,7 @@ fn costly_objects_are_replayed() {
     let functions: Arc<dyn PerfLib> = Arc::new(ours::EmulatedPerfLib::new(script().0));
     let key: Arc<dyn PerformanceKey> = Arc::new(Costly(Arc::default()));
     write(&scratch.0, &functions, &key, &Options { is_costly: true, ..options(false) }).unwrap();
-    let replayed = Captured::open(&scratch.0).unwrap().machine();
+    let replayed = CaptureReplay::open(&scratch.0).unwrap().machine();
     let guid = perfset_core::catalogue::tcpv4::GUID;
     let found = rows(&replayed, guid, &[]);
     assert!(found.len() == 9 && found.iter().all(|row| row.contains('=')), "{found:?}");
@@ -159,7 +159,7 @@ fn costly_objects_are_replayed() {
 fn a_capture_of_a_capture_has_the_same_answers() {
     let (first, captures) = captured("first", false);
     let second = Scratch::new("second");
-    let (functions, key, language) = Captured::open(&first.0).unwrap().functions();
+    let (functions, key, language) = CaptureReplay::open(&first.0).unwrap().functions();
     let options = Options { language, ..options(false) };
     assert_eq!(write(&second.0, &functions, &key, &options).unwrap(), captures);
     for file in [REGISTRATIONS, QUERY, V1] {
@@ -183,7 +183,7 @@ fn hidden_names_are_nowhere() {
         assert!(has(&shown, name) && !has(&hidden, name), "{name}");
     }
     assert!(has(&hidden, "_Total"));
-    let machines = [&shown, &hidden].map(|folder| Captured::open(&folder.0).unwrap().machine());
+    let machines = [&shown, &hidden].map(|folder| CaptureReplay::open(&folder.0).unwrap().machine());
     let guid = machines[0].countersets()[1];
     let [shown, hidden] = machines.each_ref().map(|machine| machine.instances(&guid).unwrap());
     let about = |instances: &[perfset_core::Instance]| -> Vec<_> {
@@ -297,7 +297,7 @@ fn unreadable_block_is_blanked_and_noted() {
     assert!(manifest.contains(noted), "{manifest}");
     let v1 = fs::read(folder.0.join(V1)).unwrap();
     assert!(v1.ends_with(&[0; 20_000]));
-    assert!(Captured::open(&folder.0).is_ok());
+    assert!(CaptureReplay::open(&folder.0).is_ok());
 }
 
 /// Data received until then are in the capture. The key is not closed, because a call on it is still running.
@@ -325,7 +325,7 @@ fn a_key_that_hangs_is_given_up() {
     let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
     assert!(manifest.contains("1460\tGlobal 0\n0\tdata 1\t") && manifest.ends_with("\n1460\tGlobal 1\n"));
     assert_eq!((captures.asked - captures.answered), 4, "two tables of another language are not there");
-    assert_eq!(Captured::open(&folder.0).unwrap().machine().countersets().len(), 3);
+    assert_eq!(CaptureReplay::open(&folder.0).unwrap().machine().countersets().len(), 3);
 }
 
 /// No other user can read the names of processes. Data captured before an error are kept.
@@ -345,7 +345,7 @@ fn a_capture_is_private_and_grows() {
 
     impl PerformanceKey for Seen {
         fn query_value(&self, _: &str, _: &mut [u8]) -> FillResult {
-            let machine = Captured::open(&self.0).unwrap().machine();
+            let machine = CaptureReplay::open(&self.0).unwrap().machine();
             assert_eq!(machine.countersets().len(), 3, "registrations come before");
             FillResult::failed(Status(2))
         }
@@ -415,7 +415,7 @@ fn names_in_unusual_places_of_v1_are_hidden() {
 
 /// Everything of a capture, for people and for comparison.
 fn told(folder: &Path) -> String {
-    let captured = match Captured::open(folder) {
+    let captured = match CaptureReplay::open(folder) {
         Ok(captured) => captured,
         Err(error) => return format!("{}\n", error.kind()),
     };
@@ -488,7 +488,7 @@ fn damaged_manifests() {
     let good = fs::read_to_string(&file).unwrap();
     let opened = |text: &str| {
         fs::write(&file, text).unwrap();
-        Captured::open(&scratch.0).map(|_| ()).map_err(|error| error.to_string())
+        CaptureReplay::open(&scratch.0).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(opened(&good), Ok(()));
     let first = good.lines().next().unwrap();
