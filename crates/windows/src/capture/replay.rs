@@ -39,7 +39,7 @@ pub struct CaptureReplay(Arc<Folder>);
 #[derive(Debug, Default)]
 struct Folder {
     files: HashMap<&'static str, Vec<u8>>,
-    answers: HashMap<String, Answer>,
+    answers: HashMap<String, CapturedResponse>,
     language: u32,
     by: String,
     queries: Mutex<Queries>,
@@ -50,7 +50,7 @@ struct Folder {
 
 /// Captured response to a request: a code, or bytes of a file.
 #[derive(Debug)]
-enum Answer {
+enum CapturedResponse {
     Failed(Status),
     At(&'static str, Range<usize>),
 }
@@ -96,7 +96,7 @@ impl CaptureReplay {
                     let code = code
                         .parse()
                         .map_err(|_| bad(format!("line {number}: \"{code}\" is not a status code")))?;
-                    read_folder.answers.insert(question.to_owned(), Answer::Failed(Status(code)));
+                    read_folder.answers.insert(question.to_owned(), CapturedResponse::Failed(Status(code)));
                 }
                 ["0", question, file, at, len] => {
                     let Some(file) = FILES.into_iter().find(|known| *known == file) else {
@@ -109,18 +109,21 @@ impl CaptureReplay {
                             "line {number}: {at} and {len} are not an offset and a length"
                         )));
                     };
-                    read_folder.answers.insert(question.to_owned(), Answer::At(file, range));
+                    read_folder.answers.insert(question.to_owned(), CapturedResponse::At(file, range));
                 }
                 _ => return Err(bad(format!("line {number}: the line has neither two nor five fields"))),
             }
         }
-        if let Some(Answer::At(_, range)) = read_folder.answers.get("countersets")
+        if let Some(CapturedResponse::At(_, range)) = read_folder.answers.get("countersets")
             && range.len() > COUNTERSETS_MOST.saturating_mul(16)
         {
             return Err(bad(format!("the capture has more than {COUNTERSETS_MOST} countersets")));
         }
         let used = |file: &&str| {
-            read_folder.answers.values().any(|answer| matches!(answer, Answer::At(used, _) if used == file))
+            read_folder
+                .answers
+                .values()
+                .any(|answer| matches!(answer, CapturedResponse::At(used, _) if used == file))
         };
         let files: Vec<_> = FILES.into_iter().filter(|file| used(file)).collect();
         for file in files {
@@ -164,8 +167,8 @@ impl CaptureReplay {
     fn answer(&self, question: &str) -> Result<&[u8], Status> {
         match self.0.answers.get(question) {
             None => Err(Status::ERROR_CALL_NOT_IMPLEMENTED),
-            Some(Answer::Failed(status)) => Err(*status),
-            Some(Answer::At(file, range)) => {
+            Some(CapturedResponse::Failed(status)) => Err(*status),
+            Some(CapturedResponse::At(file, range)) => {
                 let bytes = self.0.files.get(file).and_then(|bytes| bytes.get(range.clone()));
                 bytes.ok_or(Status::ERROR_INVALID_DATA) // the file was cut
             }
@@ -175,7 +178,7 @@ impl CaptureReplay {
     /// Returns the code of a request that is noted only if it failed.
     fn failed(&self, question: &str) -> Option<Status> {
         match self.0.answers.get(question) {
-            Some(Answer::Failed(status)) => Some(*status),
+            Some(CapturedResponse::Failed(status)) => Some(*status),
             _ => None,
         }
     }
