@@ -160,7 +160,7 @@ impl CaptureReplay {
         let machine = Machine::bare(Box::new(self.clone()));
         let (functions, key, _) = self.functions();
         let v1 = register_v2_before(&machine, functions, key, &settings);
-        machine.register(Box::new(Objects { v1, captured: self.clone(), asked: HashMap::new() }));
+        machine.register(Box::new(CapturedObjects { v1, captured: self.clone(), asked: HashMap::new() }));
         machine
     }
 
@@ -382,14 +382,14 @@ impl PerformanceKey for CaptureReplay {
 
 /// Objects of a capture. The key gets the same request for a list of instances as for a collection; only this
 /// provider knows which of them takes a sample.
-struct Objects {
+struct CapturedObjects {
     v1: V1,
     captured: CaptureReplay,
     /// Number of query entries for each counterset, and the counterset's title index once it was collected.
     asked: HashMap<Guid, (usize, Option<u32>)>,
 }
 
-impl Provider for Objects {
+impl Provider for CapturedObjects {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.v1.catalogue()
     }
