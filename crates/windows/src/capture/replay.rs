@@ -34,10 +34,10 @@ const ERROR_FILE_NOT_FOUND: Status = Status(2);
 /// The first collection of a counterset returns the first sample, the second and all later ones the second. When no
 /// query uses the counterset any more, collections begin again with the first sample.
 #[derive(Clone, Debug)]
-pub struct CaptureReplay(Arc<Folder>);
+pub struct CaptureReplay(Arc<CaptureDir>);
 
 #[derive(Debug, Default)]
-struct Folder {
+struct CaptureDir {
     files: HashMap<&'static str, Vec<u8>>,
     answers: HashMap<String, CapturedResponse>,
     language: u32,
@@ -83,7 +83,7 @@ impl CaptureReplay {
         if lines.next().is_none_or(|(_, first)| first != FIRST_LINE) {
             return Err(bad(format!("the first line is not \"{FIRST_LINE}\"")));
         }
-        let mut read_folder = Folder::default();
+        let mut read_folder = CaptureDir::default();
         for (number, line) in lines {
             let fields: Vec<&str> = line.split('\t').collect();
             match *fields.as_slice() {
