@@ -116,7 +116,7 @@ pub fn capture(
         None => backend::functions(environment),
     };
     let deadline = Duration::from_secs(60);
-    let options = capture::Options { by, language, hide_instances, is_costly, pause, deadline };
+    let options = capture::CaptureOptions { by, language, hide_instances, is_costly, pause, deadline };
     capture::write(folder, &functions, &key, &options)
 }
 

@@ -43,7 +43,7 @@ const MANIFEST: &str = "manifest.txt";
 
 /// Settings of a capture.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CaptureOptions {
     /// Capturing program and its system, for users.
     pub by: String,
     /// Language in which names are captured, in addition to English.
@@ -79,7 +79,7 @@ pub fn write(
     folder: &Path,
     functions: &Arc<dyn PerfLib>,
     key: &Arc<dyn PerformanceKey>,
-    options: &Options,
+    options: &CaptureOptions,
 ) -> io::Result<Captures> {
     create_folder(folder)?;
     let mut writer = Writer {

@@ -32,8 +32,8 @@ impl Drop for Scratch {
     }
 }
 
-fn options(hide_instances: bool) -> Options {
-    Options {
+fn options(hide_instances: bool) -> CaptureOptions {
+    CaptureOptions {
         by: "a test".into(),
         language: Language(0x0407),
         hide_instances,
@@ -147,7 +147,7 @@ fn costly_objects_are_replayed() {
     let scratch = Scratch::new("costly");
     let functions: Arc<dyn PerfLib> = Arc::new(ours::EmulatedPerfLib::new(script().0));
     let key: Arc<dyn PerformanceKey> = Arc::new(Costly(Arc::default()));
-    write(&scratch.0, &functions, &key, &Options { is_costly: true, ..options(false) }).unwrap();
+    write(&scratch.0, &functions, &key, &CaptureOptions { is_costly: true, ..options(false) }).unwrap();
     let replayed = CaptureReplay::open(&scratch.0).unwrap().machine();
     let guid = perfset_core::catalogue::tcpv4::GUID;
     let found = rows(&replayed, guid, &[]);
@@ -160,7 +160,7 @@ fn a_capture_of_a_capture_has_the_same_answers() {
     let (first, captures) = captured("first", false);
     let second = Scratch::new("second");
     let (functions, key, language) = CaptureReplay::open(&first.0).unwrap().functions();
-    let options = Options { language, ..options(false) };
+    let options = CaptureOptions { language, ..options(false) };
     assert_eq!(write(&second.0, &functions, &key, &options).unwrap(), captures);
     for file in [REGISTRATIONS, QUERY, V1] {
         assert!(fs::read(first.0.join(file)).unwrap() == fs::read(second.0.join(file)).unwrap(), "{file}");
