@@ -82,7 +82,7 @@ pub fn write(
     options: &CaptureOptions,
 ) -> io::Result<Captures> {
     create_folder(folder)?;
-    let mut writer = Writer {
+    let mut writer = CaptureWriter {
         folder,
         manifest: create(&folder.join(MANIFEST))?,
         answers: BTreeMap::new(),
@@ -142,7 +142,7 @@ fn create(file: &Path) -> io::Result<File> {
 /// Response of the machine, or the reason for its lack.
 type Answer = Result<Vec<u8>, SourceError>;
 
-struct Writer<'a> {
+struct CaptureWriter<'a> {
     folder: &'a Path,
     manifest: File,
     /// Files of responses, with their lengths.
@@ -154,7 +154,7 @@ struct Writer<'a> {
     captures: Captures,
 }
 
-impl Writer<'_> {
+impl CaptureWriter<'_> {
     /// Writes a remark about the whole capture.
     fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
         let value = value.replace(['\t', '\n', '\r'], " ");
