@@ -41,7 +41,7 @@ pub struct V2 {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// Registered countersets that cannot be used, with the reasons.
     problems: Vec<Text>,
-    queries: HashMap<(Guid, CounterFilter), Asked>,
+    queries: HashMap<(Guid, CounterFilter), SystemEntry>,
     /// Number of query entries for each counterset.
     entries: HashMap<Guid, usize>,
     names: Vec<u8>,
@@ -49,7 +49,7 @@ pub struct V2 {
 
 /// Entry of the system, in a separate query.
 #[derive(Debug)]
-struct Asked {
+struct SystemEntry {
     query: OpenQuery,
     /// Index of the entry's result.
     index: u32,
@@ -114,20 +114,20 @@ impl V2 {
     }
 
     /// Returns the query that requests these counters; opens one if there is none.
-    fn asked(&mut self, want: &CollectRequest<'_>) -> Result<&mut Asked, SourceError> {
+    fn asked(&mut self, want: &CollectRequest<'_>) -> Result<&mut SystemEntry, SourceError> {
         let (guid, counter) = key_of(want);
         if !self.queries.contains_key(&(guid, counter)) {
             let query = OpenQuery::open(&self.functions)?;
             query.add(guid, counter, want.counterset.instance_type.is_multiple())?;
             let index = query.index(guid, counter)?;
-            self.queries.insert((guid, counter), Asked { query, index });
+            self.queries.insert((guid, counter), SystemEntry { query, index });
         }
         self.queries.get_mut(&(guid, counter)).ok_or(SourceError::UnknownCounterset(guid))
     }
 
     /// Collects once. A query that turns out to be broken is closed: the next collection opens another.
     fn collect_once(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let Asked { query, index } = self.asked(want)?;
+        let SystemEntry { query, index } = self.asked(want)?;
         let before = query.kept();
         let done = query.collect().and_then(|block| {
             rows.count_bytes_read(block.len());
