@@ -249,22 +249,22 @@ pub fn fill(block: &[u8], index: u32, want: &CollectRequest<'_>, rows: &mut Rows
             status => Err(SourceError::System { function: "PerfQueryCounterData".into(), status }),
         },
         Body::SingleCounter(value) => {
-            let columns = Columns::new(want, only().into_iter(), rows);
+            let columns = ColumnMap::new(want, only().into_iter(), rows);
             let mut row = rows.push_units(std::iter::empty(), InstanceId(0), None);
             columns.set(&mut row, std::iter::once(value));
             Ok(())
         }
         Body::MultipleCounters(ids, values) => {
-            let columns = Columns::new(want, ids.iter(), rows);
+            let columns = ColumnMap::new(want, ids.iter(), rows);
             columns.set(&mut rows.push_units(std::iter::empty(), InstanceId(0), None), values.iter());
             Ok(())
         }
         Body::MultipleInstances(table) => {
-            let columns = Columns::new(want, only().into_iter(), rows);
+            let columns = ColumnMap::new(want, only().into_iter(), rows);
             table_rows(table, &columns, rows).map_err(unreadable)
         }
         Body::Counterset(ids, table) => {
-            let columns = Columns::new(want, ids.iter(), rows);
+            let columns = ColumnMap::new(want, ids.iter(), rows);
             table_rows(table, &columns, rows).map_err(unreadable)
         }
     }
@@ -272,7 +272,7 @@ pub fn fill(block: &[u8], index: u32, want: &CollectRequest<'_>, rows: &mut Rows
 
 fn table_rows(
     table: perfset_core::v2::InstanceTable<'_>,
-    columns: &Columns,
+    columns: &ColumnMap,
     rows: &mut Rows,
 ) -> Result<(), perfset_core::wire::WireError> {
     for instance in table.rows() {
@@ -284,9 +284,9 @@ fn table_rows(
 }
 
 /// Column of each value of a row.
-struct Columns(Vec<Option<usize>>);
+struct ColumnMap(Vec<Option<usize>>);
 
-impl Columns {
+impl ColumnMap {
     /// Creates the mapping for values in the order of these counters. A column without one of them gets a reason for
     /// its missing value.
     fn new(want: &CollectRequest<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
