@@ -71,9 +71,9 @@ pub fn machine_of_v2(clock: Box<dyn Clock>, functions: Arc<dyn PerfLib>, languag
     machine
 }
 
-fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Language) -> shared::Registered {
+fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Language) -> shared::V2Guids {
     machine.set_language(language);
-    let registered = shared::Registered::default();
+    let registered = shared::V2Guids::default();
     machine.register(Box::new(v2::V2::new(functions, language, registered.clone())));
     registered
 }

@@ -8,7 +8,7 @@ use perfset_engine::Catalogue;
 
 /// Countersets of V2, which V1 leaves out, because the system also shows each of them as an object.
 #[derive(Clone, Debug, Default)]
-pub struct Registered(Arc<Mutex<Sets>>);
+pub struct V2Guids(Arc<Mutex<Sets>>);
 
 #[derive(Debug, Default)]
 struct Sets {
@@ -19,7 +19,7 @@ struct Sets {
     revision: u64,
 }
 
-impl Registered {
+impl V2Guids {
     /// Replaces the sets by the countersets that are registered now.
     pub fn set(&self, catalogue: &Catalogue) {
         let guids = catalogue.countersets.iter().map(|set| set.guid).collect();

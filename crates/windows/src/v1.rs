@@ -13,7 +13,7 @@ use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, Rows, S
 
 use crate::functions::PerformanceKey;
 use crate::growing::value;
-use crate::shared::Registered;
+use crate::shared::V2Guids;
 
 /// Time for which a list of objects is valid: a new list requires the data of every provider of the machine.
 const PAUSE: Duration = Duration::from_secs(300);
@@ -29,7 +29,7 @@ pub struct V1 {
     key: Arc<dyn PerformanceKey>,
     language: Language,
     is_costly: bool,
-    registered: Registered,
+    registered: V2Guids,
     objects: ObjectSets,
     texts: Texts,
     /// Time until which the list is valid, and the revision of V2's countersets in it.
@@ -66,7 +66,7 @@ impl V1 {
         key: Arc<dyn PerformanceKey>,
         language: Language,
         is_costly: bool,
-        registered: Registered,
+        registered: V2Guids,
     ) -> Self {
         Self {
             key,

@@ -14,7 +14,7 @@ use crate::functions::PerfLib;
 use crate::growing::{filled, is_closed};
 use crate::query::OpenQuery;
 use crate::registration::{Registrations, SOURCE};
-use crate::shared::Registered;
+use crate::shared::V2Guids;
 
 /// Time for which a list of countersets is valid.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ const KEPT_MOST: usize = 64 << 20;
 pub struct V2 {
     functions: Arc<dyn PerfLib>,
     registrations: Registrations,
-    registered: Registered,
+    registered: V2Guids,
     listed: Option<Instant>,
     /// Registration of each counterset when registrations were last compared; `compared` is the time of that.
     infos: Vec<(Guid, Result<Vec<u8>, SourceError>)>,
@@ -58,7 +58,7 @@ struct SystemEntry {
 impl V2 {
     /// Creates a provider of these functions' countersets, with names in English and in this language.
     #[must_use]
-    pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: Registered) -> Self {
+    pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: V2Guids) -> Self {
         Self {
             registrations: Registrations::new(&functions, language),
             functions,

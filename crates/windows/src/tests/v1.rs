@@ -12,7 +12,7 @@ use perfset_engine::{Catalogue, Entry, Machine, Provider, Snapshot};
 use super::{Vista, over};
 use crate::Settings;
 use crate::functions::{FillResult, MissingFunctions, PerformanceKey};
-use crate::shared::Registered;
+use crate::shared::V2Guids;
 use crate::v1::V1;
 
 type Answers = dyn Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync;
@@ -139,7 +139,7 @@ struct Failing {
     v1: V1,
     key: Arc<Altered>,
     code: Arc<AtomicU32>,
-    registered: Registered,
+    registered: V2Guids,
     start: Instant,
 }
 
@@ -152,7 +152,7 @@ impl Failing {
             code if code > 0 && name.starts_with(values) => Err(code),
             _ => Ok(bytes),
         });
-        let registered = Registered::default();
+        let registered = V2Guids::default();
         let v1 = V1::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, registered.clone());
         // However long the test takes, its time is later than the clock's.
         let start = Instant::now() + Duration::from_secs(3_600);
@@ -211,7 +211,7 @@ fn names_that_come_later_are_taken_over() {
         "Counter 009" => Err(1168),
         _ => Ok(bytes),
     });
-    let mut v1 = V1::new(Arc::new(key), Language::ENGLISH, false, Registered::default());
+    let mut v1 = V1::new(Arc::new(key), Language::ENGLISH, false, V2Guids::default());
     let mut names = |after: u64| -> Vec<String> {
         v1.refresh(Instant::now() + Duration::from_secs(after));
         v1.catalogue().unwrap().countersets.iter().map(|set| set.name.to_string()).collect()

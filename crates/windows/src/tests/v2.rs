@@ -9,7 +9,7 @@ use perfset_engine::{CollectRequest, Entry, InstanceFilters, Provider, Rows, Sna
 
 use super::{Changed, MULTI, NoObjects, SINGLE, over, script};
 use crate::functions::FillResult;
-use crate::shared::Registered;
+use crate::shared::V2Guids;
 use crate::v2::V2;
 
 /// What three collections of one counter give when the second one's answer is changed, and how many queries were
@@ -112,7 +112,7 @@ impl Twice {
                 result_of(4202, filled, buffer);
             }
         });
-        let v2 = V2::new(Arc::new(functions), Language::ENGLISH, Registered::default());
+        let v2 = V2::new(Arc::new(functions), Language::ENGLISH, V2Guids::default());
         Self { v2, is_new, asked, start: Instant::now() }
     }
 
