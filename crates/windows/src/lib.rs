@@ -84,8 +84,8 @@ fn register_v2_before(
     functions: Arc<dyn PerfLib>,
     key: Arc<dyn PerformanceKey>,
     settings: &Settings,
-) -> v1::V1 {
+) -> v1::V1Provider {
     let registered = register_v2(machine, functions, settings.language);
     let _ = machine.countersets(); // so that V2 knows what it has
-    v1::V1::new(key, settings.language, settings.is_costly, registered)
+    v1::V1Provider::new(key, settings.language, settings.is_costly, registered)
 }

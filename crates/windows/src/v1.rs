@@ -25,7 +25,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// The list contains the objects of `Global`; `Costly` is read only if costly objects are requested. A collection
 /// reads one object. The key is closed when no query uses an object any more.
 #[derive(Debug)]
-pub struct V1 {
+pub struct V1Provider {
     key: Arc<dyn PerformanceKey>,
     language: Language,
     is_costly: bool,
@@ -59,7 +59,7 @@ struct Texts {
     help_indexes: HashMap<(u32, Option<u32>), u32>,
 }
 
-impl V1 {
+impl V1Provider {
     /// Creates a provider of this key's objects, with names in English and in this language.
     #[must_use]
     pub fn new(
@@ -299,7 +299,7 @@ impl Texts {
     }
 }
 
-impl Provider for V1 {
+impl Provider for V1Provider {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.refresh(Instant::now());
         self.catalogue.clone()
@@ -336,7 +336,7 @@ impl Provider for V1 {
     }
 }
 
-impl Drop for V1 {
+impl Drop for V1Provider {
     fn drop(&mut self) {
         self.key.close();
     }

@@ -18,7 +18,7 @@ use perfset_engine::{Catalogue, Change, Clock, CollectRequest, Entry, Machine, P
 use super::{FIRST_LINE, MANIFEST, QUERY, REGISTRATIONS, V1};
 use crate::functions::{FillResult, PerfLib, PerformanceKey, RawQuery};
 use crate::ours::fill;
-use crate::v1::V1;
+use crate::v1::V1Provider;
 use crate::{Settings, register_v2_before};
 
 /// Maximum size of a file of a capture, in bytes.
@@ -383,7 +383,7 @@ impl PerformanceKey for CaptureReplay {
 /// Objects of a capture. The key gets the same request for a list of instances as for a collection; only this
 /// provider knows which of them takes a sample.
 struct CapturedObjects {
-    v1: V1,
+    v1: V1Provider,
     captured: CaptureReplay,
     /// Number of query entries for each counterset, and the counterset's title index once it was collected.
     asked: HashMap<Guid, (usize, Option<u32>)>,

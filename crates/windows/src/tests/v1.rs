@@ -13,7 +13,7 @@ use super::{Vista, over};
 use crate::Settings;
 use crate::functions::{FillResult, MissingFunctions, PerformanceKey};
 use crate::shared::V2Guids;
-use crate::v1::V1;
+use crate::v1::V1Provider;
 
 type Answers = dyn Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync;
 
@@ -136,7 +136,7 @@ fn costly_objects_that_are_not_there_take_no_others_away() {
 
 /// A provider of a key that fails as long as it is told to.
 struct Failing {
-    v1: V1,
+    v1: V1Provider,
     key: Arc<Altered>,
     code: Arc<AtomicU32>,
     registered: V2Guids,
@@ -153,7 +153,7 @@ impl Failing {
             _ => Ok(bytes),
         });
         let registered = V2Guids::default();
-        let v1 = V1::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, registered.clone());
+        let v1 = V1Provider::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, registered.clone());
         // However long the test takes, its time is later than the clock's.
         let start = Instant::now() + Duration::from_secs(3_600);
         Self { v1, key, code, registered, start }
@@ -211,7 +211,7 @@ fn names_that_come_later_are_taken_over() {
         "Counter 009" => Err(1168),
         _ => Ok(bytes),
     });
-    let mut v1 = V1::new(Arc::new(key), Language::ENGLISH, false, V2Guids::default());
+    let mut v1 = V1Provider::new(Arc::new(key), Language::ENGLISH, false, V2Guids::default());
     let mut names = |after: u64| -> Vec<String> {
         v1.refresh(Instant::now() + Duration::from_secs(after));
         v1.catalogue().unwrap().countersets.iter().map(|set| set.name.to_string()).collect()
