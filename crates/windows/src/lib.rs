@@ -74,7 +74,7 @@ pub fn machine_of_v2(clock: Box<dyn Clock>, functions: Arc<dyn PerfLib>, languag
 fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Language) -> shared::V2Guids {
     machine.set_language(language);
     let registered = shared::V2Guids::default();
-    machine.register(Box::new(v2::V2::new(functions, language, registered.clone())));
+    machine.register(Box::new(v2::V2Provider::new(functions, language, registered.clone())));
     registered
 }
 

@@ -30,7 +30,7 @@ const KEPT_MOST: usize = 64 << 20;
 /// alone. For several counters all are requested, because only then does the system itself show which values belong
 /// to the same instance.
 #[derive(Debug)]
-pub struct V2 {
+pub struct V2Provider {
     functions: Arc<dyn PerfLib>,
     registrations: Registrations,
     registered: V2Guids,
@@ -55,7 +55,7 @@ struct SystemEntry {
     index: u32,
 }
 
-impl V2 {
+impl V2Provider {
     /// Creates a provider of these functions' countersets, with names in English and in this language.
     #[must_use]
     pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: V2Guids) -> Self {
@@ -153,7 +153,7 @@ impl V2 {
     }
 }
 
-impl Provider for V2 {
+impl Provider for V2Provider {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.refresh(Instant::now());
         self.catalogue.clone()

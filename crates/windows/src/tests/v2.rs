@@ -10,7 +10,7 @@ use perfset_engine::{CollectRequest, Entry, InstanceFilters, Provider, Rows, Sna
 use super::{Changed, MULTI, NoObjects, SINGLE, over, script};
 use crate::functions::FillResult;
 use crate::shared::V2Guids;
-use crate::v2::V2;
+use crate::v2::V2Provider;
 
 /// What three collections of one counter give when the second one's answer is changed, and how many queries were
 /// opened.
@@ -90,7 +90,7 @@ fn a_registration_is_of_the_counterset_that_was_asked() {
 
 /// The functions over [`script`], where another provider may register [`MULTI`] again, with other counters.
 struct Twice {
-    v2: V2,
+    v2: V2Provider,
     is_new: Arc<AtomicBool>,
     /// How many answers there were.
     asked: Arc<AtomicU32>,
@@ -112,7 +112,7 @@ impl Twice {
                 result_of(4202, filled, buffer);
             }
         });
-        let v2 = V2::new(Arc::new(functions), Language::ENGLISH, V2Guids::default());
+        let v2 = V2Provider::new(Arc::new(functions), Language::ENGLISH, V2Guids::default());
         Self { v2, is_new, asked, start: Instant::now() }
     }
 
