@@ -250,7 +250,7 @@ mod backend {
     use std::time::{Duration, Instant};
 
     use perfset_core::Language;
-    use perfset_windows::{PerfLib, PerformanceKey, ours};
+    use perfset_windows::{PerfLib, PerformanceKey, emulated};
 
     use perfset_manifest::store::{Store, system_folders};
     use perfset_shm::Folders;
@@ -291,8 +291,8 @@ mod backend {
     /// Returns the functions of Windows, implemented on this machine.
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         let machine = machine(environment, false);
-        let key = ours::EmulatedPerformanceKey::new(machine.clone(), "X");
-        (Arc::new(ours::EmulatedPerfLib::new(machine)), Arc::new(key), Language::ENGLISH)
+        let key = emulated::EmulatedPerformanceKey::new(machine.clone(), "X");
+        (Arc::new(emulated::EmulatedPerfLib::new(machine)), Arc::new(key), Language::ENGLISH)
     }
 
     pub fn machine(environment: Environment, all_users: bool) -> Machine {

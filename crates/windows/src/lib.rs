@@ -20,7 +20,7 @@ mod registration;
 mod shared;
 mod v1;
 mod v2;
-pub mod ours;
+pub mod emulated;
 pub mod capture;
 #[cfg(windows)]
 #[allow(unsafe_code)]

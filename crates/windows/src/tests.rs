@@ -18,7 +18,7 @@ use perfset_engine::{Entry, Machine, RegInfo, RegRequest, Snapshot, SourceError}
 use proptest::prelude::*;
 
 use crate::functions::{FillResult, MissingFunctions, PerfLib, PerformanceKey, RawQuery};
-use crate::{Settings, machine, machine_of_v2, ours};
+use crate::{Settings, emulated, machine, machine_of_v2};
 
 const MULTI: Guid = Guid::from_u128(2);
 const SINGLE: Guid = Guid::from_u128(1);
@@ -89,7 +89,7 @@ type Change = dyn Fn(&'static str, &mut FillResult, &mut [u8]) + Send + Sync;
 
 /// Functions whose answers are changed.
 struct Changed {
-    inner: ours::EmulatedPerfLib,
+    inner: emulated::EmulatedPerfLib,
     change: Box<Change>,
     /// The handles that are open.
     open: Arc<Mutex<BTreeSet<usize>>>,
@@ -107,7 +107,7 @@ impl Changed {
         change: impl Fn(&'static str, &mut FillResult, &mut [u8]) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            inner: ours::EmulatedPerfLib::new(machine.clone()),
+            inner: emulated::EmulatedPerfLib::new(machine.clone()),
             change: Box::new(change),
             open: Arc::default(),
         }
@@ -216,7 +216,7 @@ pub fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
 #[test]
 fn system_countersets_are_unchanged() {
     let (machine, _scripts) = script();
-    let windows = over(ours::EmulatedPerfLib::new(machine.clone()), NoObjects, 0x0409);
+    let windows = over(emulated::EmulatedPerfLib::new(machine.clone()), NoObjects, 0x0409);
     for (guid, kind) in
         [(SINGLE, InstanceType::Single), (MULTI, InstanceType::Multiple), (TOTALS, InstanceType::Multiple)]
     {
@@ -258,7 +258,7 @@ fn system_countersets_are_unchanged() {
 #[test]
 fn a_value_that_is_missing_says_so() {
     let (machine, scripts) = script();
-    let windows = over(ours::EmulatedPerfLib::new(machine), NoObjects, 0x0409);
+    let windows = over(emulated::EmulatedPerfLib::new(machine), NoObjects, 0x0409);
     scripts[1].with(|script| {
         script.rows[0].2[1] = Err(NoValue::Late);
         script.rows[1].2[0] = Err(NoValue::Late);
@@ -284,7 +284,7 @@ fn a_value_that_is_missing_says_so() {
 #[test]
 fn texts_are_there_in_the_users_language() {
     let (machine, _scripts) = script();
-    let windows = over(ours::EmulatedPerfLib::new(machine), NoObjects, 0x0407);
+    let windows = over(emulated::EmulatedPerfLib::new(machine), NoObjects, 0x0407);
     let set = windows.counterset(&MULTI).unwrap();
     assert_eq!((&*set.name, &*set.help), ("Many", "Help"));
     assert_eq!(set.translations[0].name, "Many auf Deutsch");
@@ -326,7 +326,7 @@ fn functions_that_are_missing_take_nothing_else_away() {
     let (machine, _scripts) = script();
     let windows = over(
         MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED),
-        ours::EmulatedPerformanceKey::new(machine, "HOST"),
+        emulated::EmulatedPerformanceKey::new(machine, "HOST"),
         0x0409,
     );
     let problems: Vec<_> = windows.problems().iter().map(ToString::to_string).collect();
@@ -447,8 +447,8 @@ fn objects_of_a_real_windows() {
 #[test]
 fn v2_countersets_are_not_duplicated_from_v1() {
     let (machine, _scripts) = script();
-    let key = ours::EmulatedPerformanceKey::new(machine.clone(), "HOST");
-    let windows = over(ours::EmulatedPerfLib::new(machine), key, 0x0409);
+    let key = emulated::EmulatedPerformanceKey::new(machine.clone(), "HOST");
+    let windows = over(emulated::EmulatedPerfLib::new(machine), key, 0x0409);
     assert_eq!(windows.countersets().len(), 4, "three and the engine's own");
     assert_eq!(windows.problems(), []);
     assert_eq!(windows.origin(&MULTI).unwrap(), "PerfLib V2");
@@ -467,7 +467,7 @@ fn a_v1_provider_that_writes_nonsense() {
             fn close(&self) {}
         }
         let (machine, _scripts) = script();
-        let windows = over(ours::EmulatedPerfLib::new(machine), Nonsense(bytes.to_vec()), 0x0409);
+        let windows = over(emulated::EmulatedPerfLib::new(machine), Nonsense(bytes.to_vec()), 0x0409);
         assert_eq!(rows(&windows, SINGLE, &[3]), [" 0 3=U32(2)"], "V2 is as it was");
     }
 }
@@ -566,8 +566,11 @@ fn the_seed_of_fuzzing() {
 #[test]
 fn name_tables_in_the_users_language() {
     let (machine, _scripts) = script();
-    let windows =
-        over(MissingFunctions(Status(5)), ours::EmulatedPerformanceKey::new(machine.clone(), "HOST"), 0x0407);
+    let windows = over(
+        MissingFunctions(Status(5)),
+        emulated::EmulatedPerformanceKey::new(machine.clone(), "HOST"),
+        0x0407,
+    );
     let answer = perfset_engine::v1::query(&machine, &"Counter 007".parse().unwrap(), "HOST").unwrap();
     let names = TitleNames::read(NameTable::new(&answer.bytes)).0;
     assert!(names.iter().any(|(_, name)| name == "Many auf Deutsch"));

@@ -16,8 +16,8 @@ use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Language, Status, Text
 use perfset_engine::{Catalogue, Change, Clock, CollectRequest, Entry, Machine, Provider, Rows, SourceError};
 
 use super::{FIRST_LINE, MANIFEST, QUERY, REGISTRATIONS, V1};
+use crate::emulated::fill;
 use crate::functions::{FillResult, PerfLib, PerformanceKey, RawQuery};
-use crate::ours::fill;
 use crate::v1::V1Provider;
 use crate::{Settings, register_v2_before};
 

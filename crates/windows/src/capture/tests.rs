@@ -11,8 +11,8 @@ use perfset_core::{CounterFilter, NoValue, Status};
 use perfset_engine::{Entry, Snapshot, SourceError};
 
 use super::*;
+use crate::emulated;
 use crate::functions::FillResult;
-use crate::ours;
 use crate::tests::{Vista, rows, script, testdata};
 
 /// Directory of one test, removed after it.
@@ -52,7 +52,7 @@ fn captured_of(name: &str, hide_instances: bool, key: Arc<dyn PerformanceKey>) -
     let scratch = Scratch::new(name);
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
-    let functions: Arc<dyn PerfLib> = Arc::new(ours::EmulatedPerfLib::new(machine));
+    let functions: Arc<dyn PerfLib> = Arc::new(emulated::EmulatedPerfLib::new(machine));
     let captures = write(&scratch.0, &functions, &key, &options(hide_instances)).unwrap();
     (scratch, captures)
 }
@@ -88,7 +88,7 @@ fn capture_replays_the_same_data() {
 }
 
 fn write_again(scratch: &Scratch) -> io::Result<Captures> {
-    let functions: Arc<dyn PerfLib> = Arc::new(ours::EmulatedPerfLib::new(script().0));
+    let functions: Arc<dyn PerfLib> = Arc::new(emulated::EmulatedPerfLib::new(script().0));
     let key: Arc<dyn PerformanceKey> = Arc::new(Arc::new(Vista::default()));
     write(&scratch.0, &functions, &key, &options(false))
 }
@@ -145,7 +145,7 @@ fn costly_objects_are_replayed() {
     }
 
     let scratch = Scratch::new("costly");
-    let functions: Arc<dyn PerfLib> = Arc::new(ours::EmulatedPerfLib::new(script().0));
+    let functions: Arc<dyn PerfLib> = Arc::new(emulated::EmulatedPerfLib::new(script().0));
     let key: Arc<dyn PerformanceKey> = Arc::new(Costly(Arc::default()));
     write(&scratch.0, &functions, &key, &CaptureOptions { is_costly: true, ..options(false) }).unwrap();
     let replayed = CaptureReplay::open(&scratch.0).unwrap().machine();
@@ -214,7 +214,7 @@ fn put(bytes: &mut [u8], at: usize, text: &str) {
 fn v2_answers() -> [Vec<u8>; 2] {
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows[0].0 = "SECRET");
-    let functions: Arc<dyn PerfLib> = Arc::new(ours::EmulatedPerfLib::new(machine));
+    let functions: Arc<dyn PerfLib> = Arc::new(emulated::EmulatedPerfLib::new(machine));
     let guid = Guid::from_u128(2);
     let mut buffer = Vec::new();
     let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(&guid, buffer);

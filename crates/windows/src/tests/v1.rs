@@ -47,8 +47,12 @@ impl PerformanceKey for Arc<Altered> {
     fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let answer = Vista::default().value(name).ok_or(2);
         let answer = answer.and_then(|bytes| (self.answers)(name, bytes)).map_err(Status);
-        let filled =
-            crate::ours::fill(value, 1, Status::ERROR_MORE_DATA, answer.as_deref().map_err(|status| *status));
+        let filled = crate::emulated::fill(
+            value,
+            1,
+            Status::ERROR_MORE_DATA,
+            answer.as_deref().map_err(|status| *status),
+        );
         if filled.status != Status::ERROR_MORE_DATA {
             self.asked.lock().unwrap().push(name.to_owned());
         }
