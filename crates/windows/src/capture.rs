@@ -25,8 +25,8 @@ use perfset_core::wire::WireError;
 use perfset_core::{CounterFilter, Guid, Language};
 use perfset_engine::SourceError;
 
+use crate::buffer::{filled, value};
 use crate::functions::{PerfLib, PerformanceKey};
-use crate::growing::{filled, value};
 use crate::query::OpenQuery;
 use crate::v1::language_name;
 pub use hide::NameMask;

@@ -14,7 +14,7 @@
 )]
 
 mod functions;
-mod growing;
+mod buffer;
 mod query;
 mod registration;
 mod shared;

@@ -6,8 +6,8 @@ use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
 use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Status};
 use perfset_engine::SourceError;
 
+use crate::buffer::filled;
 use crate::functions::{PerfLib, RawQuery};
-use crate::growing::filled;
 
 const INFO: &str = "PerfQueryCounterInfo";
 

@@ -13,8 +13,8 @@ use perfset_core::{
 use perfset_engine::SourceError;
 use perfset_engine::v1::unit_of;
 
+use crate::buffer::filled;
 use crate::functions::PerfLib;
-use crate::growing::filled;
 
 /// Origin of values, shown to users for each counter.
 pub const SOURCE: &str = "PerfLib V2";

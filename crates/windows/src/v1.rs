@@ -11,8 +11,8 @@ use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, Rows, SourceError};
 
+use crate::buffer::value;
 use crate::functions::PerformanceKey;
-use crate::growing::value;
 use crate::shared::V2Guids;
 
 /// Time for which a list of objects is valid: a new list requires the data of every provider of the machine.

@@ -10,8 +10,8 @@ use perfset_core::v2::{Block, BlockValue, Body, Values};
 use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue, Status, Text};
 use perfset_engine::{Catalogue, Change, CollectRequest, Entry, Provider, RowWriter, Rows, SourceError};
 
+use crate::buffer::{filled, is_closed};
 use crate::functions::PerfLib;
-use crate::growing::{filled, is_closed};
 use crate::query::OpenQuery;
 use crate::registration::{Registrations, SOURCE};
 use crate::shared::V2Guids;

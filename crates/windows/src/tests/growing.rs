@@ -7,8 +7,8 @@ use std::time::Duration;
 use perfset_core::Status;
 
 use super::{Changed, MULTI, NoObjects, SINGLE, TOTALS, over, rows, script};
+use crate::buffer::{filled, value};
 use crate::functions::{FillResult, PerformanceKey};
-use crate::growing::{filled, value};
 
 /// What the counterset gives when one function always answers so.
 fn answered(
