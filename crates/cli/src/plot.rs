@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
 use perfset::path::PathValue;
-use perfset_plot::{Chart, Label, LineId, Look, Picture, Theme};
+use perfset_plot::{Chart, Label, LineId, Picture, PictureOptions, Theme};
 
 use crate::args::{LogFiles, LogWindow};
 use crate::destination::{Destination, refuse_existing};
@@ -134,7 +134,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         let _ = writeln!(io::stderr(), "taking {count} samples; Ctrl+C draws those taken so far");
     }
     let asked = samples.asked();
-    let look = Look {
+    let look = PictureOptions {
         title: args.title.as_deref().map(escaped).unwrap_or_default(),
         host: escaped(&asked.host().unwrap_or_else(perfset::own_name)),
         width: args.width,
@@ -182,7 +182,7 @@ pub struct Drawn {
 }
 
 /// Draws samples: `live_count` of a machine, unless the operands contain a count.
-pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<Drawn, Failure> {
+pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Result<Drawn, Failure> {
     let paths = samples.operands().paths.clone();
     let mut lines = Lines::new(look.width);
     let (mut never_there, mut marked) = (NeverThere::default(), MarkedValues::default());

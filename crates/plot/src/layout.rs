@@ -17,7 +17,7 @@ use crate::unit::Unit;
 
 /// Appearance of a picture.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct PictureOptions {
     /// Title above the picture.
     pub title: String,
     /// Name of the recorded host, shown below the title, before the times.
@@ -37,7 +37,7 @@ pub struct Look {
     pub zone: TimeZone,
 }
 
-impl Default for Look {
+impl Default for PictureOptions {
     fn default() -> Self {
         Self {
             title: String::new(),
@@ -79,7 +79,7 @@ const STROKE: f64 = 1.5;
 impl Chart {
     /// Lays out a picture of the samples added so far.
     #[must_use]
-    pub fn draw(&self, look: &Look) -> Picture {
+    pub fn draw(&self, look: &PictureOptions) -> Picture {
         let (panels, left_out) = panels(self, look.top, look.is_stack);
         let mut drawing = Drawing {
             font: Font::new(),
@@ -151,7 +151,7 @@ struct Level {
 }
 
 impl<'a> Plot<'a> {
-    fn new(chart: &Chart, panel: Panel<'a>, look: &Look, height: f64) -> Self {
+    fn new(chart: &Chart, panel: Panel<'a>, look: &PictureOptions, height: f64) -> Self {
         const SECOND: i64 = 1_000_000;
         let stack = look.is_stack.then(|| stacked(&panel.lines));
         let scaled = |line: &Line, value: f64| value * line.unit.factor;
@@ -246,7 +246,7 @@ impl Drawing {
     }
 
     /// Draws the title, and below it the host, the times and the number of samples.
-    fn head(&mut self, chart: &Chart, look: &Look) {
+    fn head(&mut self, chart: &Chart, look: &PictureOptions) {
         let (text, faint, room) = (self.palette.text, self.palette.faint, self.width - 2.0 * MARGIN);
         if !look.title.is_empty() {
             self.y += TITLE;
@@ -277,7 +277,7 @@ impl Drawing {
         self.y += height + MARGIN;
     }
 
-    fn panel(&mut self, plot: &Plot<'_>, look: &Look, left: f64) {
+    fn panel(&mut self, plot: &Plot<'_>, look: &PictureOptions, left: f64) {
         let Palette { text, faint, grid, .. } = self.palette;
         let right = self.width - MARGIN;
         let head = match (plot.head.as_str(), plot.axis.unit.as_str()) {
@@ -324,7 +324,7 @@ impl Drawing {
     }
 
     /// Draws the times below a panel.
-    fn times(&mut self, frame: &Frame, look: &Look, faint: Colour) {
+    fn times(&mut self, frame: &Frame, look: &PictureOptions, faint: Colour) {
         let (from, to) = frame.span;
         let width = self.font.width("2026-11-22", SMALL) + 5.0 * GAP;
         let most = usize::try_from(whole((frame.right - frame.left) / width)).unwrap_or(0).clamp(1, 50);

@@ -41,6 +41,6 @@ mod time;
 mod unit;
 
 pub use chart::{Chart, Label, LineId};
-pub use layout::Look;
+pub use layout::PictureOptions;
 pub use picture::{Picture, TooLarge};
 pub use theme::Theme;

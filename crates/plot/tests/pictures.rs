@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use perfset_plot::{Chart, Label, LineId, Look, Theme};
+use perfset_plot::{Chart, Label, LineId, PictureOptions, Theme};
 
 const SECOND: i64 = 1_000_000;
 /// 2026-11-22 10:00:00 UTC.
@@ -43,7 +43,7 @@ fn some(values: &[f64]) -> Vec<Option<f64>> {
 }
 
 fn svg(chart: &Chart) -> String {
-    chart.draw(&Look::default()).svg()
+    chart.draw(&PictureOptions::default()).svg()
 }
 
 /// The places of each run of each line that is drawn in this colour.
@@ -204,12 +204,12 @@ fn memory_is_bounded_for_many_lines() {
         chart.sample(TEN + second * SECOND);
         lines.iter().enumerate().for_each(|(number, line)| chart.value(*line, number as f64));
     }
-    let picture = chart.draw(&Look { top: Some(3), ..Look::default() });
+    let picture = chart.draw(&PictureOptions { top: Some(3), ..PictureOptions::default() });
     let svg = picture.svg();
     assert!(svg.contains(">p999<") && svg.contains(">p997<") && !svg.contains(">p996<"), "{svg}");
     assert_near(&read(&svg, BLUE)[0][..2], &[999.0, 999.0], 0.5);
     assert_eq!(picture.left_out(), 0, "what was not asked for is not left out");
-    let all = chart.draw(&Look::default());
+    let all = chart.draw(&PictureOptions::default());
     assert_eq!(all.left_out(), 980);
     assert!(all.svg().contains(">980 more lines are left out<"));
 }
@@ -228,7 +228,7 @@ fn the_greatest_are_those_of_the_whole_time() {
         (label("most"), &some(&[10.0; 20])),
         (total, &some(&[90.0; 20])),
     ]);
-    let svg = chart.draw(&Look { top: Some(2), ..Look::default() }).svg();
+    let svg = chart.draw(&PictureOptions { top: Some(2), ..PictureOptions::default() }).svg();
     let at = |name: &str| svg.find(&format!(">{name}<"));
     assert!(at("most") < at("much") && at("most").is_some(), "{svg}");
     assert_eq!((at("moment"), at("little"), at("_Total")), (None, None, None));
@@ -240,7 +240,7 @@ fn names_of_strangers_are_texts() {
     let label = Label { instance: hostile, counterset: "A&B", counter: "\"C\"", ..BUSY };
     let other = Label { instance: "x", ..label };
     let chart = chart(&[(label, &some(&[1.0, 2.0])), (other, &some(&[1.0, 2.0]))]);
-    let look = Look { title: "<b>".into(), host: "<host>".into(), ..Look::default() };
+    let look = PictureOptions { title: "<b>".into(), host: "<host>".into(), ..PictureOptions::default() };
     let svg = chart.draw(&look).svg();
     assert!(!svg.contains("<script") && !svg.contains("<b>") && !svg.contains("<host>"), "{svg}");
     assert!(!svg.chars().any(|c| c.is_control() && c != '\n'), "{svg:?}");
@@ -254,7 +254,7 @@ fn long_names_leave_room_for_numbers() {
     let name = "n".repeat(100_000);
     let long = Label { instance: &name, ..BUSY };
     let chart = chart(&[(long, &some(&[1.0])), (BUSY, &some(&[1.0]))]);
-    let svg = chart.draw(&Look { title: "t".repeat(100_000), ..Look::default() }).svg();
+    let svg = chart.draw(&PictureOptions { title: "t".repeat(100_000), ..PictureOptions::default() }).svg();
     assert!(svg.len() < 120_000, "{}", svg.len());
     assert!(svg.contains("nnn…nnn") && svg.contains("ttt…ttt"));
 }
@@ -282,7 +282,7 @@ fn every_set_of_values_has_a_picture() {
     ];
     for (name, values, texts) in cases {
         for is_stack in [false, true] {
-            let look = Look { is_stack, width: 400, ..Look::default() };
+            let look = PictureOptions { is_stack, width: 400, ..PictureOptions::default() };
             let picture = chart(&[(BUSY, values)]).draw(&look);
             let svg = picture.svg();
             for text in texts {
@@ -293,7 +293,7 @@ fn every_set_of_values_has_a_picture() {
             assert!(picture.png().unwrap().starts_with(b"\x89PNG"), "{name}");
         }
     }
-    let nothing = Chart::new(1_000).draw(&Look::default()).svg();
+    let nothing = Chart::new(1_000).draw(&PictureOptions::default()).svg();
     assert!(nothing.contains(">no values<") && nothing.contains("0 samples"), "{nothing}");
 }
 
@@ -310,7 +310,7 @@ fn no_time_is_too_much() {
             chart.value(line, 1.0);
         }
         for is_stack in [false, true] {
-            let picture = chart.draw(&Look { is_stack, width: 300, ..Look::default() });
+            let picture = chart.draw(&PictureOptions { is_stack, width: 300, ..PictureOptions::default() });
             assert!(!picture.svg().contains("NaN"), "{times:?}");
             picture.png().unwrap();
         }
@@ -344,7 +344,7 @@ fn lines_on_top_of_one_another() {
         (second, &[Some(40.0), None, Some(20.0)]),
         (total, &some(&[50.0, 20.0, 50.0])),
     ]);
-    let look = Look { is_stack: true, ..Look::default() };
+    let look = PictureOptions { is_stack: true, ..PictureOptions::default() };
     let svg = chart.draw(&look).svg();
     assert!(!svg.contains("_Total"), "what sums others up is not on top of them: {svg}");
     let axis = axis(&svg);
@@ -375,10 +375,12 @@ fn sizes_are_kept_unless_texts_take_more() {
     for (width, height, want) in
         [(640, Some(480), "width=\"640\" height=\"480\""), (640, Some(10), "width=\"640\" height=\"2")]
     {
-        let svg = chart.draw(&Look { width, height, ..Look::default() }).svg();
+        let svg = chart.draw(&PictureOptions { width, height, ..PictureOptions::default() }).svg();
         assert!(svg.contains(want), "{height:?}: {}", &svg[..200]);
     }
-    let too_large = chart.draw(&Look { width: u32::MAX, height: Some(u32::MAX), ..Look::default() }).png();
+    let too_large = chart
+        .draw(&PictureOptions { width: u32::MAX, height: Some(u32::MAX), ..PictureOptions::default() })
+        .png();
     assert!(too_large.unwrap_err().to_string().contains("is too large"));
 }
 
@@ -401,13 +403,13 @@ fn a_picture_is_as_it_was() {
     ]);
     for (name, theme, is_stack) in [("light.svg", Theme::Light, false), ("dark-stack.svg", Theme::Dark, true)]
     {
-        let look = Look {
+        let look = PictureOptions {
             title: "What the machine did".into(),
             host: "GEORGIS3".into(),
             width: 800,
             theme,
             is_stack,
-            ..Look::default()
+            ..PictureOptions::default()
         };
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures").join(name);
         let svg = chart.draw(&look).svg();
@@ -422,7 +424,7 @@ fn a_picture_is_as_it_was() {
 #[test]
 fn pixels_are_what_the_shapes_say() {
     let chart = chart(&[(BUSY, &some(&[50.0, 50.0, 50.0]))]);
-    let picture = chart.draw(&Look { width: 400, ..Look::default() });
+    let picture = chart.draw(&PictureOptions { width: 400, ..PictureOptions::default() });
     let run = runs(&picture.svg(), BLUE)[0].clone();
     let pixels = tiny_skia::Pixmap::decode_png(&picture.png().unwrap()).unwrap();
     let (x, y) = ((run[0].0 + run[1].0) / 2.0, run[0].1);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use perfset_cli::plot::draw;
-use perfset_plot::Look;
+use perfset_plot::PictureOptions;
 
 use crate::check::{Check, Due, Found, Number, Tally};
 use crate::get::samples_of;
@@ -28,7 +28,7 @@ fn picture(world: &Arc<World>, set: usize, column: usize) -> Result<Tally, Strin
     let path = format!("\\{}{instances}\\{}", about.name, counter.name).parse().expect("a path");
     let first = usize::from(counter.kind.needs_two());
     let mut samples = samples_of(world, vec![path], first);
-    let look = Look { width: 4_000, height: Some(4_000), ..Look::default() };
+    let look = PictureOptions { width: 4_000, height: Some(4_000), ..PictureOptions::default() };
     let picture = match draw(&mut samples, 1, &look) {
         Ok(drawn) => drawn.picture,
         Err(failure) => panic!("seed {}: {:#}", world.seed, failure.error),
