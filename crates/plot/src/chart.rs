@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::number::real;
-use crate::stretch::{self, Point, Stretch};
+use crate::stretch::{self, Bucket, Point};
 use crate::unit::Unit;
 
 /// Description of a line that is added to a chart.
@@ -37,9 +37,9 @@ pub struct Line {
     pub instance: String,
     pub unit: Unit,
     pub is_sum: bool,
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<Bucket>,
     /// All values of the line, summarized as one stretch.
-    pub total: Option<Stretch>,
+    pub total: Option<Bucket>,
     /// Reason for the missing values, as long as the line has no value.
     pub why: Option<String>,
     /// Number of the last sample in which the line had a value.
@@ -151,7 +151,7 @@ impl Chart {
         let Some(line) = self.lines.get_mut(line.0) else { return };
         let is_joined = line.seen.is_some_and(|seen| seen.saturating_add(1) >= samples);
         line.seen = Some(samples);
-        let (before, new) = (line.stretches.len(), Stretch::of(cell, point, is_joined));
+        let (before, new) = (line.stretches.len(), Bucket::of(cell, point, is_joined));
         stretch::add(&mut line.stretches, new);
         match &mut line.total {
             Some(total) => total.add(&new),

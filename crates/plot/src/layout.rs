@@ -10,7 +10,7 @@ use crate::choice::{Panel, panels};
 use crate::font::Font;
 use crate::number::{real, real_count, whole};
 use crate::picture::{Anchor, Picture, Place, Shape};
-use crate::stretch::{Point, Stretch};
+use crate::stretch::{Bucket, Point};
 use crate::theme::{Colour, Palette, Theme};
 use crate::time;
 use crate::unit::Unit;
@@ -209,7 +209,7 @@ fn names(lines: &[&Line]) -> (String, Vec<String>) {
 /// Stacks lines on top of one another by the means of their cells, which have the same times in all lines.
 fn stacked(lines: &[&Line]) -> Vec<Vec<Level>> {
     let mut below: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
-    let level = |stretch: &Stretch, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
+    let level = |stretch: &Bucket, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
         let length = stretch.last.time.saturating_sub(stretch.first.time);
         let middle = stretch.first.time.saturating_add(length / 2);
         let (time, height) = below.entry(stretch.cell).or_insert((middle, 0.0));
@@ -489,20 +489,20 @@ impl Frame {
 }
 
 /// Merges the stretches of a line into one per column of pixels.
-fn columns(line: &Line, frame: &Frame) -> Vec<Stretch> {
-    let column = |stretch: &Stretch| whole(frame.x(stretch.first.time).floor());
-    let mut columns: Vec<Stretch> = Vec::new();
+fn columns(line: &Line, frame: &Frame) -> Vec<Bucket> {
+    let column = |stretch: &Bucket| whole(frame.x(stretch.first.time).floor());
+    let mut columns: Vec<Bucket> = Vec::new();
     for stretch in &line.stretches {
         match columns.last_mut() {
             Some(last) if last.cell == column(stretch) => last.add(stretch),
-            _ => columns.push(Stretch { cell: column(stretch), ..*stretch }),
+            _ => columns.push(Bucket { cell: column(stretch), ..*stretch }),
         }
     }
     columns
 }
 
 /// Returns the points of each continuous section of a line, in order.
-fn runs_of(columns: &[Stretch], longest: f64) -> Vec<Vec<Point>> {
+fn runs_of(columns: &[Bucket], longest: f64) -> Vec<Vec<Point>> {
     let mut runs: Vec<Vec<Point>> = Vec::new();
     let mut last: Option<Point> = None;
     for column in columns {

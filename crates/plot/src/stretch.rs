@@ -12,7 +12,7 @@ pub struct Point {
 /// Summary of the values of a line in one time cell. In a column of pixels at least as wide as the cell,
 /// a line through the four points covers the same pixels as one through all values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch {
+pub struct Bucket {
     /// Index of the time cell.
     pub cell: i64,
     pub first: Point,
@@ -25,7 +25,7 @@ pub struct Stretch {
     pub is_joined: bool,
 }
 
-impl Stretch {
+impl Bucket {
     pub fn of(cell: i64, point: Point, is_joined: bool) -> Self {
         let (first, least, greatest, last) = (point, point, point, point);
         Self { cell, first, least, greatest, last, mean: point.value, count: 1, is_joined }
@@ -55,7 +55,7 @@ impl Stretch {
 }
 
 /// Adds a stretch in order of cells. It is not the last one only if the clock was set back.
-pub fn add(stretches: &mut Vec<Stretch>, new: Stretch) {
+pub fn add(stretches: &mut Vec<Bucket>, new: Bucket) {
     match stretches.last_mut() {
         Some(last) if last.cell == new.cell => last.add(&new),
         Some(last) if last.cell > new.cell => {
@@ -70,7 +70,7 @@ pub fn add(stretches: &mut Vec<Stretch>, new: Stretch) {
 }
 
 /// Makes cells twice as wide.
-pub fn coarsen(stretches: &mut Vec<Stretch>) {
+pub fn coarsen(stretches: &mut Vec<Bucket>) {
     stretches.iter_mut().for_each(|stretch| stretch.cell = stretch.cell.div_euclid(2));
     stretches.dedup_by(|later, kept| {
         let is_same = later.cell == kept.cell;
@@ -85,8 +85,8 @@ pub fn coarsen(stretches: &mut Vec<Stretch>) {
 mod tests {
     use super::*;
 
-    fn stretch(cell: i64, time: i64, value: f64) -> Stretch {
-        Stretch::of(cell, Point { time, value }, true)
+    fn stretch(cell: i64, time: i64, value: f64) -> Bucket {
+        Bucket::of(cell, Point { time, value }, true)
     }
 
     #[test]
