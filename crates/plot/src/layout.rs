@@ -9,7 +9,7 @@ use crate::chart::{Chart, Line};
 use crate::choice::{Panel, panels};
 use crate::font::Font;
 use crate::number::{real, real_count, whole};
-use crate::picture::{Anchor, Picture, Place, Shape};
+use crate::picture::{Anchor, Picture, Position, Shape};
 use crate::stretch::{Bucket, Point};
 use crate::theme::{Colour, Palette, Theme};
 use crate::time;
@@ -233,14 +233,14 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn text(&mut self, at: Place, anchor: Anchor, size: f64, colour: Colour, text: String) {
+    fn text(&mut self, at: Position, anchor: Anchor, size: f64, colour: Colour, text: String) {
         if !text.is_empty() {
             self.shapes.push(Shape::Text { at, anchor, size, colour, text });
         }
     }
 
     /// Draws a text, shortened to the available width.
-    fn fitted(&mut self, at: Place, size: f64, colour: Colour, text: &str, room: f64) {
+    fn fitted(&mut self, at: Position, size: f64, colour: Colour, text: &str, room: f64) {
         let text = self.font.fitted(text, size, room);
         self.text(at, Anchor::Begin, size, colour, text);
     }
@@ -319,7 +319,7 @@ impl Drawing {
         self.y += MARGIN;
     }
 
-    fn rule(&mut self, run: Vec<Place>, colour: Colour) {
+    fn rule(&mut self, run: Vec<Position>, colour: Colour) {
         self.shapes.push(Shape::Line { runs: vec![run], colour, width: 1.0, dashes: &[] });
     }
 
@@ -367,7 +367,7 @@ impl Drawing {
     fn areas(&mut self, plot: &Plot<'_>, stack: &[Vec<Level>], frame: &Frame) {
         for (number, levels) in stack.iter().enumerate() {
             let (colour, opacity) = self.area(number);
-            let mut runs: Vec<Vec<Place>> = Vec::new();
+            let mut runs: Vec<Vec<Position>> = Vec::new();
             let is_far =
                 |a: &Level, b: &Level| !b.is_joined || real(b.time.saturating_sub(a.time)) > plot.longest;
             for run in levels.chunk_by(|a, b| !is_far(a, b)) {
@@ -376,7 +376,7 @@ impl Drawing {
                 let edge = |level: &Level, at: f64, aside: f64| (frame.x(level.time) + aside, frame.y(at));
                 let above = run.iter().flat_map(|l| [edge(l, l.above, -thin), edge(l, l.above, thin)]);
                 let below = run.iter().rev().flat_map(|l| [edge(l, l.below, thin), edge(l, l.below, -thin)]);
-                let mut around: Vec<Place> = above.chain(below).collect();
+                let mut around: Vec<Position> = above.chain(below).collect();
                 around.dedup();
                 runs.push(around);
             }

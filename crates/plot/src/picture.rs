@@ -3,7 +3,7 @@
 use crate::theme::Colour;
 
 /// Position in pixels, from the left and from the top.
-pub type Place = (f64, f64);
+pub type Position = (f64, f64);
 
 /// A picture, to be written as SVG or PNG.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,13 +39,13 @@ impl Picture {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// Straight lines through these positions, each list separately.
-    Line { runs: Vec<Vec<Place>>, colour: Colour, width: f64, dashes: &'static [f64] },
+    Line { runs: Vec<Vec<Position>>, colour: Colour, width: f64, dashes: &'static [f64] },
     /// Filled polygons with these corners, each list separately.
-    Area { runs: Vec<Vec<Place>>, colour: Colour, opacity: f64 },
+    Area { runs: Vec<Vec<Position>>, colour: Colour, opacity: f64 },
     /// Dots at these positions.
-    Dots { places: Vec<Place>, colour: Colour, radius: f64 },
+    Dots { places: Vec<Position>, colour: Colour, radius: f64 },
     /// A line of text whose position is on its baseline.
-    Text { at: Place, anchor: Anchor, size: f64, colour: Colour, text: String },
+    Text { at: Position, anchor: Anchor, size: f64, colour: Colour, text: String },
 }
 
 /// Alignment of a text: the point of the text that is at its position.

@@ -3,7 +3,7 @@
 use tiny_skia::{Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
 use crate::font::{Font, small};
-use crate::picture::{Anchor, Picture, Place, Shape, TooLarge};
+use crate::picture::{Anchor, Picture, Position, Shape, TooLarge};
 use crate::theme::Colour;
 
 impl Picture {
@@ -59,7 +59,7 @@ fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
     }
 }
 
-fn path(runs: &[Vec<Place>], is_closed: bool) -> Option<Path> {
+fn path(runs: &[Vec<Position>], is_closed: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     for run in runs {
         for (place, (x, y)) in run.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::picture::{Anchor, Picture, Place, Shape};
+use crate::picture::{Anchor, Picture, Position, Shape};
 use crate::theme::Colour;
 
 /// Font families in order of preference, for systems that lack some of them. All are as wide as the font used for the
@@ -77,7 +77,7 @@ fn push(out: &mut String, shape: &Shape) {
     };
 }
 
-fn path(runs: &[Vec<Place>], end: &str) -> String {
+fn path(runs: &[Vec<Position>], end: &str) -> String {
     let mut out = String::new();
     for run in runs {
         for (place, (x, y)) in run.iter().enumerate() {
