@@ -1,7 +1,7 @@
 //! Value axis of a panel: its range and the numbers beside it.
 
 use crate::number::{real, whole};
-use crate::unit::{Scale, Unit};
+use crate::unit::{AxisScale, Unit};
 
 /// Value axis of a panel.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl Axis {
     }
 }
 
-fn label(scale: &Scale, at: f64, decimals: usize) -> String {
+fn label(scale: &AxisScale, at: f64, decimals: usize) -> String {
     if at == 0.0 { "0".to_owned() } else { scale.number(at, decimals) }
 }
 

@@ -68,7 +68,7 @@ impl Unit {
     }
 
     /// Returns the scale for numbers of this size.
-    pub fn scale(&self, size: f64) -> Scale {
+    pub fn scale(&self, size: f64) -> AxisScale {
         const METRIC: [(&str, f64); 11] = [
             ("p", 1e-12),
             ("n", 1e-9),
@@ -108,7 +108,7 @@ impl Unit {
         };
         let is_of_number = self.prefixes == Prefixes::OfNumber;
         let (suffix, prefix) = if is_of_number { (prefix, "") } else { ("", prefix) };
-        Scale { one, suffix, unit: format!("{prefix}{}", self.symbol) }
+        AxisScale { one, suffix, unit: format!("{prefix}{}", self.symbol) }
     }
 
     /// Returns `true` if round numbers of this unit are powers of two.
@@ -135,7 +135,7 @@ impl Unit {
 
 /// Prefix and unit for the numbers of an axis, or for one number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scale {
+pub struct AxisScale {
     /// Number that is shown as 1.
     pub one: f64,
     /// Prefix appended to each number.
@@ -144,7 +144,7 @@ pub struct Scale {
     pub unit: String,
 }
 
-impl Scale {
+impl AxisScale {
     /// Formats a number with this many decimals, without its unit.
     pub fn number(&self, number: f64, decimals: usize) -> String {
         let shown = number / self.one;
