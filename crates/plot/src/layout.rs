@@ -6,9 +6,9 @@ use jiff::tz::TimeZone;
 
 use crate::axis::Axis;
 use crate::chart::{Chart, Line};
-use crate::choice::{Panel, panels};
 use crate::font::Font;
 use crate::number::{real, real_count, whole};
+use crate::panels::{Panel, panels};
 use crate::picture::{Anchor, Picture, Position, Shape};
 use crate::stretch::{Bucket, Point};
 use crate::theme::{Colour, Palette, Theme};

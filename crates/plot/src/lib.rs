@@ -28,7 +28,7 @@
 
 mod axis;
 mod chart;
-mod choice;
+mod panels;
 mod font;
 mod layout;
 mod number;
