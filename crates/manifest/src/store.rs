@@ -92,19 +92,19 @@ pub enum Why {
     Misnamed(String),
     /// The manifest conflicts with an earlier registration.
     #[error("{0}")]
-    Clash(Clash),
+    Clash(Conflict),
 }
 
 /// Conflict between two registrations over something unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clash {
+pub struct Conflict {
     /// Unique item that both registrations contain.
     pub what: Claim,
     /// Existing owner of the item.
     pub owner: Owner,
 }
 
-impl std::fmt::Display for Clash {
+impl std::fmt::Display for Conflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} belongs to {}", self.what, self.owner)
     }
@@ -245,10 +245,10 @@ impl Claims {
     }
 
     /// Returns the first conflict of a manifest with existing registrations.
-    fn clash(&self, manifest: &Manifest) -> Option<Clash> {
+    fn clash(&self, manifest: &Manifest) -> Option<Conflict> {
         claims(manifest).find_map(|what| {
             let owner = self.0.get(&what)?.clone();
-            Some(Clash { what, owner })
+            Some(Conflict { what, owner })
         })
     }
 

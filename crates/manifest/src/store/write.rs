@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use perfset_core::{Guid, Status};
 
-use super::{Claims, Clash, Owner, Registered, Store, file_name};
+use super::{Claims, Conflict, Owner, Registered, Store, file_name};
 use crate::model::Manifest;
 use crate::problem::Problems;
 
@@ -46,7 +46,7 @@ pub enum StoreError {
     Broken(#[source] Problems),
     /// The manifest conflicts with an existing registration.
     #[error("{0}; remove that registration first")]
-    AlreadyExists(Clash),
+    AlreadyExists(Conflict),
     /// No such provider or counterset exists.
     #[error("no registered provider or counterset has this GUID or name")]
     NotFound,
