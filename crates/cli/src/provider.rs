@@ -7,7 +7,8 @@ use anyhow::anyhow;
 use perfset::Guid;
 use perfset::manifest::Manifest;
 use perfset::manifest::store::{
-    Ignored, Installed, Registered, Removal, Removed, Store, StoreError, Why, install_folder, system_folders,
+    IgnoredFile, Installed, Registered, Removal, Removed, Store, StoreError, Why, install_folder,
+    system_folders,
 };
 use serde::Serialize;
 
@@ -138,7 +139,7 @@ fn show(out: &mut impl Write, store: &Store) -> io::Result<()> {
 }
 
 /// Returns file, line if known, and the reason why the file registers nothing.
-pub fn reason(ignored: &Ignored) -> String {
+pub fn reason(ignored: &IgnoredFile) -> String {
     let between = if matches!(ignored.why, Why::Broken(_)) { ":" } else { ": " };
     format!("{}{between}{}", ignored.file.display(), ignored.why)
 }
@@ -183,7 +184,7 @@ impl RegistrationJson {
         }
     }
 
-    fn ignored(ignored: &Ignored) -> Self {
+    fn ignored(ignored: &IgnoredFile) -> Self {
         Self { ignored: Some(reason(ignored)), ..Self::of(&ignored.file) }
     }
 }

@@ -45,7 +45,7 @@ const FILES: usize = 4_096;
 pub struct Store {
     folders: Vec<Folder>,
     list: Vec<Registered>,
-    ignored: Vec<Ignored>,
+    ignored: Vec<IgnoredFile>,
 }
 
 /// Registered provider with its manifest.
@@ -61,7 +61,7 @@ pub struct Registered {
 
 /// Ignored file or directory, which registers nothing.
 #[derive(Debug)]
-pub struct Ignored {
+pub struct IgnoredFile {
     /// Path of the ignored file or directory.
     pub file: PathBuf,
     /// Reason for ignoring the file.
@@ -197,7 +197,7 @@ impl Store {
 
     /// Returns the files that register nothing.
     #[must_use]
-    pub fn ignored(&self) -> &[Ignored] {
+    pub fn ignored(&self) -> &[IgnoredFile] {
         &self.ignored
     }
 
@@ -214,13 +214,13 @@ impl Store {
             for file in match files(&folder.path) {
                 Ok(files) => files,
                 Err(why) => {
-                    self.ignored.push(Ignored { file: folder.path.clone(), why });
+                    self.ignored.push(IgnoredFile { file: folder.path.clone(), why });
                     continue;
                 }
             } {
                 match registered(&file).and_then(|found| claims.add(&found).map(|()| found)) {
                     Ok(found) => self.list.push(found),
-                    Err(why) => self.ignored.push(Ignored { file, why }),
+                    Err(why) => self.ignored.push(IgnoredFile { file, why }),
                 }
             }
         }
