@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use perfset::Guid;
 use perfset::manifest::Manifest;
 use perfset::manifest::store::{
-    IgnoredFile, Installed, Registered, Removal, Removed, Store, StoreError, Why, install_folder,
+    IgnoreReason, IgnoredFile, Installed, Registered, Removal, Removed, Store, StoreError, install_folder,
     system_folders,
 };
 use serde::Serialize;
@@ -140,7 +140,7 @@ fn show(out: &mut impl Write, store: &Store) -> io::Result<()> {
 
 /// Returns file, line if known, and the reason why the file registers nothing.
 pub fn reason(ignored: &IgnoredFile) -> String {
-    let between = if matches!(ignored.why, Why::Broken(_)) { ":" } else { ": " };
+    let between = if matches!(ignored.why, IgnoreReason::Broken(_)) { ":" } else { ": " };
     format!("{}{between}{}", ignored.file.display(), ignored.why)
 }
 

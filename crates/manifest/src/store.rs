@@ -65,13 +65,13 @@ pub struct IgnoredFile {
     /// Path of the ignored file or directory.
     pub file: PathBuf,
     /// Reason for ignoring the file.
-    pub why: Why,
+    pub why: IgnoreReason,
 }
 
 /// Reason why a file or a directory registers nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Why {
+pub enum IgnoreReason {
     /// The file or directory cannot be read.
     #[error("reading failed: {0}")]
     Unreadable(#[source] io::Error),
@@ -252,9 +252,9 @@ impl Claims {
         })
     }
 
-    fn add(&mut self, found: &Registered) -> Result<(), Why> {
+    fn add(&mut self, found: &Registered) -> Result<(), IgnoreReason> {
         if let Some(clash) = self.clash(&found.manifest) {
-            return Err(Why::Clash(clash));
+            return Err(IgnoreReason::Clash(clash));
         }
         let provider = &found.manifest.provider;
         let owner =
@@ -277,54 +277,54 @@ fn file_name(provider: Guid) -> String {
 }
 
 /// Returns the manifests of a directory, sorted by name. Hidden files, such as files being written, are excluded.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Why> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>, IgnoreReason> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Why::Unreadable(error)),
+        Err(error) => return Err(IgnoreReason::Unreadable(error)),
     };
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.map_err(Why::Unreadable)?.path();
+        let path = entry.map_err(IgnoreReason::Unreadable)?.path();
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if is_hidden || path.extension().is_none_or(|ending| ending != ENDING) {
             continue;
         }
         files.push(path);
         if files.len() > FILES {
-            return Err(Why::Many);
+            return Err(IgnoreReason::Many);
         }
     }
     files.sort();
     Ok(files)
 }
 
-fn registered(file: &Path) -> Result<Registered, Why> {
-    let manifest = Manifest::parse(&read_plain(file)?).map_err(Why::Broken)?;
+fn registered(file: &Path) -> Result<Registered, IgnoreReason> {
+    let manifest = Manifest::parse(&read_plain(file)?).map_err(IgnoreReason::Broken)?;
     let name = file_name(manifest.provider.guid);
     if file.file_name().is_none_or(|is| is != name.as_str()) {
-        return Err(Why::Misnamed(name));
+        return Err(IgnoreReason::Misnamed(name));
     }
     let countersets = manifest.countersets().into_iter().map(Arc::new).collect();
     Ok(Registered { file: file.to_owned(), manifest, countersets })
 }
 
 /// Reads a regular file that is not too large. Never blocks and follows no symbolic link.
-fn read_plain(file: &Path) -> Result<Vec<u8>, Why> {
+fn read_plain(file: &Path) -> Result<Vec<u8>, IgnoreReason> {
     let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
     let is_plain = |about: &Metadata| match (about.is_file(), about.len()) {
-        (false, _) => Err(Why::NotPlain),
-        (true, len) if len > most => Err(Why::Large(len)),
+        (false, _) => Err(IgnoreReason::NotPlain),
+        (true, len) if len > most => Err(IgnoreReason::Large(len)),
         (true, _) => Ok(()),
     };
-    is_plain(&fs::symlink_metadata(file).map_err(Why::Unreadable)?)?;
-    let opened = open(file).map_err(Why::Unreadable)?;
+    is_plain(&fs::symlink_metadata(file).map_err(IgnoreReason::Unreadable)?)?;
+    let opened = open(file).map_err(IgnoreReason::Unreadable)?;
     // The file may have been replaced meanwhile.
-    is_plain(&opened.metadata().map_err(Why::Unreadable)?)?;
+    is_plain(&opened.metadata().map_err(IgnoreReason::Unreadable)?)?;
     let mut bytes = Vec::new();
-    opened.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(Why::Unreadable)?;
+    opened.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(IgnoreReason::Unreadable)?;
     match u64::try_from(bytes.len()).unwrap_or(u64::MAX) {
-        len if len > most => Err(Why::Large(len)),
+        len if len > most => Err(IgnoreReason::Large(len)),
         _ => Ok(bytes),
     }
 }
