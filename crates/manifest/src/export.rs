@@ -11,7 +11,7 @@ use crate::model::{
     word_of_type,
 };
 use crate::problem::Problems;
-use crate::relation::{Need, Relation};
+use crate::relation::{Relation, Requirement};
 use crate::symbol::{camel, constant, is_word_of_c};
 use crate::xml::is_xml_char;
 
@@ -151,7 +151,8 @@ fn counterset(
 fn add_clocks(counters: &mut Vec<Counter>) {
     for (relation, word) in [(Relation::PerfTime, "time"), (Relation::PerfFreq, "frequency")] {
         let lacks = |counter: &Counter| {
-            relation.of(counter).is_none() && matches!(relation.needs(counter.counter_type), Need::Must(_))
+            relation.of(counter).is_none()
+                && matches!(relation.needs(counter.counter_type), Requirement::Must(_))
         };
         if !counters.iter().any(lacks) {
             continue;

@@ -44,7 +44,7 @@ impl Relation {
     }
 
     /// Returns the need of a counter type for this relation, and the type of the auxiliary counter.
-    pub fn needs(self, counter_type: T) -> Need {
+    pub fn needs(self, counter_type: T) -> Requirement {
         let is_multi = matches!(
             counter_type,
             T::PERF_COUNTER_MULTI_TIMER
@@ -61,27 +61,29 @@ impl Relation {
         );
         match self {
             Self::Base => match counter_type {
-                T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => Need::Must(T::PERF_AVERAGE_BASE),
-                T::PERF_RAW_FRACTION => Need::Must(T::PERF_RAW_BASE),
+                T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => Requirement::Must(T::PERF_AVERAGE_BASE),
+                T::PERF_RAW_FRACTION => Requirement::Must(T::PERF_RAW_BASE),
                 T::PERF_LARGE_RAW_FRACTION
                 | T::PERF_PRECISION_SYSTEM_TIMER
-                | T::PERF_PRECISION_100NS_TIMER => Need::Must(T::PERF_LARGE_RAW_BASE),
-                T::PERF_SAMPLE_FRACTION => Need::Must(T::PERF_SAMPLE_BASE),
-                _ if is_multi => Need::May(T::PERF_COUNTER_MULTI_BASE),
-                _ => Need::No,
+                | T::PERF_PRECISION_100NS_TIMER => Requirement::Must(T::PERF_LARGE_RAW_BASE),
+                T::PERF_SAMPLE_FRACTION => Requirement::Must(T::PERF_SAMPLE_BASE),
+                _ if is_multi => Requirement::May(T::PERF_COUNTER_MULTI_BASE),
+                _ => Requirement::No,
             },
             // Every counter may refer to a clock; the counters of a set should share one.
-            Self::PerfTime | Self::PerfFreq if has_own_clock => Need::Must(T::PERF_COUNTER_LARGE_RAWCOUNT),
-            Self::PerfTime | Self::PerfFreq => Need::May(T::PERF_COUNTER_LARGE_RAWCOUNT),
-            Self::Multi if is_multi => Need::Must(T::PERF_COUNTER_RAWCOUNT),
-            Self::Multi => Need::No,
+            Self::PerfTime | Self::PerfFreq if has_own_clock => {
+                Requirement::Must(T::PERF_COUNTER_LARGE_RAWCOUNT)
+            }
+            Self::PerfTime | Self::PerfFreq => Requirement::May(T::PERF_COUNTER_LARGE_RAWCOUNT),
+            Self::Multi if is_multi => Requirement::Must(T::PERF_COUNTER_RAWCOUNT),
+            Self::Multi => Requirement::No,
         }
     }
 }
 
 /// Need of a counter type for a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum Requirement {
     /// The auxiliary counter would not be used.
     No,
     /// An auxiliary counter of this type is optional.

@@ -8,7 +8,7 @@ use perfset_core::{Aggregate, CounterFilter, CounterId, CounterType, InstanceTyp
 use crate::model::{Mode, word_of_type};
 use crate::problem::{Report, Rule, shown};
 use crate::read::{ReadCounter, ReadSet, uint32};
-use crate::relation::{Need, Relation};
+use crate::relation::{Relation, Requirement};
 use crate::symbol::is_word_of_c;
 use crate::xml::Element;
 
@@ -214,9 +214,9 @@ fn relations(
     let (element, counter) = (read.element, &read.entry.counter);
     for relation in Relation::ALL {
         let name = relation.attribute();
-        let need = if read.has_type { relation.needs(counter.counter_type) } else { Need::No };
+        let need = if read.has_type { relation.needs(counter.counter_type) } else { Requirement::No };
         let Some(attribute) = element.attribute(name) else {
-            if let Need::Must(wanted) = need {
+            if let Requirement::Must(wanted) = need {
                 let what = format_args!("counter has no {name}");
                 let right =
                     format_args!("{} is computed with a {}", word(counter.counter_type), word(wanted));
@@ -238,7 +238,7 @@ fn relations(
         };
         let found = other.entry.counter.counter_type;
         match need {
-            Need::Must(wanted) | Need::May(wanted) if other.has_type && found != wanted => {
+            Requirement::Must(wanted) | Requirement::May(wanted) if other.has_type && found != wanted => {
                 let what = format_args!("{name} {} is a {}", id.0, word(found));
                 report.error(
                     attribute.value_at,
@@ -247,12 +247,12 @@ fn relations(
                     format_args!("it must be a {}", word(wanted)),
                 );
             }
-            Need::No if read.has_type => {
+            Requirement::No if read.has_type => {
                 let what = format_args!("nothing is computed with this {name}");
                 let right = format_args!("{} has none", word(counter.counter_type));
                 report.warning(attribute.at, Rule::Relation, what, right);
             }
-            Need::No | Need::May(_) | Need::Must(_) => {}
+            Requirement::No | Requirement::May(_) | Requirement::Must(_) => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{
     AGGREGATES, ATTRIBUTES, INSTANCES, Manifest, ManifestCounter, ManifestSet, Provider, word_of,
     word_of_type,
 };
-use crate::relation::{Need, Relation};
+use crate::relation::{Relation, Requirement};
 use crate::symbol::{camel, words};
 
 /// Generates Rust source with the derive macro of `perfset::publish`: one struct per counterset, one field per
@@ -149,7 +149,7 @@ fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<Field
     // A base is part of a field if it has no properties of its own.
     let own_base = |counter: &Counter| {
         let base = *by_id.get(&counter.base?)?;
-        let is_compound = matches!(Relation::Base.needs(counter.counter_type), Need::Must(_))
+        let is_compound = matches!(Relation::Base.needs(counter.counter_type), Requirement::Must(_))
             && OWN.iter().any(|(_, own)| *own == counter.counter_type);
         let is_plain = base.attributes == Attributes::NO_DISPLAYABLE
             && base.aggregate == counter.aggregate
@@ -166,7 +166,7 @@ fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<Field
             continue;
         }
         let base = own_base(counter);
-        let needs_base = matches!(Relation::Base.needs(counter.counter_type), Need::Must(_));
+        let needs_base = matches!(Relation::Base.needs(counter.counter_type), Requirement::Must(_));
         let own = OWN.iter().find(|(_, own)| *own == counter.counter_type && (base.is_some() || !needs_base));
         let type_name = own.map_or_else(|| plain_type(counter.counter_type), |(name, _)| name);
         fields.push(Field { entry, type_name, is_own: own.is_some(), base });
