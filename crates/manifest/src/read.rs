@@ -97,7 +97,7 @@ fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
         report.error(root.at, Rule::Element, format_args!("there is no counters element"), right);
         return None;
     };
-    let mut reader = Reader { report, version: SchemaVersion::V1_1 };
+    let mut reader = ManifestReader { report, version: SchemaVersion::V1_1 };
     let found = reader.counters(first);
     for other in counters {
         reader.misplaced(other, "one counters element is all that there can be");
@@ -105,12 +105,12 @@ fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
     found
 }
 
-struct Reader<'r> {
+struct ManifestReader<'r> {
     report: &'r mut Report,
     version: SchemaVersion,
 }
 
-impl Reader<'_> {
+impl ManifestReader<'_> {
     fn error(&mut self, at: usize, rule: Rule, what: std::fmt::Arguments<'_>, right: &str) {
         self.report.error(at, rule, what, format_args!("{right}"));
     }
