@@ -111,7 +111,7 @@ struct Tag<'a> {
 
 /// Parses a text and returns its root element.
 pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
-    let mut reader = Reader { namespaces: Vec::new(), open: Vec::new(), root: None };
+    let mut reader = XmlReader { namespaces: Vec::new(), open: Vec::new(), root: None };
     let mut tag: Option<Tag<'_>> = None;
     let mut seen = 0;
     for token in Tokenizer::from(text) {
@@ -161,14 +161,14 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
     reader.finish(text.len(), tag.map(|tag| tag.name.1))
 }
 
-struct Reader<'a> {
+struct XmlReader<'a> {
     /// Prefixes and their namespaces, the innermost last.
     namespaces: Vec<(&'a str, Namespace)>,
     open: Vec<Open<'a>>,
     root: Option<Element<'a>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> XmlReader<'a> {
     fn open(&mut self, tag: Tag<'a>) -> Result<(), NotXml> {
         let Tag { name, at, attributes, .. } = tag;
         if self.open.len() >= DEPTH {
