@@ -14,7 +14,7 @@ impl Manifest {
     /// Returns the manifest as the text of a `.man` file, in UTF-8.
     #[must_use]
     pub fn write(&self) -> String {
-        let mut out = Writer { text: "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n".to_owned(), depth: 0 };
+        let mut out = XmlWriter { text: "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n".to_owned(), depth: 0 };
         out.open("instrumentationManifest", &[("xmlns", Some(Namespace::EVENTS.to_owned()))]);
         out.open("instrumentation", &[]);
         let version = self.schema_version.to_string();
@@ -32,7 +32,7 @@ impl Manifest {
 
 type Pair<'a> = (&'a str, Option<String>);
 
-fn provider(out: &mut Writer, provider: &Provider) {
+fn provider(out: &mut XmlWriter, provider: &Provider) {
     let Provider { guid, name, symbol, application, mode, has_callback, resource_base, sets } = provider;
     out.open(
         "provider",
@@ -52,7 +52,7 @@ fn provider(out: &mut Writer, provider: &Provider) {
     out.close("provider");
 }
 
-fn counterset(out: &mut Writer, set: &ManifestSet) {
+fn counterset(out: &mut XmlWriter, set: &ManifestSet) {
     let instances = unless(set.instances == InstanceType::Single, word_of(&INSTANCES, &set.instances));
     let [name_id, description_id] = resources(&set.resources);
     out.open(
@@ -81,7 +81,7 @@ fn counterset(out: &mut Writer, set: &ManifestSet) {
     out.close("counterSet");
 }
 
-fn counter(out: &mut Writer, entry: &ManifestCounter) {
+fn counter(out: &mut XmlWriter, entry: &ManifestCounter) {
     let counter = &entry.counter;
     let [name_id, description_id] = resources(&entry.resources);
     let id = |id: Option<perfset_core::CounterId>| id.map(|id| id.0.to_string());
@@ -131,12 +131,12 @@ fn resources(resources: &Resources) -> [Pair<'static>; 2] {
     [("nameID", id(resources.name)), ("descriptionID", id(resources.description))]
 }
 
-struct Writer {
+struct XmlWriter {
     text: String,
     depth: usize,
 }
 
-impl Writer {
+impl XmlWriter {
     fn open(&mut self, name: &str, pairs: &[Pair<'_>]) {
         self.tag(name, pairs, ">");
         self.depth = self.depth.saturating_add(1);
