@@ -9,7 +9,7 @@ const MOST: usize = Manifest::BYTES_MAX;
 
 /// Error for bytes that are not valid in their encoding.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotText {
+pub(crate) struct DecodeError {
     /// Text before the invalid bytes.
     pub before: String,
     pub what: String,
@@ -17,8 +17,8 @@ pub(crate) struct NotText {
 }
 
 /// Decodes a file without its byte order mark.
-pub(crate) fn decode(bytes: &[u8]) -> Result<String, NotText> {
-    let wrong = |before, what, right: &str| NotText { before, what, right: right.to_owned() };
+pub(crate) fn decode(bytes: &[u8]) -> Result<String, DecodeError> {
+    let wrong = |before, what, right: &str| DecodeError { before, what, right: right.to_owned() };
     if bytes.len() > MOST {
         let what = format!("the file has more than {MOST} bytes");
         return Err(wrong(String::new(), what, "no manifest has so many"));
