@@ -76,13 +76,13 @@ pub(crate) struct Attribute<'a> {
 
 /// Error for a text that is not valid XML, or has a document type.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotXml {
+pub(crate) struct XmlError {
     pub at: usize,
     pub what: String,
     pub right: &'static str,
 }
 
-impl NotXml {
+impl XmlError {
     fn new(at: usize, what: impl Into<String>, right: &'static str) -> Self {
         Self { at, what: what.into(), right }
     }
@@ -110,7 +110,7 @@ struct Tag<'a> {
 }
 
 /// Parses a text and returns its root element.
-pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
+pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
     let mut reader = XmlReader { namespaces: Vec::new(), open: Vec::new(), root: None };
     let mut tag: Option<Tag<'_>> = None;
     let mut seen = 0;
@@ -129,7 +129,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
                 let (name, at) = ((prefix.as_str(), local.as_str()), span.start());
                 if !tag.seen.insert(name) {
                     let what = format!("the attribute {} stands here twice", shown(name.1));
-                    return Err(NotXml::new(at, what, "once is enough"));
+                    return Err(XmlError::new(at, what, "once is enough"));
                 }
                 let (value, value_at) = (resolved(value, true)?, value.start());
                 tag.attributes.push((name, Attribute { name: name.1, at, value, value_at }));
@@ -152,7 +152,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
             Token::Cdata { text, .. } => reader.text(text),
             Token::DtdStart { span, .. } | Token::EmptyDtd { span, .. } => {
                 let what = "a document type is not read: its entities could grow without end";
-                return Err(NotXml::new(span.start(), what, "leave it out"));
+                return Err(XmlError::new(span.start(), what, "leave it out"));
             }
             Token::EntityDeclaration { .. } | Token::DtdEnd { .. } => {}
             Token::Declaration { .. } | Token::ProcessingInstruction { .. } | Token::Comment { .. } => {}
@@ -169,10 +169,10 @@ struct XmlReader<'a> {
 }
 
 impl<'a> XmlReader<'a> {
-    fn open(&mut self, tag: Tag<'a>) -> Result<(), NotXml> {
+    fn open(&mut self, tag: Tag<'a>) -> Result<(), XmlError> {
         let Tag { name, at, attributes, .. } = tag;
         if self.open.len() >= DEPTH {
-            return Err(NotXml::new(
+            return Err(XmlError::new(
                 at,
                 format!("there are {DEPTH} elements around this one"),
                 "a manifest has 8",
@@ -187,7 +187,7 @@ impl<'a> XmlReader<'a> {
             };
             if self.namespaces.len() >= NAMESPACES {
                 let what = format!("there are {NAMESPACES} namespaces already");
-                return Err(NotXml::new(attribute.at, what, "a manifest has 5"));
+                return Err(XmlError::new(attribute.at, what, "a manifest has 5"));
             }
             self.namespaces.push((declared, Namespace::of(&attribute.value)));
         }
@@ -217,25 +217,25 @@ impl<'a> XmlReader<'a> {
         Ok(())
     }
 
-    fn namespace(&self, prefix: &str, at: usize) -> Result<Namespace, NotXml> {
+    fn namespace(&self, prefix: &str, at: usize) -> Result<Namespace, XmlError> {
         let known = self.namespaces.iter().rev().find(|(known, _)| *known == prefix);
         match (known, prefix) {
             (Some((_, namespace)), _) => Ok(*namespace),
             (None, "" | "xml") => Ok(Namespace::Other),
             (None, prefix) => {
                 let what = format!("the prefix {} has no namespace", shown(prefix));
-                Err(NotXml::new(at, what, "an xmlns attribute declares it"))
+                Err(XmlError::new(at, what, "an xmlns attribute declares it"))
             }
         }
     }
 
-    fn close(&mut self, name: Qualified<'a>, at: usize) -> Result<(), NotXml> {
+    fn close(&mut self, name: Qualified<'a>, at: usize) -> Result<(), XmlError> {
         let full = |(prefix, local): Qualified<'_>| match prefix {
             "" => local.to_owned(),
             prefix => format!("{prefix}:{local}"),
         };
         let Some(open) = self.open.pop() else {
-            return Err(NotXml::new(
+            return Err(XmlError::new(
                 at,
                 format!("nothing is open that {} could end", shown(&full(name))),
                 "",
@@ -243,7 +243,7 @@ impl<'a> XmlReader<'a> {
         };
         if open.name != name {
             let what = format!("{} does not end {}", shown(&full(name)), shown(&full(open.name)));
-            return Err(NotXml::new(at, what, "what began last ends first"));
+            return Err(XmlError::new(at, what, "what began last ends first"));
         }
         self.namespaces.truncate(open.namespaces);
         match self.open.last_mut() {
@@ -261,18 +261,20 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    fn finish(self, end: usize, tag: Option<&str>) -> Result<Element<'a>, NotXml> {
+    fn finish(self, end: usize, tag: Option<&str>) -> Result<Element<'a>, XmlError> {
         let unfinished = tag.or(self.open.last().map(|open| open.name.1));
         match (unfinished, self.root) {
-            (Some(name), _) => Err(NotXml::new(end, format!("the file ends inside of {}", shown(name)), "")),
-            (None, None) => Err(NotXml::new(end, "there is no element", "a manifest is XML")),
+            (Some(name), _) => {
+                Err(XmlError::new(end, format!("the file ends inside of {}", shown(name)), ""))
+            }
+            (None, None) => Err(XmlError::new(end, "there is no element", "a manifest is XML")),
             (None, Some(root)) => Ok(root),
         }
     }
 }
 
 /// Converts a tokenizer error, with the byte offset of its position.
-fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> NotXml {
+fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> XmlError {
     use xmlparser::Error as E;
     let (what, cause) = match error {
         E::InvalidDeclaration(cause, _) => ("the XML declaration", Some(cause)),
@@ -287,7 +289,7 @@ fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> NotXml {
         E::UnknownToken(_) => ("what follows here", None),
     };
     let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-    NotXml::new(offset(text, seen, error.pos()), format!("{what} is not well-formed{cause}"), "")
+    XmlError::new(offset(text, seen, error.pos()), format!("{what} is not well-formed{cause}"), "")
 }
 
 /// Returns the byte offset of a line and column, at least `seen`.
@@ -304,7 +306,7 @@ fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
 }
 
 /// Resolves the references in a text. In attributes, each kind of whitespace becomes a blank.
-fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, NotXml> {
+fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, XmlError> {
     let raw = span.as_str();
     let is_plain = |c: char| c != '&' && !(is_attribute && matches!(c, '\t' | '\r' | '\n'));
     if raw.chars().all(is_plain) {
@@ -325,7 +327,7 @@ fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, NotXm
                     let place = span.start().saturating_add(at);
                     let what = format!("{} is no reference", shown(name.map_or("&", |name| name)));
                     let right = "&amp;, &lt;, &gt;, &quot;, &apos; and &#number; are";
-                    return Err(NotXml::new(place, what, right));
+                    return Err(XmlError::new(place, what, right));
                 };
                 out.push(c);
                 for _ in name.unwrap_or_default().chars().chain([';']) {
