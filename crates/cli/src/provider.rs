@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use perfset::Guid;
 use perfset::manifest::Manifest;
 use perfset::manifest::store::{
-    IgnoreReason, IgnoredFile, Installed, Registered, Removal, Removed, Store, StoreError, install_folder,
-    system_folders,
+    IgnoreReason, IgnoredFile, Installed, RegisteredProvider, Removal, Removed, Store, StoreError,
+    install_folder, system_folders,
 };
 use serde::Serialize;
 
@@ -122,7 +122,7 @@ fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
 }
 
 fn show(out: &mut impl Write, store: &Store) -> io::Result<()> {
-    for Registered { file, manifest, countersets } in store.list() {
+    for RegisteredProvider { file, manifest, countersets } in store.list() {
         writeln!(out, "{}  {:?}", escaped(&manifest.provider.name), manifest.provider.guid)?;
         writeln!(out, "  {}", shown(file))?;
         for set in countersets {
@@ -170,7 +170,7 @@ impl RegistrationJson {
         Self { file, provider: None, guid: None, countersets: Vec::new(), ignored: None }
     }
 
-    fn good(found: &Registered) -> Self {
+    fn good(found: &RegisteredProvider) -> Self {
         let provider = &found.manifest.provider;
         let countersets = found
             .countersets

@@ -44,13 +44,13 @@ const FILES: usize = 4_096;
 #[derive(Debug, Default)]
 pub struct Store {
     folders: Vec<Folder>,
-    list: Vec<Registered>,
+    list: Vec<RegisteredProvider>,
     ignored: Vec<IgnoredFile>,
 }
 
 /// Registered provider with its manifest.
 #[derive(Debug)]
-pub struct Registered {
+pub struct RegisteredProvider {
     /// Path of the manifest.
     pub file: PathBuf,
     /// Contents of the manifest.
@@ -191,7 +191,7 @@ impl Store {
 
     /// Returns the registered providers, in the order of directories and file names.
     #[must_use]
-    pub fn list(&self) -> &[Registered] {
+    pub fn list(&self) -> &[RegisteredProvider] {
         &self.list
     }
 
@@ -252,7 +252,7 @@ impl Claims {
         })
     }
 
-    fn add(&mut self, found: &Registered) -> Result<(), IgnoreReason> {
+    fn add(&mut self, found: &RegisteredProvider) -> Result<(), IgnoreReason> {
         if let Some(clash) = self.clash(&found.manifest) {
             return Err(IgnoreReason::Clash(clash));
         }
@@ -299,14 +299,14 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, IgnoreReason> {
     Ok(files)
 }
 
-fn registered(file: &Path) -> Result<Registered, IgnoreReason> {
+fn registered(file: &Path) -> Result<RegisteredProvider, IgnoreReason> {
     let manifest = Manifest::parse(&read_plain(file)?).map_err(IgnoreReason::Broken)?;
     let name = file_name(manifest.provider.guid);
     if file.file_name().is_none_or(|is| is != name.as_str()) {
         return Err(IgnoreReason::Misnamed(name));
     }
     let countersets = manifest.countersets().into_iter().map(Arc::new).collect();
-    Ok(Registered { file: file.to_owned(), manifest, countersets })
+    Ok(RegisteredProvider { file: file.to_owned(), manifest, countersets })
 }
 
 /// Reads a regular file that is not too large. Never blocks and follows no symbolic link.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use perfset_core::{Guid, Status};
 
-use super::{Claims, Conflict, Owner, Registered, Store, file_name};
+use super::{Claims, Conflict, Owner, RegisteredProvider, Store, file_name};
 use crate::model::Manifest;
 use crate::problem::Problems;
 
@@ -115,11 +115,12 @@ impl Store {
     /// If no provider or counterset matches, or the file cannot be removed or written.
     pub fn remove(&mut self, what: &Removal) -> Result<Removed, StoreError> {
         self.refresh();
-        let guid_of = |found: &Registered| found.manifest.provider.guid;
+        let guid_of = |found: &RegisteredProvider| found.manifest.provider.guid;
         let found = match what {
             Removal::Name(name) => {
-                let is_called =
-                    |found: &&Registered| found.manifest.provider.name.to_lowercase() == name.to_lowercase();
+                let is_called = |found: &&RegisteredProvider| {
+                    found.manifest.provider.name.to_lowercase() == name.to_lowercase()
+                };
                 let called: Vec<_> = self.list.iter().filter(is_called).collect();
                 if called.len() > 1 {
                     return Err(StoreError::Several(called.into_iter().map(guid_of).collect()));
@@ -145,7 +146,8 @@ impl Store {
     /// Rewrites a manifest without the counterset. Removes the file if no counterset remains. Returns `None` if no
     /// provider has the counterset.
     fn remove_counterset(&mut self, guid: Guid) -> Result<Option<Removed>, StoreError> {
-        let has_it = |found: &&Registered| found.manifest.provider.sets.iter().any(|set| set.guid == guid);
+        let has_it =
+            |found: &&RegisteredProvider| found.manifest.provider.sets.iter().any(|set| set.guid == guid);
         let Some(found) = self.list.iter().find(has_it) else { return Ok(None) };
         let (file, mut manifest) = (found.file.clone(), found.manifest.clone());
         manifest.provider.sets.retain(|set| set.guid != guid);
