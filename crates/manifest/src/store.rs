@@ -43,7 +43,7 @@ const FILES: usize = 4_096;
 /// ```
 #[derive(Debug, Default)]
 pub struct Store {
-    folders: Vec<Folder>,
+    folders: Vec<StoreDir>,
     list: Vec<RegisteredProvider>,
     ignored: Vec<IgnoredFile>,
 }
@@ -166,7 +166,7 @@ impl Store {
     /// [`refresh`](Self::refresh).
     #[must_use]
     pub fn new(folders: Vec<PathBuf>) -> Self {
-        let folders = folders.into_iter().map(|path| Folder { path, stamp: None }).collect();
+        let folders = folders.into_iter().map(|path| StoreDir { path, stamp: None }).collect();
         Self { folders, list: Vec::new(), ignored: Vec::new() }
     }
 
@@ -344,7 +344,7 @@ fn open(file: &Path) -> io::Result<File> {
 }
 
 #[derive(Debug)]
-struct Folder {
+struct StoreDir {
     path: PathBuf,
     /// Stamp at the last reading, if it is reliable.
     stamp: Option<Stamp>,
