@@ -175,7 +175,7 @@ impl Store {
     /// If nothing has changed, the cost is one stat per directory. Files are replaced and never overwritten, and a
     /// directory's modification time shows changes of its names.
     pub fn refresh(&mut self) -> bool {
-        let stamps: Vec<Stamp> = self.folders.iter().map(|folder| Stamp::of(&folder.path)).collect();
+        let stamps: Vec<DirStamp> = self.folders.iter().map(|folder| DirStamp::of(&folder.path)).collect();
         let is_same =
             self.folders.iter().zip(&stamps).all(|(folder, stamp)| folder.stamp.as_ref() == Some(stamp));
         if is_same {
@@ -347,17 +347,17 @@ fn open(file: &Path) -> io::Result<File> {
 struct StoreDir {
     path: PathBuf,
     /// Stamp at the last reading, if it is reliable.
-    stamp: Option<Stamp>,
+    stamp: Option<DirStamp>,
 }
 
 /// State of a directory that changes when one of its files is added, removed or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp {
+struct DirStamp {
     modified: Option<SystemTime>,
     identity: (u64, u64),
 }
 
-impl Stamp {
+impl DirStamp {
     fn of(folder: &Path) -> Self {
         let about = fs::metadata(folder).ok();
         Self {
