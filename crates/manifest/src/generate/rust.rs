@@ -42,7 +42,7 @@ pub fn rust(manifest: &Manifest, prefix: &str) -> Result<String, GenerateError> 
 }
 
 /// Field of a generated struct, and the facts that its type does not express.
-struct Field<'a> {
+struct RustField<'a> {
     entry: &'a ManifestCounter,
     type_name: &'static str,
     /// `true` if the field's type implies the type of the counter.
@@ -135,7 +135,7 @@ fn left_out(set: &ManifestSet) -> Vec<(CounterId, &'static str)> {
     }
 }
 
-fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<Field<'a>> {
+fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<RustField<'a>> {
     let left_out: BTreeSet<CounterId> = left_out.iter().map(|(id, _)| *id).collect();
     let mut users: std::collections::BTreeMap<CounterId, usize> = std::collections::BTreeMap::new();
     for id in
@@ -169,7 +169,7 @@ fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<Field
         let needs_base = matches!(Relation::Base.needs(counter.counter_type), Requirement::Must(_));
         let own = OWN.iter().find(|(_, own)| *own == counter.counter_type && (base.is_some() || !needs_base));
         let type_name = own.map_or_else(|| plain_type(counter.counter_type), |(name, _)| name);
-        fields.push(Field { entry, type_name, is_own: own.is_some(), base });
+        fields.push(RustField { entry, type_name, is_own: own.is_some(), base });
     }
     fields
 }
@@ -186,7 +186,7 @@ fn plain_type(counter_type: T) -> &'static str {
     }
 }
 
-fn attribute(field: &Field<'_>) -> String {
+fn attribute(field: &RustField<'_>) -> String {
     let counter = &field.entry.counter;
     let mut parts = vec![format!("id = {}", counter.id.0)];
     if let Some(name) = &counter.name {
