@@ -174,7 +174,7 @@ impl std::error::Error for Problems {}
 
 /// Problem at a byte offset of the text.
 #[derive(Debug)]
-struct Found {
+struct RawProblem {
     at: usize,
     severity: Severity,
     rule: Rule,
@@ -185,7 +185,7 @@ struct Found {
 /// Collector of the problems found while a text is read.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    found: Vec<Found>,
+    found: Vec<RawProblem>,
     errors: usize,
     warnings: usize,
 }
@@ -215,7 +215,7 @@ impl Report {
         what: fmt::Arguments<'_>,
         right: fmt::Arguments<'_>,
     ) {
-        self.found.push(Found { at, severity, rule, what: what.to_string(), right: right.to_string() });
+        self.found.push(RawProblem { at, severity, rule, what: what.to_string(), right: right.to_string() });
     }
 
     /// Returns `true` if further errors would not be stored.
@@ -233,7 +233,7 @@ impl Report {
         self.found.sort_by_key(|found| found.at);
         let (mut seen, mut line, mut column) = (0, 1_usize, 1_usize);
         let kept = self.found.len();
-        let place = |found: Found| {
+        let place = |found: RawProblem| {
             // The search continues from the previous problem, so that all problems together cost one pass over the
             // text.
             for c in text.get(seen..found.at).unwrap_or_default().chars() {
@@ -243,7 +243,7 @@ impl Report {
                 };
             }
             seen = found.at.max(seen);
-            let Found { severity, rule, what, right, .. } = found;
+            let RawProblem { severity, rule, what, right, .. } = found;
             Problem { line, column, severity, rule, what, right }
         };
         let list = self.found.into_iter().map(place).collect();
