@@ -68,7 +68,7 @@ pub(crate) struct ReadCounter<'e, 'a> {
 }
 
 /// Parsed counterset with its XML element.
-pub(crate) struct ReadSet<'e, 'a> {
+pub(crate) struct ParsedSet<'e, 'a> {
     pub element: &'e Element<'a>,
     pub guid: Option<Guid>,
     pub entry: ManifestSet,
@@ -221,7 +221,7 @@ impl ManifestReader<'_> {
         }
         // Rules about several elements need all of them, in the order of the file.
         rules::check(element, &sets, mode, self.report);
-        let finish = |set: ReadSet<'_, '_>| {
+        let finish = |set: ParsedSet<'_, '_>| {
             let counters = set.counters.into_iter().map(|counter| counter.entry).collect();
             ManifestSet { counters, ..set.entry }
         };
@@ -238,7 +238,7 @@ impl ManifestReader<'_> {
         })
     }
 
-    fn counterset<'e, 'a>(&mut self, element: &'e Element<'a>, mode: Mode) -> Option<ReadSet<'e, 'a>> {
+    fn counterset<'e, 'a>(&mut self, element: &'e Element<'a>, mode: Mode) -> Option<ParsedSet<'e, 'a>> {
         const KNOWN: &[&str] =
             &["symbol", "guid", "uri", "name", "nameID", "description", "descriptionID", "instances"];
         if !is(element, "counterSet") {
@@ -297,7 +297,7 @@ impl ManifestReader<'_> {
             structs: structs.iter().map(|(_, entry)| entry.clone()).collect(),
             counters: Vec::new(),
         };
-        Some(ReadSet {
+        Some(ParsedSet {
             element,
             guid,
             entry,

@@ -7,7 +7,7 @@ use perfset_core::{Aggregate, CounterFilter, CounterId, CounterType, InstanceTyp
 
 use crate::model::{Mode, word_of_type};
 use crate::problem::{Report, Rule, shown};
-use crate::read::{ReadCounter, ReadSet, uint32};
+use crate::read::{ParsedSet, ReadCounter, uint32};
 use crate::relation::{Relation, Requirement};
 use crate::symbol::is_word_of_c;
 use crate::xml::Element;
@@ -16,7 +16,7 @@ use crate::xml::Element;
 pub(crate) const COUNTERS: usize = 65_536;
 
 /// Checks the countersets of a provider.
-pub(crate) fn check(provider: &Element<'_>, sets: &[ReadSet<'_, '_>], mode: Mode, report: &mut Report) {
+pub(crate) fn check(provider: &Element<'_>, sets: &[ParsedSet<'_, '_>], mode: Mode, report: &mut Report) {
     let mut guids = BTreeSet::new();
     let mut names = BTreeSet::new();
     let mut conventions = Conventions::default();
@@ -81,7 +81,7 @@ impl<'e> Conventions<'e> {
     }
 }
 
-fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
+fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
     if set.counters.len() > COUNTERS {
         let what = format_args!("counterSet has {} counters", set.counters.len());
         report.error(set.element.at, Rule::Limit, what, format_args!("{COUNTERS} are the most"));
@@ -157,7 +157,7 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
 }
 
 /// Checks the structs and returns their names.
-fn structs<'e>(set: &ReadSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> {
+fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> {
     let mut names = BTreeSet::new();
     for element in &set.structs {
         let Some(name) = element.attribute("name") else { continue };
