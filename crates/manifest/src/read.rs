@@ -59,7 +59,7 @@ impl Manifest {
 }
 
 /// Parsed counter with its XML element.
-pub(crate) struct ReadCounter<'e, 'a> {
+pub(crate) struct ParsedCounter<'e, 'a> {
     pub element: &'e Element<'a>,
     pub entry: ManifestCounter,
     /// `true` if the id was parsed; an invalid id is not compared with others.
@@ -73,7 +73,7 @@ pub(crate) struct ParsedSet<'e, 'a> {
     pub guid: Option<Guid>,
     pub entry: ManifestSet,
     pub structs: Vec<&'e Element<'a>>,
-    pub counters: Vec<ReadCounter<'e, 'a>>,
+    pub counters: Vec<ParsedCounter<'e, 'a>>,
 }
 
 fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
@@ -330,7 +330,7 @@ impl ManifestReader<'_> {
         found
     }
 
-    fn counter<'e, 'a>(&mut self, element: &'e Element<'a>) -> ReadCounter<'e, 'a> {
+    fn counter<'e, 'a>(&mut self, element: &'e Element<'a>) -> ParsedCounter<'e, 'a> {
         const KNOWN: &[&str] = &[
             "id",
             "uri",
@@ -400,7 +400,7 @@ impl ManifestReader<'_> {
             of_struct: self.symbol(element, "struct"),
             field: self.symbol(element, "field"),
         };
-        ReadCounter { element, entry, has_id: id.is_some(), has_type: counter_type.is_some() }
+        ParsedCounter { element, entry, has_id: id.is_some(), has_type: counter_type.is_some() }
     }
 
     fn counter_attributes(&mut self, element: &Element<'_>) -> Attributes {

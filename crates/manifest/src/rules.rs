@@ -7,7 +7,7 @@ use perfset_core::{Aggregate, CounterFilter, CounterId, CounterType, InstanceTyp
 
 use crate::model::{Mode, word_of_type};
 use crate::problem::{Report, Rule, shown};
-use crate::read::{ParsedSet, ReadCounter, uint32};
+use crate::read::{ParsedCounter, ParsedSet, uint32};
 use crate::relation::{Relation, Requirement};
 use crate::symbol::is_word_of_c;
 use crate::xml::Element;
@@ -87,7 +87,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
         report.error(set.element.at, Rule::Limit, what, format_args!("{COUNTERS} are the most"));
     }
     let structs = structs(set, report);
-    let mut ids: BTreeMap<CounterId, &ReadCounter<'_, '_>> = BTreeMap::new();
+    let mut ids: BTreeMap<CounterId, &ParsedCounter<'_, '_>> = BTreeMap::new();
     let (mut names, mut folded) = (BTreeSet::new(), BTreeSet::new());
     for read in &set.counters {
         let (element, counter) = (read.element, &read.entry.counter);
@@ -175,7 +175,7 @@ fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str
 }
 
 /// Checks the attributes that only drivers have.
-fn members(read: &ReadCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, report: &mut Report) {
+fn members(read: &ParsedCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, report: &mut Report) {
     let element = read.element;
     match mode {
         Mode::User => {
@@ -206,8 +206,8 @@ fn members(read: &ReadCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, rep
 }
 
 fn relations(
-    read: &ReadCounter<'_, '_>,
-    ids: Option<&BTreeMap<CounterId, &ReadCounter<'_, '_>>>,
+    read: &ParsedCounter<'_, '_>,
+    ids: Option<&BTreeMap<CounterId, &ParsedCounter<'_, '_>>>,
     report: &mut Report,
 ) {
     let word = |counter_type: CounterType| word_of_type(counter_type).unwrap_or_default();
