@@ -12,7 +12,7 @@ const LOWER: usize = usize::MAX >> HALF;
 ///
 /// Calls on one handle run one after the other; those on different handles do not wait for each other here.
 #[derive(Debug)]
-pub struct Table<T> {
+pub struct HandleTable<T> {
     places: RwLock<Places<T>>,
     most: usize,
 }
@@ -31,7 +31,7 @@ struct Place<T> {
     value: Option<Arc<Mutex<Option<T>>>>,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     /// Creates a table that contains at most `most` values at once; the limit is 65,536.
     pub const fn new(most: usize) -> Self {
         Self { places: RwLock::new(Places { places: Vec::new(), free: Vec::new() }), most }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_handle_names_one_value_until_it_is_closed() {
-        let table = Table::new(2);
+        let table = HandleTable::new(2);
         let (a, b) = (table.open('a').unwrap(), table.open('b').unwrap());
         assert!(a != 0 && b != 0 && a != b);
         assert_eq!(table.open('c'), None, "the table is full");
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn closing_waits_for_a_call_and_the_next_call_finds_nothing() {
-        let table = Arc::new(Table::new(1));
+        let table = Arc::new(HandleTable::new(1));
         let handle = table.open(0_u32).unwrap();
         let (entered, inside) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering
 
 use perfset::{Machine, Query, Snapshot};
 
-use crate::handles::Table;
+use crate::handles::HandleTable;
 
 /// State of the consumer functions in one process.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Process {
     /// Machine on which the process runs.
     pub machine: Machine,
     /// Open queries, by query handle.
-    pub queries: Table<OpenQuery>,
+    pub queries: HandleTable<OpenQuery>,
     /// State of the parent, in a forked process. Never used; stored here only so that no leak checker reports it as
     /// lost.
     _inherited: AtomicPtr<Process>,
@@ -54,7 +54,7 @@ fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
     if now.is_null() {
         let ours = Box::into_raw(Box::new(Process {
             machine: machine(),
-            queries: Table::new(MOST_HANDLES),
+            queries: HandleTable::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(LATEST.load(Acquire)),
         }));
         now = match own.compare_exchange(null_mut(), ours, AcqRel, Acquire) {
