@@ -9,14 +9,14 @@ use crate::handles::HandleTable;
 
 /// State of the consumer functions in one process.
 #[derive(Debug)]
-pub struct Process {
+pub struct ProcessState {
     /// Machine on which the process runs.
     pub machine: Machine,
     /// Open queries, by query handle.
     pub queries: HandleTable<OpenQuery>,
     /// State of the parent, in a forked process. Never used; stored here only so that no leak checker reports it as
     /// lost.
-    _inherited: AtomicPtr<Process>,
+    _inherited: AtomicPtr<ProcessState>,
 }
 
 /// Open query, which a query handle names.
@@ -37,7 +37,7 @@ const MOST_HANDLES: usize = 65_536;
 ///
 /// Uses no lock. A forked process begins again: the inherited state may be locked by threads that the child does not
 /// have, and is not touched.
-pub fn process() -> &'static Process {
+pub fn process() -> &'static ProcessState {
     process_of(|| perfset::separate(trusts_environment()))
 }
 
@@ -47,12 +47,12 @@ pub fn begin_with(machine: Machine) {
 }
 
 /// Returns the state of this process, which its first call creates from a machine.
-fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
-    static LATEST: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+fn process_of(machine: impl FnOnce() -> Machine) -> &'static ProcessState {
+    static LATEST: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
     let own = own_place();
     let mut now = own.load(Acquire);
     if now.is_null() {
-        let ours = Box::into_raw(Box::new(Process {
+        let ours = Box::into_raw(Box::new(ProcessState {
             machine: machine(),
             queries: HandleTable::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(LATEST.load(Acquire)),
@@ -87,18 +87,18 @@ fn trusts_environment() -> bool {
 
 /// Returns the location of the pointer to the process's state, where processes cannot be forked.
 #[cfg(not(unix))]
-fn own_place() -> &'static AtomicPtr<Process> {
-    static PLACE: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+fn own_place() -> &'static AtomicPtr<ProcessState> {
+    static PLACE: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
     &PLACE
 }
 
 /// Returns the location of the pointer to the process's state: a page that the kernel empties in any forked process,
 /// however it is forked. Linux before 4.14 does not; there a forked process continues with its parent's state.
 #[cfg(unix)]
-fn own_place() -> &'static AtomicPtr<Process> {
-    const LEN: usize = size_of::<AtomicPtr<Process>>();
-    static WITHOUT_PAGE: AtomicPtr<Process> = AtomicPtr::new(null_mut());
-    static PLACE: AtomicPtr<AtomicPtr<Process>> = AtomicPtr::new(null_mut());
+fn own_place() -> &'static AtomicPtr<ProcessState> {
+    const LEN: usize = size_of::<AtomicPtr<ProcessState>>();
+    static WITHOUT_PAGE: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
+    static PLACE: AtomicPtr<AtomicPtr<ProcessState>> = AtomicPtr::new(null_mut());
     let mut place = PLACE.load(Acquire);
     if place.is_null() {
         let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
