@@ -38,14 +38,14 @@ struct Provider {
     control: Control,
     publisher: Publisher,
     templates: HashMap<Guid, Arc<Template>>,
-    own: Own,
+    own: ProviderState,
     /// Instances and server of the parent, in a forked process, until the child creates its own.
-    inherited: Own,
+    inherited: ProviderState,
 }
 
 /// Instances and server of a provider in this process alone.
 #[derive(Debug, Default)]
-struct Own {
+struct ProviderState {
     /// Instances, by the address of their block.
     instances: HashMap<usize, Instance>,
     /// Addresses of instances that differ in case at most.
@@ -126,7 +126,7 @@ impl Instance {
     }
 }
 
-impl Own {
+impl ProviderState {
     fn is_empty(&self) -> bool {
         self.instances.is_empty() && self.server.is_none()
     }
@@ -149,7 +149,7 @@ impl Provider {
     /// Drops the inherited state, because the provider now gets its own in this process.
     fn leave_inheritance(&mut self) {
         if !self.inherited.is_empty() {
-            self.inherited = Own::default();
+            self.inherited = ProviderState::default();
         }
     }
 
@@ -174,8 +174,8 @@ pub(super) fn start(guid: Guid, wide: Wide, callback: Option<ControlCallback>) -
         control: Control { guid, handle, callback, wide },
         publisher: Publisher::in_folders(Folders::from_env()),
         templates: HashMap::new(),
-        own: Own::default(),
-        inherited: Own::default(),
+        own: ProviderState::default(),
+        inherited: ProviderState::default(),
     };
     provider.listen();
     providers.providers.insert(handle, provider);
