@@ -47,7 +47,7 @@ struct Provider {
 #[derive(Debug, Default)]
 struct ProviderState {
     /// Instances, by the address of their block.
-    instances: HashMap<usize, Instance>,
+    instances: HashMap<usize, ProviderInstance>,
     /// Addresses of instances that differ in case at most.
     names: HashMap<Key, Vec<usize>>,
     /// Server that responds to consumers.
@@ -58,7 +58,7 @@ struct ProviderState {
 type Key = (Guid, Box<[u16]>, u32);
 
 #[derive(Debug)]
-struct Instance {
+struct ProviderInstance {
     template: Arc<Template>,
     block: InstanceBlock,
     name: Box<[u16]>,
@@ -120,7 +120,7 @@ impl Template {
     }
 }
 
-impl Instance {
+impl ProviderInstance {
     fn value(&self, place: Place) -> Result<&'static AtomicU64, Status> {
         self.block.values().get(place.at).ok_or(Status::ERROR_NOT_FOUND)
     }
@@ -153,7 +153,7 @@ impl Provider {
         }
     }
 
-    fn instance(&self, address: usize) -> Result<&Instance, Status> {
+    fn instance(&self, address: usize) -> Result<&ProviderInstance, Status> {
         self.own.instances.get(&address).ok_or(Status::ERROR_INVALID_PARAMETER)
     }
 }
@@ -221,7 +221,7 @@ pub(super) fn create(
     if name.is_empty() && instance_type.is_multiple() {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
-    let is_of_set = |instance: &Instance| instance.template.set.guid == *set;
+    let is_of_set = |instance: &ProviderInstance| instance.template.set.guid == *set;
     if instance_type == InstanceType::Single && provider.own.instances.values().any(is_of_set) {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
@@ -239,7 +239,7 @@ pub(super) fn create(
     let start = block.words().as_ptr().cast::<u8>().cast_mut();
     let own = &mut provider.own;
     own.names.entry(key(set, name, id)).or_default().push(start.addr());
-    own.instances.insert(start.addr(), Instance { template, block, name: name.into(), id });
+    own.instances.insert(start.addr(), ProviderInstance { template, block, name: name.into(), id });
     Ok(start)
 }
 
@@ -321,7 +321,7 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Callbac
     let places: Vec<(u32, usize, u32)> =
         places.filter_map(|(id, place)| Some((*id, place.at, place.reference?))).collect();
     let pattern = wanted.name().map(|name| Pattern::new(&Utf16::from(name)));
-    let is_selected = |instance: &&Instance| {
+    let is_selected = |instance: &&ProviderInstance| {
         Arc::ptr_eq(&instance.template, template)
             && wanted.instance_id().matches(InstanceId(instance.id))
             && pattern.as_ref().is_none_or(|pattern| pattern.matches(instance.name.iter().copied()))
