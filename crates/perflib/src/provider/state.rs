@@ -69,11 +69,11 @@ struct ProviderInstance {
 #[derive(Debug)]
 struct Template {
     set: Arc<Counterset>,
-    places: HashMap<u32, Place>,
+    places: HashMap<u32, ValueLocation>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ValueLocation {
     at: usize,
     /// Size that the functions for values may store there.
     holds: Option<Holds>,
@@ -105,7 +105,7 @@ impl Template {
                 _ => (Some(Holds::Four), Some(Holds::Eight)),
             };
             let reference = is_reference.then_some(len.max(4));
-            (counter.id.0, Place { at, holds, also, reference })
+            (counter.id.0, ValueLocation { at, holds, also, reference })
         };
         let places = set.counters.iter().enumerate().map(place).collect();
         Self { set: Arc::new(set), places }
@@ -115,13 +115,13 @@ impl Template {
         self.places.values().any(|place| place.reference.is_some())
     }
 
-    fn place(&self, counter: u32) -> Result<Place, Status> {
+    fn place(&self, counter: u32) -> Result<ValueLocation, Status> {
         self.places.get(&counter).copied().ok_or(Status::ERROR_NOT_FOUND)
     }
 }
 
 impl ProviderInstance {
-    fn value(&self, place: Place) -> Result<&'static AtomicU64, Status> {
+    fn value(&self, place: ValueLocation) -> Result<&'static AtomicU64, Status> {
         self.block.values().get(place.at).ok_or(Status::ERROR_NOT_FOUND)
     }
 }
