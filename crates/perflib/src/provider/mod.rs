@@ -21,7 +21,7 @@ use crate::boundary::{Handle, export, guard, guarded, handle, load, number, read
 use crate::wide::Wide;
 use crate::windows::perflib_SetLastError;
 pub use control::ControlCallback;
-use state::Holds;
+use state::ValueWidth;
 
 /// Settings for starting a provider: PERF_PROVIDER_CONTEXT.
 #[derive(Clone, Copy, Debug)]
@@ -311,20 +311,20 @@ macro_rules! values {
 
 values! {
     /// Sets a counter of 32 bits to `value`.
-    PerfSetULongCounterValue: u32, Holds::Four, |slot, value| change_low(slot, |_| value);
+    PerfSetULongCounterValue: u32, ValueWidth::Four, |slot, value| change_low(slot, |_| value);
     /// Sets a counter of 64 bits to `value`.
-    PerfSetULongLongCounterValue: u64, Holds::Eight, |slot: &AtomicU64, value| slot.store(value, Relaxed);
+    PerfSetULongLongCounterValue: u64, ValueWidth::Eight, |slot: &AtomicU64, value| slot.store(value, Relaxed);
     /// Adds `value` to a counter of 32 bits, which wraps around.
-    PerfIncrementULongCounterValue: u32, Holds::Four,
+    PerfIncrementULongCounterValue: u32, ValueWidth::Four,
         |slot, value| change_low(slot, |old| old.wrapping_add(value));
     /// Adds `value` to a counter of 64 bits, which wraps around.
-    PerfIncrementULongLongCounterValue: u64, Holds::Eight,
+    PerfIncrementULongLongCounterValue: u64, ValueWidth::Eight,
         |slot: &AtomicU64, value| { slot.fetch_add(value, Relaxed); };
     /// Subtracts `value` from a counter of 32 bits, which wraps around.
-    PerfDecrementULongCounterValue: u32, Holds::Four,
+    PerfDecrementULongCounterValue: u32, ValueWidth::Four,
         |slot, value| change_low(slot, |old| old.wrapping_sub(value));
     /// Subtracts `value` from a counter of 64 bits, which wraps around.
-    PerfDecrementULongLongCounterValue: u64, Holds::Eight,
+    PerfDecrementULongLongCounterValue: u64, ValueWidth::Eight,
         |slot: &AtomicU64, value| { slot.fetch_sub(value, Relaxed); };
 }
 

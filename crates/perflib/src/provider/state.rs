@@ -76,16 +76,16 @@ struct Template {
 struct ValueLocation {
     at: usize,
     /// Size that the functions for values may store there.
-    holds: Option<Holds>,
+    holds: Option<ValueWidth>,
     /// Other size that may be stored there: for one type the bits state 4 bytes, and the value has 8.
-    also: Option<Holds>,
+    also: Option<ValueWidth>,
     /// Number of bytes at the address in this value, if it contains an address.
     reference: Option<u32>,
 }
 
 /// Size of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum ValueWidth {
     /// Value of 4 bytes.
     Four,
     /// Value of 8 bytes.
@@ -99,10 +99,10 @@ impl Template {
             let is_reference = counter.attributes.contains(Attributes::BY_REFERENCE);
             let (holds, also) = match counter.counter_type.decode().size {
                 _ if is_reference => (None, None),
-                Size::Dword if len == 4 => (Some(Holds::Four), None),
-                Size::Large => (Some(Holds::Eight), None),
+                Size::Dword if len == 4 => (Some(ValueWidth::Four), None),
+                Size::Large => (Some(ValueWidth::Eight), None),
                 // Stored in 8 bytes although the bits state 4, or no number: a program may store either size.
-                _ => (Some(Holds::Four), Some(Holds::Eight)),
+                _ => (Some(ValueWidth::Four), Some(ValueWidth::Eight)),
             };
             let reference = is_reference.then_some(len.max(4));
             (counter.id.0, ValueLocation { at, holds, also, reference })
@@ -278,7 +278,7 @@ pub(super) fn with_value(
     handle: usize,
     address: usize,
     counter: u32,
-    holds: Holds,
+    holds: ValueWidth,
     act: impl FnOnce(&AtomicU64),
 ) -> Result<(), Status> {
     let providers = read();
