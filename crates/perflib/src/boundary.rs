@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use perfset::Status;
 
-use crate::wide::{Wide, push_utf16};
+use crate::wide::{TextUnit, push_utf16};
 
 /// Query handle as a C program has it: `HANDLE`.
 pub type Handle = *mut std::ffi::c_void;
@@ -165,7 +165,7 @@ impl Buffer {
 ///
 /// # Safety
 /// `name` is null, or a string whose units may be read up to its NUL, or the first 1,024 of them.
-pub unsafe fn check_machine(name: *const u8, wide: Wide) -> Result<(), Status> {
+pub unsafe fn check_machine(name: *const u8, wide: TextUnit) -> Result<(), Status> {
     if name.is_null() {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub unsafe fn check_machine(name: *const u8, wide: Wide) -> Result<(), Status> {
 ///
 /// # Safety
 /// The units of `start` may be read up to its NUL, or `most` of them.
-pub unsafe fn read_text(start: *const u8, wide: Wide, most: usize) -> Option<String> {
+pub unsafe fn read_text(start: *const u8, wide: TextUnit, most: usize) -> Option<String> {
     // SAFETY: the caller promises it.
     let units = unsafe { read_units(start, wide, most) };
     units.map(|units| String::from_utf16_lossy(&units))
@@ -189,14 +189,14 @@ pub unsafe fn read_text(start: *const u8, wide: Wide, most: usize) -> Option<Str
 ///
 /// # Safety
 /// As [`read_text`].
-pub unsafe fn read_units(start: *const u8, wide: Wide, most: usize) -> Option<Vec<u16>> {
+pub unsafe fn read_units(start: *const u8, wide: TextUnit, most: usize) -> Option<Vec<u16>> {
     let mut text = Vec::new();
     for at in 0..most {
         let unit = match wide {
             // SAFETY: no NUL and fewer than `most` units came before it.
-            Wide::Utf16 => u32::from(unsafe { start.cast::<u16>().wrapping_add(at).read_unaligned() }),
+            TextUnit::Utf16 => u32::from(unsafe { start.cast::<u16>().wrapping_add(at).read_unaligned() }),
             // SAFETY: as above.
-            Wide::Utf32 => unsafe { start.cast::<u32>().wrapping_add(at).read_unaligned() },
+            TextUnit::Utf32 => unsafe { start.cast::<u32>().wrapping_add(at).read_unaligned() },
         };
         if unit == 0 {
             return Some(text);

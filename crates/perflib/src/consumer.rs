@@ -9,7 +9,7 @@ use perfset::{Guid, Status, perflib};
 
 use crate::boundary::{Buffer, Handle, check_machine, export, guard, handle, load, number, store};
 use crate::process::{OpenQuery, process};
-use crate::wide::{Shape, Wide, data_to_utf32, identifiers_to_utf16, to_utf32};
+use crate::wide::{Shape, TextUnit, data_to_utf32, identifiers_to_utf16, to_utf32};
 
 export! {
     /// Writes the GUIDs of all registered countersets, ascending.
@@ -20,14 +20,14 @@ export! {
     /// # Safety
     /// `machine` is null or a string; `guids` is null or has room for `len`; `actual` is null or may be written. No
     /// pointer needs to be aligned.
-    PerfEnumerateCounterSet: Wide::Utf16, PerfEnumerateCounterSet_utf32: Wide::Utf32 =>
+    PerfEnumerateCounterSet: TextUnit::Utf16, PerfEnumerateCounterSet_utf32: TextUnit::Utf32 =>
     enumerate(machine: *const u8, guids: *mut [u8; 16], len: u32, actual: *mut u32)
 }
 
 /// # Safety
 /// As [`PerfEnumerateCounterSet`].
 unsafe fn enumerate(
-    wide: Wide,
+    wide: TextUnit,
     machine: *const u8,
     guids: *mut [u8; 16],
     len: u32,
@@ -51,8 +51,8 @@ export! {
     /// # Safety
     /// `machine` is null or a string; `counterset` is null or a GUID; `info` is null or has room for `len`
     /// bytes; `actual` is null or may be written. No pointer needs to be aligned.
-    PerfQueryCounterSetRegistrationInfo: Wide::Utf16,
-    PerfQueryCounterSetRegistrationInfo_utf32: Wide::Utf32 =>
+    PerfQueryCounterSetRegistrationInfo: TextUnit::Utf16,
+    PerfQueryCounterSetRegistrationInfo_utf32: TextUnit::Utf32 =>
     registration(
         machine: *const u8,
         counterset: *const [u8; 16],
@@ -68,7 +68,7 @@ export! {
 /// As [`PerfQueryCounterSetRegistrationInfo`].
 #[expect(clippy::too_many_arguments, reason = "the function has them")]
 unsafe fn registration(
-    wide: Wide,
+    wide: TextUnit,
     machine: *const u8,
     counterset: *const [u8; 16],
     request_code: u32,
@@ -104,8 +104,8 @@ export! {
     /// # Safety
     /// `machine` is null or a string; `counterset` is null or a GUID; `instances` is null or has room for `len` bytes;
     /// `actual` is null or may be written. No pointer needs to be aligned.
-    PerfEnumerateCounterSetInstances: Wide::Utf16,
-    PerfEnumerateCounterSetInstances_utf32: Wide::Utf32 =>
+    PerfEnumerateCounterSetInstances: TextUnit::Utf16,
+    PerfEnumerateCounterSetInstances_utf32: TextUnit::Utf32 =>
     list_instances(
         machine: *const u8,
         counterset: *const [u8; 16],
@@ -118,7 +118,7 @@ export! {
 /// # Safety
 /// As [`PerfEnumerateCounterSetInstances`].
 unsafe fn list_instances(
-    wide: Wide,
+    wide: TextUnit,
     machine: *const u8,
     counterset: *const [u8; 16],
     instances: *mut u8,
@@ -142,13 +142,13 @@ export! {
     ///
     /// # Safety
     /// `machine` is null or a string; `query` is null or may be written. No pointer needs to be aligned.
-    PerfOpenQueryHandle: Wide::Utf16, PerfOpenQueryHandle_utf32: Wide::Utf32 =>
+    PerfOpenQueryHandle: TextUnit::Utf16, PerfOpenQueryHandle_utf32: TextUnit::Utf32 =>
     open(machine: *const u8, query: *mut Handle)
 }
 
 /// # Safety
 /// As [`PerfOpenQueryHandle`].
-unsafe fn open(wide: Wide, machine: *const u8, query: *mut Handle) -> Result<(), Status> {
+unsafe fn open(wide: TextUnit, machine: *const u8, query: *mut Handle) -> Result<(), Status> {
     if query.is_null() {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
@@ -179,13 +179,13 @@ export! {
     ///
     /// # Safety
     /// `counters` is null, or `len` bytes there may be read and written; it needs not be aligned.
-    PerfAddCounters: Wide::Utf16, PerfAddCounters_utf32: Wide::Utf32 =>
+    PerfAddCounters: TextUnit::Utf16, PerfAddCounters_utf32: TextUnit::Utf32 =>
     add(query: Handle, counters: *mut u8, len: u32)
 }
 
 /// # Safety
 /// As [`PerfAddCounters`].
-unsafe fn add(wide: Wide, query: Handle, counters: *mut u8, len: u32) -> Result<(), Status> {
+unsafe fn add(wide: TextUnit, query: Handle, counters: *mut u8, len: u32) -> Result<(), Status> {
     // SAFETY: the caller promises it.
     unsafe { for_each_entry(wide, query, counters, len, perflib::add_counters) }
 }
@@ -195,13 +195,13 @@ export! {
     ///
     /// # Safety
     /// As [`PerfAddCounters`].
-    PerfDeleteCounters: Wide::Utf16, PerfDeleteCounters_utf32: Wide::Utf32 =>
+    PerfDeleteCounters: TextUnit::Utf16, PerfDeleteCounters_utf32: TextUnit::Utf32 =>
     delete(query: Handle, counters: *mut u8, len: u32)
 }
 
 /// # Safety
 /// As [`PerfAddCounters`].
-unsafe fn delete(wide: Wide, query: Handle, counters: *mut u8, len: u32) -> Result<(), Status> {
+unsafe fn delete(wide: TextUnit, query: Handle, counters: *mut u8, len: u32) -> Result<(), Status> {
     // SAFETY: the caller promises it.
     unsafe { for_each_entry(wide, query, counters, len, perflib::delete_counters) }
 }
@@ -213,14 +213,14 @@ export! {
     /// # Safety
     /// `counters` is null or has room for `len` bytes; `actual` is null or may be written. No pointer needs to
     /// be aligned.
-    PerfQueryCounterInfo: Wide::Utf16, PerfQueryCounterInfo_utf32: Wide::Utf32 =>
+    PerfQueryCounterInfo: TextUnit::Utf16, PerfQueryCounterInfo_utf32: TextUnit::Utf32 =>
     info(query: Handle, counters: *mut u8, len: u32, actual: *mut u32)
 }
 
 /// # Safety
 /// As [`PerfQueryCounterInfo`].
 unsafe fn info(
-    wide: Wide,
+    wide: TextUnit,
     query: Handle,
     counters: *mut u8,
     len: u32,
@@ -240,21 +240,27 @@ export! {
     ///
     /// # Safety
     /// `block` is null or has room for `len` bytes; `actual` is null or may be written. No pointer needs to be aligned.
-    PerfQueryCounterData: Wide::Utf16, PerfQueryCounterData_utf32: Wide::Utf32 =>
+    PerfQueryCounterData: TextUnit::Utf16, PerfQueryCounterData_utf32: TextUnit::Utf32 =>
     data(query: Handle, block: *mut u8, len: u32, actual: *mut u32)
 }
 
 /// # Safety
 /// As [`PerfQueryCounterData`].
-unsafe fn data(wide: Wide, query: Handle, block: *mut u8, len: u32, actual: *mut u32) -> Result<(), Status> {
+unsafe fn data(
+    wide: TextUnit,
+    query: Handle,
+    block: *mut u8,
+    len: u32,
+    actual: *mut u32,
+) -> Result<(), Status> {
     // SAFETY: the caller promises both.
     let buffer = unsafe { Buffer::new(block, len, actual) };
     with(query, |OpenQuery { query, snapshot, utf32 }| {
         buffer.check()?;
         query.collect(snapshot).map_err(|error| error.status())?;
         match wide {
-            Wide::Utf16 => buffer.fill(snapshot.block()),
-            Wide::Utf32 => {
+            TextUnit::Utf16 => buffer.fill(snapshot.block()),
+            TextUnit::Utf32 => {
                 data_to_utf32(snapshot.block(), utf32);
                 buffer.fill(utf32)
             }
@@ -267,10 +273,10 @@ fn with<R>(query: Handle, act: impl FnOnce(&mut OpenQuery) -> Result<R, Status>)
     process().queries.with(number(query), act).unwrap_or(Err(Status::ERROR_INVALID_HANDLE))
 }
 
-fn fill(buffer: &Buffer, wide: Wide, answer: &[u8], shape: Shape) -> Result<(), Status> {
+fn fill(buffer: &Buffer, wide: TextUnit, answer: &[u8], shape: Shape) -> Result<(), Status> {
     match wide {
-        Wide::Utf16 => buffer.fill(answer),
-        Wide::Utf32 => buffer.fill(&to_utf32(answer, shape)),
+        TextUnit::Utf16 => buffer.fill(answer),
+        TextUnit::Utf32 => buffer.fill(&to_utf32(answer, shape)),
     }
 }
 
@@ -279,7 +285,7 @@ fn fill(buffer: &Buffer, wide: Wide, answer: &[u8], shape: Shape) -> Result<(), 
 /// # Safety
 /// `counters` is null, or `len` bytes there may be read and written.
 unsafe fn for_each_entry(
-    wide: Wide,
+    wide: TextUnit,
     query: Handle,
     counters: *mut u8,
     len: u32,
@@ -294,8 +300,8 @@ unsafe fn for_each_entry(
         // SAFETY: not null, not longer than memory, and the caller promises the bytes for as long as the call lasts.
         let blocks = unsafe { std::slice::from_raw_parts_mut(counters, len) };
         match wide {
-            Wide::Utf16 => process(&mut open.query, blocks),
-            Wide::Utf32 => {
+            TextUnit::Utf16 => process(&mut open.query, blocks),
+            TextUnit::Utf32 => {
                 let (mut utf16, places) =
                     identifiers_to_utf16(blocks).map_err(|_| Status::ERROR_INVALID_PARAMETER)?;
                 process(&mut open.query, &mut utf16)?;

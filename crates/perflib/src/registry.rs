@@ -10,7 +10,7 @@ use perfset::{Language, Status};
 
 use crate::boundary::{Handle, export, guard, handle, load, number, read_text, store};
 use crate::process::process;
-use crate::wide::{Shape, Wide, to_utf8, to_utf32, v1_to_utf32};
+use crate::wide::{Shape, TextUnit, to_utf8, to_utf32, v1_to_utf32};
 
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 const ERROR_BAD_NETPATH: Status = Status(53);
@@ -97,13 +97,13 @@ struct Text {
     /// `true` if names and tables are narrow.
     is_narrow: bool,
     /// Units of a `WCHAR`, also in a program that calls the narrow functions.
-    wide: Wide,
+    wide: TextUnit,
 }
 
-const ANSI_UTF16: Text = Text { is_narrow: true, wide: Wide::Utf16 };
-const ANSI_UTF32: Text = Text { is_narrow: true, wide: Wide::Utf32 };
-const UTF16: Text = Text { is_narrow: false, wide: Wide::Utf16 };
-const UTF32: Text = Text { is_narrow: false, wide: Wide::Utf32 };
+const ANSI_UTF16: Text = Text { is_narrow: true, wide: TextUnit::Utf16 };
+const ANSI_UTF32: Text = Text { is_narrow: true, wide: TextUnit::Utf32 };
+const UTF16: Text = Text { is_narrow: false, wide: TextUnit::Utf16 };
+const UTF32: Text = Text { is_narrow: false, wide: TextUnit::Utf32 };
 
 impl Text {
     /// Reads a string of the program; null is empty.
@@ -128,8 +128,8 @@ impl Text {
     fn unit_len(self) -> usize {
         match self {
             Self { is_narrow: true, .. } => 1,
-            Self { wide: Wide::Utf16, .. } => 2,
-            Self { wide: Wide::Utf32, .. } => 4,
+            Self { wide: TextUnit::Utf16, .. } => 2,
+            Self { wide: TextUnit::Utf32, .. } => 4,
         }
     }
 
@@ -137,8 +137,8 @@ impl Text {
     fn table(self, utf16: Vec<u8>) -> Vec<u8> {
         match self {
             Self { is_narrow: true, .. } => to_utf8(&utf16),
-            Self { wide: Wide::Utf16, .. } => utf16,
-            Self { wide: Wide::Utf32, .. } => to_utf32(&utf16, Shape::Text),
+            Self { wide: TextUnit::Utf16, .. } => utf16,
+            Self { wide: TextUnit::Utf32, .. } => to_utf32(&utf16, Shape::Text),
         }
     }
 }
@@ -309,7 +309,7 @@ fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Stat
             (_, false) => Ok(Value { kind: REG_BINARY, bytes: None }),
             (name, true) => {
                 let block = answer(&name)?;
-                let block = if text.wide == Wide::Utf32 { v1_to_utf32(&block) } else { block };
+                let block = if text.wide == TextUnit::Utf32 { v1_to_utf32(&block) } else { block };
                 Ok(Value { kind: REG_BINARY, bytes: Some(block) })
             }
         },

@@ -11,7 +11,7 @@ use perfset::wire::WireError;
 
 /// Units of a program's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wide {
+pub enum TextUnit {
     /// Units of 2 bytes: as on Windows.
     Utf16,
     /// Units of 4 bytes: as is usual on Linux.

@@ -6,7 +6,7 @@ use perfset::{Guid, RawValue, Status};
 use perfset_shm::callback::{CallbackReply, RequestCode, RequestMessage};
 
 use super::state;
-use crate::wide::{Shape, Wide, to_utf32};
+use crate::wide::{Shape, TextUnit, to_utf32};
 
 /// Control callback of a provider: PERFLIBREQUEST.
 ///
@@ -20,7 +20,7 @@ pub(super) struct Control {
     pub handle: usize,
     pub callback: Option<ControlCallback>,
     /// Units of the program's text.
-    pub wide: Wide,
+    pub wide: TextUnit,
 }
 
 impl Control {
@@ -31,8 +31,8 @@ impl Control {
             (_, entry, Some(callback)) => {
                 let shape = if entry.is_some() { Shape::Identity } else { Shape::Text };
                 let about = match self.wide {
-                    Wide::Utf16 => request.about().to_vec(),
-                    Wide::Utf32 => to_utf32(request.about(), shape),
+                    TextUnit::Utf16 => request.about().to_vec(),
+                    TextUnit::Utf32 => to_utf32(request.about(), shape),
                 };
                 Status(self.call(callback, request.what().to_wire(), &about)).into()
             }

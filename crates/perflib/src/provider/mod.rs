@@ -18,7 +18,7 @@ use perfset::v2::template::Template;
 use perfset::{Guid, Status};
 
 use crate::boundary::{Handle, export, guard, guarded, handle, load, number, read_units, store};
-use crate::wide::Wide;
+use crate::wide::TextUnit;
 use crate::windows::perflib_SetLastError;
 pub use control::ControlCallback;
 use state::ValueWidth;
@@ -47,14 +47,14 @@ export! {
     /// # Safety
     /// `guid` is null or a GUID; `callback` is none or a PERFLIBREQUEST that any thread may call until the provider is
     /// stopped; `provider` is null or may be written. No pointer needs to be aligned.
-    PerfStartProvider: Wide::Utf16, PerfStartProvider_utf32: Wide::Utf32 =>
+    PerfStartProvider: TextUnit::Utf16, PerfStartProvider_utf32: TextUnit::Utf32 =>
     start(guid: *const [u8; 16], callback: Option<ControlCallback>, provider: *mut Handle)
 }
 
 /// # Safety
 /// Conditions of [`PerfStartProvider`].
 unsafe fn start(
-    wide: Wide,
+    wide: TextUnit,
     guid: *const [u8; 16],
     callback: Option<ControlCallback>,
     provider: *mut Handle,
@@ -75,14 +75,14 @@ export! {
     /// # Safety
     /// Conditions of [`PerfStartProvider`]; `context` is null, or points to as many readable bytes as its first 4 bytes
     /// state.
-    PerfStartProviderEx: Wide::Utf16, PerfStartProviderEx_utf32: Wide::Utf32 =>
+    PerfStartProviderEx: TextUnit::Utf16, PerfStartProviderEx_utf32: TextUnit::Utf32 =>
     start_ex(guid: *const [u8; 16], context: *const ProviderContext, provider: *mut Handle)
 }
 
 /// # Safety
 /// As [`PerfStartProviderEx`].
 unsafe fn start_ex(
-    wide: Wide,
+    wide: TextUnit,
     guid: *const [u8; 16],
     context: *const ProviderContext,
     provider: *mut Handle,
@@ -159,7 +159,7 @@ pub unsafe extern "system" fn PerfCreateInstance(
     id: u32,
 ) -> *mut u8 {
     // SAFETY: the caller keeps the contract of this function.
-    pointer(|| unsafe { create(Wide::Utf16, provider, counterset, name, id) })
+    pointer(|| unsafe { create(TextUnit::Utf16, provider, counterset, name, id) })
 }
 
 /// Creates an instance like [`PerfCreateInstance`], for UTF-32 text.
@@ -174,13 +174,13 @@ pub unsafe extern "system" fn PerfCreateInstance_utf32(
     id: u32,
 ) -> *mut u8 {
     // SAFETY: the caller keeps the contract of this function.
-    pointer(|| unsafe { create(Wide::Utf32, provider, counterset, name, id) })
+    pointer(|| unsafe { create(TextUnit::Utf32, provider, counterset, name, id) })
 }
 
 /// # Safety
 /// As [`PerfCreateInstance`].
 unsafe fn create(
-    wide: Wide,
+    wide: TextUnit,
     provider: Handle,
     counterset: *const [u8; 16],
     name: *const u8,
@@ -208,7 +208,7 @@ pub unsafe extern "system" fn PerfQueryInstance(
     id: u32,
 ) -> *mut u8 {
     // SAFETY: the caller keeps the contract of this function.
-    pointer(|| unsafe { query(Wide::Utf16, provider, counterset, name, id) })
+    pointer(|| unsafe { query(TextUnit::Utf16, provider, counterset, name, id) })
 }
 
 /// Finds an instance like [`PerfQueryInstance`], for UTF-32 text.
@@ -223,13 +223,13 @@ pub unsafe extern "system" fn PerfQueryInstance_utf32(
     id: u32,
 ) -> *mut u8 {
     // SAFETY: the caller keeps the contract of this function.
-    pointer(|| unsafe { query(Wide::Utf32, provider, counterset, name, id) })
+    pointer(|| unsafe { query(TextUnit::Utf32, provider, counterset, name, id) })
 }
 
 /// # Safety
 /// As [`PerfCreateInstance`].
 unsafe fn query(
-    wide: Wide,
+    wide: TextUnit,
     provider: Handle,
     counterset: *const [u8; 16],
     name: *const u8,
@@ -246,7 +246,7 @@ unsafe fn query(
 /// # Safety
 /// As [`PerfCreateInstance`].
 unsafe fn named(
-    wide: Wide,
+    wide: TextUnit,
     counterset: *const [u8; 16],
     name: *const u8,
 ) -> Result<(Guid, Option<Vec<u16>>), Status> {

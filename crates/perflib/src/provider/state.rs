@@ -19,7 +19,7 @@ use perfset_shm::callback::{CallbackReply, ReferencedValue, Server};
 use perfset_shm::publish::{CreateError, InstanceBlock, Publisher};
 
 use super::control::{Control, ControlCallback, read_reference};
-use crate::wide::{Shape, Wide, to_utf32};
+use crate::wide::{Shape, TextUnit, to_utf32};
 
 static PROVIDERS: RwLock<Providers> =
     RwLock::new(Providers { providers: BTreeMap::new(), handles: Vec::new() });
@@ -164,7 +164,7 @@ fn known<T>(provider: Option<T>) -> Result<T, Status> {
 }
 
 /// Starts a provider and returns its handle.
-pub(super) fn start(guid: Guid, wide: Wide, callback: Option<ControlCallback>) -> usize {
+pub(super) fn start(guid: Guid, wide: TextUnit, callback: Option<ControlCallback>) -> usize {
     watch_process();
     let mut providers = write();
     let place: &AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
@@ -212,7 +212,7 @@ pub(super) fn create(
     set: &Guid,
     name: &[u16],
     id: u32,
-    wide: Wide,
+    wide: TextUnit,
 ) -> Result<*mut u8, Status> {
     let mut providers = write();
     let provider = known(providers.providers.get_mut(&handle))?;
@@ -226,7 +226,7 @@ pub(super) fn create(
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
     provider.leave_inheritance();
-    let utf32 = (wide == Wide::Utf32).then(|| {
+    let utf32 = (wide == TextUnit::Utf32).then(|| {
         let units = name.iter().chain(&[0]);
         to_utf32(&units.flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>(), Shape::Text)
     });
