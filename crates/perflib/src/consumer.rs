@@ -9,7 +9,7 @@ use perfset::{Guid, Status, perflib};
 
 use crate::boundary::{Buffer, Handle, check_machine, export, guard, handle, load, number, store};
 use crate::process::{OpenQuery, process};
-use crate::wide::{Shape, TextUnit, data_to_utf32, identifiers_to_utf16, to_utf32};
+use crate::wide::{TextLocation, TextUnit, data_to_utf32, identifiers_to_utf16, to_utf32};
 
 export! {
     /// Writes the GUIDs of all registered countersets, ascending.
@@ -83,9 +83,9 @@ unsafe fn registration(
     let counterset = unsafe { load(counterset) }.ok_or(Status::ERROR_INVALID_PARAMETER)?;
     buffer.check()?;
     let shape = match request_code {
-        1 | 2 | 8 => Shape::Numbers,
-        3 | 4 | 7 | 9 => Shape::Text,
-        5 | 6 | 10 => Shape::Strings,
+        1 | 2 | 8 => TextLocation::Numbers,
+        3 | 4 | 7 | 9 => TextLocation::Text,
+        5 | 6 | 10 => TextLocation::Strings,
         _ => return Err(Status::ERROR_INVALID_PARAMETER),
     };
     // SAFETY: the caller promises it.
@@ -133,7 +133,7 @@ unsafe fn list_instances(
     // SAFETY: the caller promises it.
     unsafe { check_machine(machine, wide) }?;
     let answer = perflib::enumerate_instances(&process().machine, &Guid::from_wire(counterset))?;
-    fill(&buffer, wide, &answer, Shape::Instances)
+    fill(&buffer, wide, &answer, TextLocation::Instances)
 }
 
 export! {
@@ -230,7 +230,7 @@ unsafe fn info(
     let buffer = unsafe { Buffer::new(counters, len, actual) };
     with(query, |open| {
         buffer.check()?;
-        fill(&buffer, wide, &perflib::counter_info(&open.query), Shape::Identifiers)
+        fill(&buffer, wide, &perflib::counter_info(&open.query), TextLocation::Identifiers)
     })
 }
 
@@ -273,7 +273,7 @@ fn with<R>(query: Handle, act: impl FnOnce(&mut OpenQuery) -> Result<R, Status>)
     process().queries.with(number(query), act).unwrap_or(Err(Status::ERROR_INVALID_HANDLE))
 }
 
-fn fill(buffer: &Buffer, wide: TextUnit, answer: &[u8], shape: Shape) -> Result<(), Status> {
+fn fill(buffer: &Buffer, wide: TextUnit, answer: &[u8], shape: TextLocation) -> Result<(), Status> {
     match wide {
         TextUnit::Utf16 => buffer.fill(answer),
         TextUnit::Utf32 => buffer.fill(&to_utf32(answer, shape)),

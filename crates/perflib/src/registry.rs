@@ -10,7 +10,7 @@ use perfset::{Language, Status};
 
 use crate::boundary::{Handle, export, guard, handle, load, number, read_text, store};
 use crate::process::process;
-use crate::wide::{Shape, TextUnit, to_utf8, to_utf32, v1_to_utf32};
+use crate::wide::{TextLocation, TextUnit, to_utf8, to_utf32, v1_to_utf32};
 
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 const ERROR_BAD_NETPATH: Status = Status(53);
@@ -138,7 +138,7 @@ impl Text {
         match self {
             Self { is_narrow: true, .. } => to_utf8(&utf16),
             Self { wide: TextUnit::Utf16, .. } => utf16,
-            Self { wide: TextUnit::Utf32, .. } => to_utf32(&utf16, Shape::Text),
+            Self { wide: TextUnit::Utf32, .. } => to_utf32(&utf16, TextLocation::Text),
         }
     }
 }

@@ -20,7 +20,7 @@ pub enum TextUnit {
 
 /// Location of the text in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum TextLocation {
     /// No text, only numbers.
     Numbers,
     /// Only text and NULs.
@@ -36,27 +36,27 @@ pub enum Shape {
 }
 
 /// Converts a response of the engine to UTF-32 text.
-pub fn to_utf32(block: &[u8], shape: Shape) -> Vec<u8> {
+pub fn to_utf32(block: &[u8], shape: TextLocation) -> Vec<u8> {
     let mut out = Vec::new();
     match shape {
-        Shape::Numbers => out.extend_from_slice(block),
-        Shape::Text => put_text(&mut out, block),
-        Shape::Strings => strings(&mut out, block),
-        Shape::Instances => {
+        TextLocation::Numbers => out.extend_from_slice(block),
+        TextLocation::Text => put_text(&mut out, block),
+        TextLocation::Strings => strings(&mut out, block),
+        TextLocation::Instances => {
             let mut rest = block;
             while let Some((instance, after)) = sized(rest, 0) {
                 named(&mut out, instance, 8, 0);
                 rest = after;
             }
         }
-        Shape::Identifiers => {
+        TextLocation::Identifiers => {
             let mut rest = block;
             while let Some((identifier, after)) = sized(rest, 20) {
                 named(&mut out, identifier, 40, 20);
                 rest = after;
             }
         }
-        Shape::Identity => identity(&mut out, block),
+        TextLocation::Identity => identity(&mut out, block),
     }
     out
 }
@@ -362,8 +362,11 @@ mod tests {
             0xE9, 0, 0, 0,  0, 0xF6, 1, 0,  b'z', 0, 0, 0,  0, 0, 0, 0,
             0, 0, 0, 0,
         ];
-        assert_eq!(to_utf32(&block, Shape::Strings), want);
-        assert_eq!(to_utf32(&perfset::v2::strings::block([]), Shape::Strings), [8, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(to_utf32(&block, TextLocation::Strings), want);
+        assert_eq!(
+            to_utf32(&perfset::v2::strings::block([]), TextLocation::Strings),
+            [8, 0, 0, 0, 0, 0, 0, 0]
+        );
     }
 
     #[test]
@@ -371,7 +374,7 @@ mod tests {
         let name = [0xD800, 0x41, 0xDC00, 0xD83D, 0xDE00];
         let mut list = Vec::new();
         perfset::v2::instances::write(&mut list, name, InstanceId(3));
-        let wide = to_utf32(&list, Shape::Instances);
+        let wide = to_utf32(&list, TextLocation::Instances);
         let units: Vec<u32> = (8..28).step_by(4).filter_map(|at| u32_at(&wide, at)).collect();
         assert_eq!(units, [0xD800, 0x41, 0xDC00, 0x1F600, 0]);
         assert_eq!(utf16_until_nul(&wide[8..]), Some(name.to_vec()));
@@ -420,8 +423,8 @@ mod tests {
         fn any_bytes_come_to_an_end(bytes in prop::collection::vec(any::<u8>(), 0..300), small: bool) {
             // Small numbers are more often sizes.
             let bytes: Vec<u8> = if small { bytes.iter().map(|byte| byte % 9).collect() } else { bytes };
-            let shapes = [Shape::Numbers, Shape::Text, Shape::Strings, Shape::Instances];
-            for shape in shapes.into_iter().chain([Shape::Identifiers, Shape::Identity]) {
+            let shapes = [TextLocation::Numbers, TextLocation::Text, TextLocation::Strings, TextLocation::Instances];
+            for shape in shapes.into_iter().chain([TextLocation::Identifiers, TextLocation::Identity]) {
                 let _ = to_utf32(&bytes, shape);
             }
             data_to_utf32(&bytes, &mut Vec::new());

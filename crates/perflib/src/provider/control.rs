@@ -6,7 +6,7 @@ use perfset::{Guid, RawValue, Status};
 use perfset_shm::callback::{CallbackReply, RequestCode, RequestMessage};
 
 use super::state;
-use crate::wide::{Shape, TextUnit, to_utf32};
+use crate::wide::{TextLocation, TextUnit, to_utf32};
 
 /// Control callback of a provider: PERFLIBREQUEST.
 ///
@@ -29,7 +29,7 @@ impl Control {
         match (request.what(), request.entry(), self.callback) {
             (RequestCode::Values, Some(entry), _) => state::references(self.handle, &entry),
             (_, entry, Some(callback)) => {
-                let shape = if entry.is_some() { Shape::Identity } else { Shape::Text };
+                let shape = if entry.is_some() { TextLocation::Identity } else { TextLocation::Text };
                 let about = match self.wide {
                     TextUnit::Utf16 => request.about().to_vec(),
                     TextUnit::Utf32 => to_utf32(request.about(), shape),

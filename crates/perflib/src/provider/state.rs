@@ -19,7 +19,7 @@ use perfset_shm::callback::{CallbackReply, ReferencedValue, Server};
 use perfset_shm::publish::{CreateError, InstanceBlock, Publisher};
 
 use super::control::{Control, ControlCallback, read_reference};
-use crate::wide::{Shape, TextUnit, to_utf32};
+use crate::wide::{TextLocation, TextUnit, to_utf32};
 
 static PROVIDERS: RwLock<Providers> =
     RwLock::new(Providers { providers: BTreeMap::new(), handles: Vec::new() });
@@ -228,7 +228,7 @@ pub(super) fn create(
     provider.leave_inheritance();
     let utf32 = (wide == TextUnit::Utf32).then(|| {
         let units = name.iter().chain(&[0]);
-        to_utf32(&units.flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>(), Shape::Text)
+        to_utf32(&units.flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>(), TextLocation::Text)
     });
     let block = provider.publisher.create(&template.set, name, utf32.as_deref(), id);
     let block = block.map_err(|error| match error {
