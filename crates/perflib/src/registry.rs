@@ -26,7 +26,7 @@ const NAME_MOST: usize = 16_384;
 
 /// Existing keys. Their handles are numbers that Windows fixes, except the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum RegistryKey {
     LocalMachine,
     PerformanceData,
     PerformanceText,
@@ -35,7 +35,7 @@ enum Key {
     Perflib,
 }
 
-impl Key {
+impl RegistryKey {
     /// Bits above 32 of a header's `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
     const SIGN: usize = usize::MAX & !0xFFFF_FFFF;
 
@@ -192,7 +192,7 @@ export! {
 /// # Safety
 /// As [`perflib_RegOpenKeyW`].
 unsafe fn open_key(text: Text, key: Handle, path: *const u8, opened: *mut Handle) -> Result<(), Status> {
-    let key = Key::from_handle(key)?;
+    let key = RegistryKey::from_handle(key)?;
     if opened.is_null() {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
@@ -216,7 +216,7 @@ export! {
 /// # Safety
 /// As [`perflib_RegConnectRegistryW`].
 unsafe fn connect(text: Text, machine: *const u8, key: Handle, opened: *mut Handle) -> Result<(), Status> {
-    let key = Key::from_handle(key)?;
+    let key = RegistryKey::from_handle(key)?;
     if opened.is_null() {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
@@ -231,7 +231,7 @@ unsafe fn connect(text: Text, machine: *const u8, key: Handle, opened: *mut Hand
 /// `RegCloseKey`: closes a key. Keys are not counted: a key may be closed any number of times.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegCloseKey(key: Handle) -> u32 {
-    guard(|| Key::from_handle(key).map(|_| ()))
+    guard(|| RegistryKey::from_handle(key).map(|_| ()))
 }
 
 export! {
@@ -259,7 +259,7 @@ unsafe fn query_value(
     data: *mut u8,
     len: *mut u32,
 ) -> Result<(), Status> {
-    let key = Key::from_handle(key)?;
+    let key = RegistryKey::from_handle(key)?;
     if !reserved.is_null() || (len.is_null() && (!data.is_null() || key.is_performance())) {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
@@ -295,10 +295,10 @@ struct Value {
     bytes: Option<Vec<u8>>,
 }
 
-fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Status> {
+fn value(key: RegistryKey, name: &str, text: Text, has_room: bool) -> Result<Value, Status> {
     match key {
-        Key::LocalMachine => Err(ERROR_FILE_NOT_FOUND),
-        Key::Perflib => {
+        RegistryKey::LocalMachine => Err(ERROR_FILE_NOT_FOUND),
+        RegistryKey::Perflib => {
             let bytes = Some(perflib_value(name)?.to_le_bytes().to_vec());
             Ok(Value { kind: REG_DWORD, bytes })
         }
@@ -318,7 +318,7 @@ fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Stat
 
 /// Parses a value name. `Counter`, `Help` and `Explain` may have any text behind them, which is a language if it can
 /// be parsed as one. An unknown name requests no objects.
-fn value_name(name: &str, key: Key) -> ValueName {
+fn value_name(name: &str, key: RegistryKey) -> ValueName {
     let word = name.trim().to_ascii_lowercase();
     let is_table = |begin| word.starts_with(begin);
     let table = match (is_table("counter"), is_table("help") || is_table("explain")) {
@@ -411,7 +411,7 @@ unsafe fn query_info_key(
     security_len: *mut u32,
     written_at: *mut i64,
 ) -> Result<(), Status> {
-    let key = Key::from_handle(key)?;
+    let key = RegistryKey::from_handle(key)?;
     if !reserved.is_null() || (class_len.is_null() && !class.is_null()) {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
@@ -451,7 +451,7 @@ unsafe fn query_info_key(
 /// written.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegEnumValue(key: Handle, index: u32) -> u32 {
-    guard(|| match (Key::from_handle(key)?.is_performance(), index) {
+    guard(|| match (RegistryKey::from_handle(key)?.is_performance(), index) {
         (true, 0 | 1) => Err(Status::ERROR_MORE_DATA),
         _ => Err(ERROR_NO_MORE_ITEMS),
     })
@@ -460,8 +460,8 @@ pub extern "system" fn perflib_RegEnumValue(key: Handle, index: u32) -> u32 {
 /// `RegEnumKeyEx`: there are no keys to enumerate.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegEnumKeyEx(key: Handle) -> u32 {
-    guard(|| match Key::from_handle(key)? {
-        Key::PerformanceData => Err(Status::ERROR_INVALID_HANDLE),
+    guard(|| match RegistryKey::from_handle(key)? {
+        RegistryKey::PerformanceData => Err(Status::ERROR_INVALID_HANDLE),
         _ => Err(ERROR_NO_MORE_ITEMS),
     })
 }
@@ -469,9 +469,9 @@ pub extern "system" fn perflib_RegEnumKeyEx(key: Handle) -> u32 {
 /// `RegSetValueEx`: nothing can be written.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegSetValueEx(key: Handle) -> u32 {
-    guard(|| match Key::from_handle(key)? {
-        Key::PerformanceData => Err(Status::ERROR_INVALID_HANDLE),
-        Key::PerformanceText | Key::PerformanceNlsText => Err(ERROR_BADKEY),
+    guard(|| match RegistryKey::from_handle(key)? {
+        RegistryKey::PerformanceData => Err(Status::ERROR_INVALID_HANDLE),
+        RegistryKey::PerformanceText | RegistryKey::PerformanceNlsText => Err(ERROR_BADKEY),
         _ => Err(Status::ERROR_ACCESS_DENIED),
     })
 }
@@ -489,7 +489,7 @@ pub extern "system" fn perflib_RegSetValue(key: Handle) -> u32 {
 }
 
 fn no_own_value(key: Handle) -> u32 {
-    guard(|| match Key::from_handle(key)?.is_performance() {
+    guard(|| match RegistryKey::from_handle(key)?.is_performance() {
         true => Err(Status::ERROR_INVALID_HANDLE),
         false => Err(ERROR_FILE_NOT_FOUND),
     })
