@@ -289,28 +289,28 @@ unsafe fn query_value(
 }
 
 /// Value of a registry key.
-struct Value {
+struct RegistryValue {
     kind: u32,
     /// Bytes of the value; `None` if it was not collected, because there is no room for it.
     bytes: Option<Vec<u8>>,
 }
 
-fn value(key: RegistryKey, name: &str, text: Text, has_room: bool) -> Result<Value, Status> {
+fn value(key: RegistryKey, name: &str, text: Text, has_room: bool) -> Result<RegistryValue, Status> {
     match key {
         RegistryKey::LocalMachine => Err(ERROR_FILE_NOT_FOUND),
         RegistryKey::Perflib => {
             let bytes = Some(perflib_value(name)?.to_le_bytes().to_vec());
-            Ok(Value { kind: REG_DWORD, bytes })
+            Ok(RegistryValue { kind: REG_DWORD, bytes })
         }
         _ => match (value_name(name, key), has_room) {
             (name @ (ValueName::Names(_) | ValueName::Helps(_)), _) => {
-                Ok(Value { kind: REG_MULTI_SZ, bytes: Some(text.table(table(&name)?)) })
+                Ok(RegistryValue { kind: REG_MULTI_SZ, bytes: Some(text.table(table(&name)?)) })
             }
-            (_, false) => Ok(Value { kind: REG_BINARY, bytes: None }),
+            (_, false) => Ok(RegistryValue { kind: REG_BINARY, bytes: None }),
             (name, true) => {
                 let block = answer(&name)?;
                 let block = if text.wide == TextUnit::Utf32 { v1_to_utf32(&block) } else { block };
-                Ok(Value { kind: REG_BINARY, bytes: Some(block) })
+                Ok(RegistryValue { kind: REG_BINARY, bytes: Some(block) })
             }
         },
     }
