@@ -13,12 +13,12 @@ const LOWER: usize = usize::MAX >> HALF;
 /// Calls on one handle run one after the other; those on different handles do not wait for each other here.
 #[derive(Debug)]
 pub struct HandleTable<T> {
-    places: RwLock<Places<T>>,
+    places: RwLock<HandleSlots<T>>,
     most: usize,
 }
 
 #[derive(Debug)]
-struct Places<T> {
+struct HandleSlots<T> {
     places: Vec<Place<T>>,
     free: Vec<usize>,
 }
@@ -34,7 +34,7 @@ struct Place<T> {
 impl<T> HandleTable<T> {
     /// Creates a table that contains at most `most` values at once; the limit is 65,536.
     pub const fn new(most: usize) -> Self {
-        Self { places: RwLock::new(Places { places: Vec::new(), free: Vec::new() }), most }
+        Self { places: RwLock::new(HandleSlots { places: Vec::new(), free: Vec::new() }), most }
     }
 
     /// Adds a value and returns its handle. `None` if the table is full.
