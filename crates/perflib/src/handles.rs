@@ -19,12 +19,12 @@ pub struct HandleTable<T> {
 
 #[derive(Debug)]
 struct HandleSlots<T> {
-    places: Vec<Place<T>>,
+    places: Vec<HandleSlot<T>>,
     free: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct HandleSlot<T> {
     handle: usize,
     /// Value that the handle names. The inner option is `None` if the handle was closed while another thread waited
     /// for the value.
@@ -46,7 +46,7 @@ impl<T> HandleTable<T> {
             None => return None,
         };
         let handle = next_generation().wrapping_shl(HALF) | at;
-        let place = Place { handle, value: Some(Arc::new(Mutex::new(Some(value)))) };
+        let place = HandleSlot { handle, value: Some(Arc::new(Mutex::new(Some(value)))) };
         match places.places.get_mut(at) {
             Some(old) => *old = place,
             None => places.places.push(place),
