@@ -204,7 +204,7 @@ impl Samples {
             let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
             // A single series is read without a query from its first value on.
             if let (true, [only], [path]) = (taker.is_first, values.as_slice(), operands.paths.as_slice()) {
-                if series(&mut **source, path, passed, &clocks, only, &mut taker)? == SourceKind::Yes {
+                if series(&mut **source, path, passed, &clocks, only, &mut taker)? == SourceKind::Log {
                     return Ok(());
                 }
             }

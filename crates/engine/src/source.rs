@@ -68,7 +68,7 @@ pub struct RecordedSample<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
     /// Log source: it has samples of the past.
-    Yes,
+    Log,
     /// Live source: it has only samples that are collected from now on.
     No,
 }

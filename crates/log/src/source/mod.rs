@@ -294,7 +294,7 @@ impl Source for Logs {
         let window = self.selection.choice.window.both(window);
         let selection = self.selection.choosing(SampleChoice { window, ..self.selection.choice });
         series(&mut self.play(&selection)?, counter, instance, each)?;
-        Ok(SourceKind::Yes)
+        Ok(SourceKind::Log)
     }
 }
 

@@ -527,7 +527,7 @@ fn series_and_steps_agree() {
             }
             ControlFlow::Continue(())
         };
-        assert_eq!(logs.series(counter, &identity, Window::default(), &mut each), Ok(SourceKind::Yes));
+        assert_eq!(logs.series(counter, &identity, Window::default(), &mut each), Ok(SourceKind::Log));
         let want: Vec<String> = played(&mut logs, &[path]).concat();
         assert_eq!((got.len(), &got), (601, &want), "{path}");
         let mut batches = 0;
