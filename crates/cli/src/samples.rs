@@ -266,10 +266,10 @@ fn series(
     let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
     let Value { counterset, counter, instance, instance_id, raw, .. } = first.value;
     // If the first value is missing, the instance id is unknown, and with it the identity of the series.
-    let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(SourceKind::No) };
+    let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(SourceKind::Live) };
     // A pattern that selects one instance now may select more of them in a later sample.
     if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
-        return Ok(SourceKind::No);
+        return Ok(SourceKind::Live);
     }
     // Without a birth, the series continues when the instance restarts; `format` compares the births of two
     // samples.

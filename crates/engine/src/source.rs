@@ -51,7 +51,7 @@ pub trait Source {
         each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
     ) -> Result<SourceKind, SourceError> {
         let _ = (counter, instance, window, each);
-        Ok(SourceKind::No)
+        Ok(SourceKind::Live)
     }
 }
 
@@ -70,7 +70,7 @@ pub enum SourceKind {
     /// Log source: it has samples of the past.
     Log,
     /// Live source: it has only samples that are collected from now on.
-    No,
+    Live,
 }
 
 /// Time range, both ends included, in 100 ns since 1601 UTC.
