@@ -146,7 +146,7 @@ impl Attribute {
     /// Creates an attribute. `keep`: `true` if its file descriptor stays open. `absent`: the reason if the file does
     /// not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
-        let file = KeptFile::new(path, SeqFileKind::AtOnce).keep(keep);
+        let file = KeptFile::new(path, SeqFileKind::Single).keep(keep);
         Self { file, absent, latest: CollectionCache::default() }
     }
 

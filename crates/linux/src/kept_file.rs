@@ -59,7 +59,7 @@ pub enum SeqFileKind {
     /// Printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer is
     /// the last, and no further read is needed. Some attributes arrive a page at a time, so a chunk of a page or more
     /// does not end the file.
-    AtOnce,
+    Single,
     /// Printed record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel returns whole records, as many as
     /// fit into its own page, so any chunk may be short. Only an empty chunk is the end.
     InRecords,
@@ -200,7 +200,7 @@ impl KeptFile {
             // file.
             let room = offered_len.min(Self::PAGE).saturating_sub(piece);
             let is_last = match self.printed {
-                SeqFileKind::AtOnce => room > 0,
+                SeqFileKind::Single => room > 0,
                 SeqFileKind::InRecords => false,
                 SeqFileKind::InLines => room > Self::LINE,
             };
@@ -212,7 +212,7 @@ impl KeptFile {
 
     fn grow(&mut self) -> Result<(), ReadError> {
         let first = match self.printed {
-            SeqFileKind::AtOnce | SeqFileKind::InRecords => 64, // most attributes of /sys
+            SeqFileKind::Single | SeqFileKind::InRecords => 64, // most attributes of /sys
             SeqFileKind::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
         };
         // The memory is released: the next file may be short again.
@@ -282,7 +282,7 @@ mod tests {
     fn files_of_every_length() {
         let folder = Folder::new("lengths");
         let path = folder.0.join("file");
-        let mut files = [SeqFileKind::AtOnce, SeqFileKind::InRecords, SeqFileKind::InLines]
+        let mut files = [SeqFileKind::Single, SeqFileKind::InRecords, SeqFileKind::InLines]
             .map(|printed| [true, false].map(|keep| KeptFile::new(&path, printed).keep(keep)));
         for len in [0, 1, 63, 64, 65, 127, 128, 4_095, 4_096, 4_097, 8_192, 20_000, 64, 5, 0, 300] {
             let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
@@ -322,7 +322,7 @@ mod tests {
     fn absent_file_is_retried_periodically() {
         let folder = Folder::new("absent");
         for path in [folder.0.join("file"), folder.0.join("no/file")] {
-            let mut file = KeptFile::new(&path, SeqFileKind::AtOnce);
+            let mut file = KeptFile::new(&path, SeqFileKind::Single);
             assert_eq!(file.read(7).unwrap(), None);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, "7\n").unwrap();
@@ -338,7 +338,7 @@ mod tests {
     fn a_descriptor_that_fails_is_opened_again() {
         let (path, mut file) = std::thread::spawn(|| {
             let path = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap()).join("stat");
-            let mut file = KeptFile::new(&path, SeqFileKind::AtOnce);
+            let mut file = KeptFile::new(&path, SeqFileKind::Single);
             assert!(file.read(0).unwrap().is_some());
             (path, file)
         })
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_is_kept_when_the_file_answers_that_it_has_nothing_to_tell() {
-        let file = KeptFile::new("/sys/class/net/ifb0/speed", SeqFileKind::AtOnce);
+        let file = KeptFile::new("/sys/class/net/ifb0/speed", SeqFileKind::Single);
         let failed = |errno: Errno| Err(file.io(errno.into()));
         let answers = [Errno::INVAL, Errno::NODEV, Errno::SRCH].map(|errno| file.is_answer(&failed(errno)));
         assert_eq!(answers, [true, false, false]);
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn non_regular_files_are_rejected() {
         let folder = Folder::new("no-file");
-        let read = |path: &Path| KeptFile::new(path, SeqFileKind::AtOnce).read(0).map(|_| ()).unwrap_err();
+        let read = |path: &Path| KeptFile::new(path, SeqFileKind::Single).read(0).map(|_| ()).unwrap_err();
         let pipe = folder.0.join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         for path in [&pipe, &folder.0] {

@@ -80,12 +80,12 @@ pub fn providers_within(
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     // Files that several countersets parse are shared: each is read once per collection.
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
-    let stat = file("stat", SeqFileKind::AtOnce);
-    let loadavg = file("loadavg", SeqFileKind::AtOnce);
-    let meminfo = file("meminfo", SeqFileKind::AtOnce);
+    let stat = file("stat", SeqFileKind::Single);
+    let loadavg = file("loadavg", SeqFileKind::Single);
+    let meminfo = file("meminfo", SeqFileKind::Single);
     let vmstat = vmstat(&roots);
-    let netstat = SharedFile::new(roots.net("netstat"), SeqFileKind::AtOnce);
-    let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::AtOnce);
+    let netstat = SharedFile::new(roots.net("netstat"), SeqFileKind::Single);
+    let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::Single);
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);

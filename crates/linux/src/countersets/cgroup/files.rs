@@ -55,7 +55,7 @@ impl CgroupFiles {
         Self {
             clock_ticks,
             of: None,
-            file: KeptFile::new("", SeqFileKind::AtOnce).keep(false),
+            file: KeptFile::new("", SeqFileKind::Single).keep(false),
             cpu: CollectionCache::default(),
             cpu_v1: CollectionCache::default(),
             cpuacct: CollectionCache::default(),
@@ -71,7 +71,7 @@ impl CgroupFiles {
     /// Switches to the group at index `at`.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
         if self.of != Some((at, pass.number)) {
-            let file = std::mem::replace(&mut self.file, KeptFile::new("", SeqFileKind::AtOnce));
+            let file = std::mem::replace(&mut self.file, KeptFile::new("", SeqFileKind::Single));
             *self = Self { of: Some((at, pass.number)), file, ..Self::new(self.clock_ticks) };
         }
     }

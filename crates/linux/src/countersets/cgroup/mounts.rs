@@ -128,7 +128,7 @@ impl Mounts {
         self.controllers = match unified {
             Some(root) => {
                 let mut file =
-                    KeptFile::new(root.join("cgroup.controllers"), SeqFileKind::AtOnce).keep(false);
+                    KeptFile::new(root.join("cgroup.controllers"), SeqFileKind::Single).keep(false);
                 pass.read(&mut file, "", Controllers::parse).unwrap_or_default()
             }
             None => Controllers::default(),

@@ -202,7 +202,7 @@ impl Disk {
         }
         // A file that cannot be read affects nothing else: the device has a row, as if the file did not exist.
         let mut number = |file: &str| {
-            let mut file = KeptFile::new(folder.join(file), SeqFileKind::AtOnce).keep(false);
+            let mut file = KeptFile::new(folder.join(file), SeqFileKind::Single).keep(false);
             pass.read(&mut file, "", attribute::number).ok()
         };
         // `diskseq` identifies the device since Linux 5.15.
@@ -228,7 +228,7 @@ impl Disk {
         if !self.name.starts_with(b"dm-") {
             return false;
         }
-        let mut file = KeptFile::new(self.folder(sys_block).join("dm/name"), SeqFileKind::AtOnce).keep(false);
+        let mut file = KeptFile::new(self.folder(sys_block).join("dm/name"), SeqFileKind::Single).keep(false);
         let is_same = pass.read(&mut file, "", |text| Ok(text.strip_suffix(b"\n") == Some(name)));
         is_same.unwrap_or(false)
     }

@@ -59,7 +59,7 @@ impl EnergyMeter {
                 None => self.class.join(format!("intel-rapl:{}", zone.top)),
                 Some(part) => self.class.join(format!("intel-rapl:{}:{part}", zone.top)),
             };
-            let mut file = KeptFile::new(folder.join("name"), SeqFileKind::AtOnce).keep(false);
+            let mut file = KeptFile::new(folder.join("name"), SeqFileKind::Single).keep(false);
             let mut kind = Vec::new();
             let named = pass.read(&mut file, "it has no name", |text| {
                 kind.extend_from_slice(attribute::line(text)?);

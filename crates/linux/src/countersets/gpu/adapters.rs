@@ -109,7 +109,7 @@ impl Adapters {
     /// Returns a card, if it has a device: `vgem` and the like have none.
     fn card(&self, number: u32, before: usize, pass: &mut Collection) -> Option<Adapter> {
         let folder = self.drm.join(format!("card{number}"));
-        let mut file = KeptFile::new(folder.join("device/uevent"), SeqFileKind::AtOnce).keep(false);
+        let mut file = KeptFile::new(folder.join("device/uevent"), SeqFileKind::Single).keep(false);
         let mut uevent = Uevent::default();
         pass.read(&mut file, "it has no device", |text| uevent.parse(text)).ok()?;
         let mut renders = Vec::new();

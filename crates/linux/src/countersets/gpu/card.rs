@@ -184,7 +184,7 @@ impl CardFiles {
         let Some(hwmon) = &self.hwmon else { return Err(unavailable(ABSENT)) };
         let all = self.temperatures.get_or_insert_with(|| {
             TEMPERATURES.map(|(label, _)| {
-                let mut file = KeptFile::new(hwmon.join(label), SeqFileKind::AtOnce).keep(false);
+                let mut file = KeptFile::new(hwmon.join(label), SeqFileKind::Single).keep(false);
                 pass.read(&mut file, ABSENT, |text| Ok::<_, TextError>(measured_by(text))).ok().flatten()
             })
         });

@@ -324,7 +324,7 @@ impl Client {
 impl ClientFd {
     fn file(self, proc: &Path, keep: bool) -> KeptFile {
         let Self { pid, fd } = self;
-        KeptFile::new(proc.join(format!("{pid}/fdinfo/{fd}")), SeqFileKind::AtOnce).keep(keep)
+        KeptFile::new(proc.join(format!("{pid}/fdinfo/{fd}")), SeqFileKind::Single).keep(keep)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxMemory> {
-    let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::AtOnce);
+    let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::Single);
     SingleInstanceProvider::new(LinuxMemory::new(meminfo, vmstat(roots)))
 }
 

@@ -40,7 +40,7 @@ impl LinuxSystem {
             stat: ParsedFile::of(stat, "there is no /proc/stat", Totals::parse),
             loads: ParsedFile::of(loadavg.clone(), no_loadavg, Loads::parse),
             threads: ParsedFile::of(loadavg, no_loadavg, LoadAvg::parse),
-            files: ParsedFile::new(sys("fs/file-nr"), SeqFileKind::AtOnce, no_files, FileNr::parse),
+            files: ParsedFile::new(sys("fs/file-nr"), SeqFileKind::Single, no_files, FileNr::parse),
             entropy: Attribute::new(sys("kernel/random/entropy_avail"), true, no_entropy),
             pid_max: Attribute::new(sys("kernel/pid_max"), true, "there is no /proc/sys/kernel/pid_max"),
         }

@@ -16,7 +16,7 @@ use crate::testing::{
 use id::*;
 
 fn values(roots: &Roots) -> LinuxSystem {
-    let shared = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::AtOnce);
+    let shared = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::Single);
     LinuxSystem::new(roots, shared("stat"), shared("loadavg"))
 }
 

@@ -22,7 +22,7 @@ use id::*;
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<Memory> {
-    let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::AtOnce);
+    let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::Single);
     SingleInstanceProvider::new(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
 }
 

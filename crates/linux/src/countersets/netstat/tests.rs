@@ -17,7 +17,7 @@ use crate::testing::{
 use linux_tcp::*;
 
 fn shared(roots: &Roots, name: &str) -> SharedFile {
-    SharedFile::new(roots.net(name), SeqFileKind::AtOnce)
+    SharedFile::new(roots.net(name), SeqFileKind::Single)
 }
 
 fn tcp(roots: &Roots) -> SingleInstanceProvider<LinuxTcp> {

@@ -128,7 +128,7 @@ impl Link {
 
     /// Returns the number in a file that is read once.
     fn number(&self, name: &str, pass: &mut Collection) -> Option<u64> {
-        let mut file = KeptFile::new(self.folder.as_ref()?.join(name), SeqFileKind::AtOnce).keep(false);
+        let mut file = KeptFile::new(self.folder.as_ref()?.join(name), SeqFileKind::Single).keep(false);
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
     }
 
@@ -160,7 +160,7 @@ impl Link {
 
 /// Returns the files that values are read from.
 fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
-    let file = |folder: &Path| KeptFile::new(folder.join("speed"), SeqFileKind::AtOnce).keep(keep);
+    let file = |folder: &Path| KeptFile::new(folder.join("speed"), SeqFileKind::Single).keep(keep);
     let unknown = |folder: &Path| {
         let path = folder.join("statistics/rx_nohandler");
         Attribute::new(

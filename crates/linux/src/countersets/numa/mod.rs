@@ -21,7 +21,7 @@ mod tests;
 
 /// Returns the file with the online nodes, which both countersets read.
 pub(crate) fn online(roots: &Roots) -> SharedFile {
-    SharedFile::new(roots.sys.join("devices/system/node/online"), SeqFileKind::AtOnce)
+    SharedFile::new(roots.sys.join("devices/system/node/online"), SeqFileKind::Single)
 }
 
 /// Numbers of the online nodes, ascending.
@@ -74,7 +74,7 @@ impl<T: Default> Nodes<T> {
         for id in ids {
             let path = self.roots.sys.join(format!("devices/system/node/node{id}")).join(self.file);
             let file =
-                SharedFile::keeping(path, SeqFileKind::AtOnce, self.keys.len() < Self::NODES_THAT_KEEP);
+                SharedFile::keeping(path, SeqFileKind::Single, self.keys.len() < Self::NODES_THAT_KEEP);
             self.tables.push(ParsedFile::of(file, Self::ABSENT, self.parse));
             self.keys.push(InstanceKey { name: id.to_string(), id: InstanceId(*id), birth: None });
         }

@@ -16,7 +16,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<Objects> {
-    let loadavg = SharedFile::new(roots.proc.join("loadavg"), SeqFileKind::AtOnce);
+    let loadavg = SharedFile::new(roots.proc.join("loadavg"), SeqFileKind::Single);
     SingleInstanceProvider::new(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
 }
 

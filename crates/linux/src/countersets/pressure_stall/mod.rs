@@ -50,7 +50,7 @@ impl PressureStall {
             let path = roots.proc.join("pressure").join(name);
             Resource {
                 name,
-                file: KeptFile::new(path, SeqFileKind::AtOnce),
+                file: KeptFile::new(path, SeqFileKind::Single),
                 reading: CollectionCache::default(),
             }
         };

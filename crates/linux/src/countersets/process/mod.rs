@@ -106,7 +106,7 @@ impl Processes {
             units,
             start_100ns,
             kernel: Kernel::new(roots, stat, vmstat, start_100ns, clocks),
-            delays: KeptFile::new(roots.proc.join("sys/kernel/task_delayacct"), SeqFileKind::AtOnce),
+            delays: KeptFile::new(roots.proc.join("sys/kernel/task_delayacct"), SeqFileKind::Single),
             fields: Vec::new(),
             parts_of_total: Vec::new(),
             added: Vec::new(),

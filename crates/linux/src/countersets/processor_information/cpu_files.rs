@@ -33,7 +33,7 @@ impl IdleFiles {
 
     pub(super) fn new(cpu: &Path, keep: bool) -> Self {
         let folder = cpu.join("cpuidle");
-        let first_name = KeptFile::new(folder.join("state0/name"), SeqFileKind::AtOnce).keep(false);
+        let first_name = KeptFile::new(folder.join("state0/name"), SeqFileKind::Single).keep(false);
         Self { folder, keep, first_name, found: CollectionCache::default(), states: Vec::new() }
     }
 
@@ -75,7 +75,7 @@ impl IdleFiles {
                     &mut *first_name
                 } else {
                     let path = folder.join(format!("state{}/name", depths.len()));
-                    next_name = KeptFile::new(path, SeqFileKind::AtOnce);
+                    next_name = KeptFile::new(path, SeqFileKind::Single);
                     &mut next_name
                 };
                 match pass.read(name, Self::ABSENT, cpuidle::depth) {
@@ -164,7 +164,7 @@ impl CppcFiles {
         let folder = cpu.join("acpi_cppc");
         let attribute = |name: &str| Attribute::new(folder.join(name), false, Self::ABSENT);
         Self {
-            feedback: KeptFile::new(folder.join("feedback_ctrs"), SeqFileKind::AtOnce).keep(keep),
+            feedback: KeptFile::new(folder.join("feedback_ctrs"), SeqFileKind::Single).keep(keep),
             counters: CollectionCache::default(),
             speed: None,
             reference_perf: attribute("reference_perf"),

@@ -109,9 +109,9 @@ impl CpuSources {
 
     pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
         let proc = |name| roots.proc.join(name);
-        let softirqs = SharedFile::new(proc("softirqs"), SeqFileKind::AtOnce);
+        let softirqs = SharedFile::new(proc("softirqs"), SeqFileKind::Single);
         Self {
-            online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), SeqFileKind::AtOnce),
+            online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), SeqFileKind::Single),
             online_text: Vec::new(),
             online_ids: Vec::new(),
             listed_by_stat: Vec::new(),
@@ -239,7 +239,7 @@ impl CpuSources {
     fn nodes(&self, pass: &mut Collection) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
         let folder = self.roots.sys.join("devices/system/node");
         let mut list = |path, limit| {
-            let (mut file, mut ranges) = (KeptFile::new(path, SeqFileKind::AtOnce), Vec::new());
+            let (mut file, mut ranges) = (KeptFile::new(path, SeqFileKind::Single), Vec::new());
             let read = pass.read(&mut file, "", |text| cpulist::ranges(text, limit, &mut ranges));
             read.map(|()| ranges).unwrap_or_default()
         };

@@ -65,7 +65,7 @@ impl ProcessorInformation {
     /// and `elapsed_ns` returns the monotonic clock.
     #[must_use]
     pub fn new(roots: Roots, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
-        let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::AtOnce);
+        let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::Single);
         Self::sharing(roots, stat, clock_ticks, elapsed_ns)
     }
 

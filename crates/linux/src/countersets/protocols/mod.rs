@@ -53,8 +53,8 @@ struct Providers {
 
 impl Providers {
     fn new(roots: &Roots) -> Self {
-        let snmp = SharedFile::new(roots.net("snmp"), SeqFileKind::AtOnce);
-        let snmp6 = SharedFile::new(roots.net("snmp6"), SeqFileKind::AtOnce);
+        let snmp = SharedFile::new(roots.net("snmp"), SeqFileKind::Single);
+        let snmp6 = SharedFile::new(roots.net("snmp6"), SeqFileKind::Single);
         let none = "there is no /proc/net/snmp";
         Self {
             tcpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Tcp::parse)),

@@ -86,7 +86,7 @@ impl LinuxSensors {
                 let item = if *is_average { "average" } else { "input" };
                 let keep = self.channels.len() < Self::SENSORS_THAT_KEEP;
                 let file =
-                    KeptFile::new(chip.path.join(format!("{sensor}_{item}")), SeqFileKind::AtOnce).keep(keep);
+                    KeptFile::new(chip.path.join(format!("{sensor}_{item}")), SeqFileKind::Single).keep(keep);
                 self.channels.push(Channel { kind: *kind, file, latest: CollectionCache::default() });
             }
         }
@@ -95,7 +95,7 @@ impl LinuxSensors {
 
 /// Returns the text of a label, if there is one.
 fn label(path: &Path, pass: &mut Collection) -> Option<String> {
-    let mut file = KeptFile::new(path, SeqFileKind::AtOnce).keep(false);
+    let mut file = KeptFile::new(path, SeqFileKind::Single).keep(false);
     let label = pass.read(&mut file, "it has no label", |text| attribute::line(text).map(instance_name));
     label.ok().filter(|label| !label.is_empty())
 }
@@ -173,7 +173,7 @@ impl Chip {
         Self {
             id,
             folder: DirReader::new(&path),
-            name: KeptFile::new(path.join("name"), SeqFileKind::AtOnce).keep(false),
+            name: KeptFile::new(path.join("name"), SeqFileKind::Single).keep(false),
             path,
             known_as: Vec::new(),
             sensors: Vec::new(),

@@ -34,7 +34,7 @@ impl Sockets {
     /// Creates a provider that reads below `roots`, and a `sockstat` that other countersets share. `page_size` is in
     /// bytes.
     pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
-        let of_v6 = SharedFile::new(roots.net("sockstat6"), SeqFileKind::AtOnce);
+        let of_v6 = SharedFile::new(roots.net("sockstat6"), SeqFileKind::Single);
         let files = [
             ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
             ParsedFile::of(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),

@@ -19,7 +19,7 @@ use id::*;
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<Sockets> {
-    let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::AtOnce);
+    let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::Single);
     MultiInstanceProvider::new(Sockets::new(roots, sockstat, PAGE_SIZE))
 }
 

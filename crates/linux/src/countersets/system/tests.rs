@@ -20,7 +20,7 @@ use id::*;
 const START_100NS: u64 = 133_456_789_012_345_678;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<System> {
-    let file = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::AtOnce);
+    let file = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::Single);
     let processes = ProcessCount::new(&roots.proc);
     SingleInstanceProvider::new(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
 }

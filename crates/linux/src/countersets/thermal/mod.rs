@@ -154,7 +154,7 @@ fn numbered(
 
 impl Zone {
     fn new(path: PathBuf, keep: bool) -> Self {
-        let file = |name| KeptFile::new(path.join(name), SeqFileKind::AtOnce);
+        let file = |name| KeptFile::new(path.join(name), SeqFileKind::Single);
         Self {
             kind: file("type").keep(false),
             temp: file("temp").keep(keep),
@@ -197,7 +197,7 @@ impl Zone {
 
 impl Device {
     fn new(path: &Path) -> Self {
-        let file = |name| KeptFile::new(path.join(name), SeqFileKind::AtOnce).keep(false);
+        let file = |name| KeptFile::new(path.join(name), SeqFileKind::Single).keep(false);
         Self { kind: file("type"), current: file("cur_state"), most: file("max_state") }
     }
 

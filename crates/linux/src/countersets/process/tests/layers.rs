@@ -97,7 +97,7 @@ fn layered(way: ProcessSource) -> Processes {
 }
 
 pub(super) fn layered_on(roots: &Roots, way: ProcessSource) -> Processes {
-    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::AtOnce);
+    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::Single);
     let units = (rustix::param::clock_ticks_per_second(), u64::try_from(rustix::param::page_size()).unwrap());
     Processes::new(roots, (stat, vmstat(roots)), units, start_100ns, way)
 }

@@ -19,7 +19,7 @@ const PAGE_SIZE: u64 = 16_384;
 const START_100NS: u64 = 130_000_000_000_000_000;
 
 fn provider(roots: &Roots) -> Processes {
-    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::AtOnce);
+    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::Single);
     Processes::new(
         roots,
         (stat, vmstat(roots)),

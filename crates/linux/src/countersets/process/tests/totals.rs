@@ -95,7 +95,7 @@ fn a_hidden_process_is_missing() {
     };
     set(&clocks);
     let roots = tree.roots();
-    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::AtOnce);
+    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::Single);
     let (shared, units) = ((stat, vmstat(&roots)), (CLOCK_TICKS, PAGE_SIZE));
     let mut provider = Processes::new(&roots, shared, units, || START_100NS, ProcessSource::Gate);
     let counters = [v2::IO_READ_BYTES_PER_SEC, v2::PERCENT_PROCESSOR_TIME, v2::THREAD_COUNT];

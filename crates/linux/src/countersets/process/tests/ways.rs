@@ -11,7 +11,7 @@ use crate::countersets::process::tasks::TaskIterCollector;
 use process_v2 as v2;
 
 fn by(roots: &Roots, wish: ProcessSource) -> Processes {
-    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::AtOnce);
+    let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::Single);
     Processes::new(roots, (stat, vmstat(roots)), (CLOCK_TICKS, PAGE_SIZE), || START_100NS, wish)
 }
 
