@@ -62,8 +62,8 @@ pub enum SeqFileKind {
     Single,
     /// Printed record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel returns whole records, as many as
     /// fit into its own page, so any chunk may be short. Only an empty chunk is the end.
-    InRecords,
-    /// Printed in records, as [`InRecords`](Self::InRecords), that are lines below 1 KiB: `/proc/vmstat`,
+    Records,
+    /// Printed in records, as [`Records`](Self::InRecords), that are lines below 1 KiB: `/proc/vmstat`,
     /// `/proc/diskstats`. A chunk that leaves more space than that, in the kernel's page and in the buffer, is the
     /// last.
     InLines,
@@ -201,7 +201,7 @@ impl KeptFile {
             let room = offered_len.min(Self::PAGE).saturating_sub(piece);
             let is_last = match self.printed {
                 SeqFileKind::Single => room > 0,
-                SeqFileKind::InRecords => false,
+                SeqFileKind::Records => false,
                 SeqFileKind::InLines => room > Self::LINE,
             };
             if piece == 0 || is_last {
@@ -212,7 +212,7 @@ impl KeptFile {
 
     fn grow(&mut self) -> Result<(), ReadError> {
         let first = match self.printed {
-            SeqFileKind::Single | SeqFileKind::InRecords => 64, // most attributes of /sys
+            SeqFileKind::Single | SeqFileKind::Records => 64, // most attributes of /sys
             SeqFileKind::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
         };
         // The memory is released: the next file may be short again.
@@ -282,7 +282,7 @@ mod tests {
     fn files_of_every_length() {
         let folder = Folder::new("lengths");
         let path = folder.0.join("file");
-        let mut files = [SeqFileKind::Single, SeqFileKind::InRecords, SeqFileKind::InLines]
+        let mut files = [SeqFileKind::Single, SeqFileKind::Records, SeqFileKind::InLines]
             .map(|printed| [true, false].map(|keep| KeptFile::new(&path, printed).keep(keep)));
         for len in [0, 1, 63, 64, 65, 127, 128, 4_095, 4_096, 4_097, 8_192, 20_000, 64, 5, 0, 300] {
             let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn records_of_a_running_kernel() {
-        let mut file = KeptFile::new("/proc/self/smaps", SeqFileKind::InRecords);
+        let mut file = KeptFile::new("/proc/self/smaps", SeqFileKind::Records);
         let text = file.read(0).unwrap().unwrap();
         assert!(text.len() > KeptFile::PAGE && text.ends_with(b"\n"), "{} bytes", text.len());
     }
@@ -314,7 +314,7 @@ mod tests {
                 assert!(printed != SeqFileKind::InLines || !ends_early || has_room, "{path}");
                 lines
             };
-            assert_eq!(lines(SeqFileKind::InLines), lines(SeqFileKind::InRecords), "{path}");
+            assert_eq!(lines(SeqFileKind::InLines), lines(SeqFileKind::Records), "{path}");
         }
     }
 
@@ -362,13 +362,13 @@ mod tests {
     fn a_file_that_tells_changes_is_read_when_it_has_some() {
         let mounts = Path::new("/proc/self/mountinfo");
         assert!(is_as_it_was(&open(mounts).unwrap()), "it was opened just now");
-        let mut file = KeptFile::new(mounts, SeqFileKind::InRecords).tells_changes();
+        let mut file = KeptFile::new(mounts, SeqFileKind::Records).tells_changes();
         let text = file.read(0).unwrap().unwrap().to_vec();
         assert_eq!(file.read(0).unwrap().unwrap(), text);
         // An ordinary file has no change notification, so it may have changed.
         let folder = Folder::new("tells");
         let path = folder.0.join("mountinfo");
-        let mut file = KeptFile::new(&path, SeqFileKind::InRecords).tells_changes();
+        let mut file = KeptFile::new(&path, SeqFileKind::Records).tells_changes();
         for text in ["1 2\n", "3\n", "", "4 5 6\n"] {
             fs::write(&path, text).unwrap();
             assert_eq!(file.read(0).unwrap().unwrap(), text.as_bytes());

@@ -75,7 +75,7 @@ impl LogicalDisk {
             true => ("self", "there is no /proc/self/mountinfo"),
             false => ("1", "there is no /proc/1/mountinfo"),
         };
-        let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), SeqFileKind::InRecords);
+        let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), SeqFileKind::Records);
         Self {
             mounts: ParsedFile::of(SharedFile::of(file.tells_changes()), absent, Mounts::parse),
             disks,

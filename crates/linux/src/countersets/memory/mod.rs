@@ -41,7 +41,7 @@ impl Memory {
             page_size,
             meminfo: ParsedFile::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
             vmstat,
-            modules: ParsedFile::new(modules, SeqFileKind::InRecords, no_modules, Modules::parse),
+            modules: ParsedFile::new(modules, SeqFileKind::Records, no_modules, Modules::parse),
         }
     }
 

@@ -31,7 +31,7 @@ impl Objects {
             let path = roots.proc.join("sysvipc").join(name);
             ParsedFile::new(
                 path,
-                SeqFileKind::InRecords,
+                SeqFileKind::Records,
                 "this kernel has no System V IPC",
                 sysvipc::IpcObjects::parse,
             )

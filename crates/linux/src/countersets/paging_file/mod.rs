@@ -27,7 +27,7 @@ impl PagingFile {
     /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let file = roots.proc.join("swaps");
-        let swaps = ParsedFile::new(file, SeqFileKind::InRecords, "there is no /proc/swaps", Swaps::parse);
+        let swaps = ParsedFile::new(file, SeqFileKind::Records, "there is no /proc/swaps", Swaps::parse);
         Self { swaps, keys: Vec::new(), paths: Vec::new() }
     }
 }

@@ -111,7 +111,7 @@ impl Kernel {
             is_first,
             is_own,
             proc: roots.proc.clone(),
-            mounts: KeptFile::new(roots.proc.join("self/mountinfo"), SeqFileKind::InRecords),
+            mounts: KeptFile::new(roots.proc.join("self/mountinfo"), SeqFileKind::Records),
             looked_at_ns: None,
             hides: false,
         }

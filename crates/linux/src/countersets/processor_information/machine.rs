@@ -122,7 +122,7 @@ impl CpuSources {
             stat: ParsedFile::of(stat, "there is no /proc/stat", ProcStat::parse),
             interrupts: ParsedFile::new(
                 proc("interrupts"),
-                SeqFileKind::InRecords,
+                SeqFileKind::Records,
                 "there is no /proc/interrupts",
                 Interrupts::parse,
             ),
@@ -130,11 +130,11 @@ impl CpuSources {
             softirq_kinds: ParsedFile::of(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
             schedstat: ParsedFile::new(
                 proc("schedstat"),
-                SeqFileKind::InRecords,
+                SeqFileKind::Records,
                 "there is no /proc/schedstat: the kernel was built without CONFIG_SCHEDSTATS",
                 SchedStat::parse,
             ),
-            cpuinfo: ParsedFile::new(proc("cpuinfo"), SeqFileKind::InRecords, NO_FREQUENCY, CpuInfo::parse),
+            cpuinfo: ParsedFile::new(proc("cpuinfo"), SeqFileKind::Records, NO_FREQUENCY, CpuInfo::parse),
             roots,
             clock_ticks,
         }
