@@ -66,7 +66,7 @@ pub enum SeqFileKind {
     /// Printed in records, as [`Records`](Self::InRecords), that are lines below 1 KiB: `/proc/vmstat`,
     /// `/proc/diskstats`. A chunk that leaves more space than that, in the kernel's page and in the buffer, is the
     /// last.
-    InLines,
+    Lines,
 }
 
 /// Interval in ns, 10 s, at which an absent file is looked for again: a driver may be loaded at any time. Looking
@@ -202,7 +202,7 @@ impl KeptFile {
             let is_last = match self.printed {
                 SeqFileKind::Single => room > 0,
                 SeqFileKind::Records => false,
-                SeqFileKind::InLines => room > Self::LINE,
+                SeqFileKind::Lines => room > Self::LINE,
             };
             if piece == 0 || is_last {
                 return Ok(());
@@ -213,7 +213,7 @@ impl KeptFile {
     fn grow(&mut self) -> Result<(), ReadError> {
         let first = match self.printed {
             SeqFileKind::Single | SeqFileKind::Records => 64, // most attributes of /sys
-            SeqFileKind::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
+            SeqFileKind::Lines => Self::PAGE, // with room that tells the end of a short one without asking again
         };
         // The memory is released: the next file may be short again.
         if self.buffer.len() >= Self::LIMIT {
@@ -282,7 +282,7 @@ mod tests {
     fn files_of_every_length() {
         let folder = Folder::new("lengths");
         let path = folder.0.join("file");
-        let mut files = [SeqFileKind::Single, SeqFileKind::Records, SeqFileKind::InLines]
+        let mut files = [SeqFileKind::Single, SeqFileKind::Records, SeqFileKind::Lines]
             .map(|printed| [true, false].map(|keep| KeptFile::new(&path, printed).keep(keep)));
         for len in [0, 1, 63, 64, 65, 127, 128, 4_095, 4_096, 4_097, 8_192, 20_000, 64, 5, 0, 300] {
             let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
@@ -311,10 +311,10 @@ mod tests {
                 let lines = memchr::memchr_iter(b'\n', text).count();
                 let ends_early = text.len() < KeptFile::PAGE - KeptFile::LINE;
                 let has_room = file.buffer.len() - file.len > KeptFile::LINE;
-                assert!(printed != SeqFileKind::InLines || !ends_early || has_room, "{path}");
+                assert!(printed != SeqFileKind::Lines || !ends_early || has_room, "{path}");
                 lines
             };
-            assert_eq!(lines(SeqFileKind::InLines), lines(SeqFileKind::Records), "{path}");
+            assert_eq!(lines(SeqFileKind::Lines), lines(SeqFileKind::Records), "{path}");
         }
     }
 

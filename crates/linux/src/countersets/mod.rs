@@ -156,7 +156,7 @@ fn vmstat(roots: &Roots) -> SharedParsedFile<VmStat> {
     let path = roots.proc.join("vmstat");
     SharedParsedFile::new(ParsedFile::new(
         path,
-        SeqFileKind::InLines,
+        SeqFileKind::Lines,
         "there is no /proc/vmstat",
         VmStat::parse,
     ))

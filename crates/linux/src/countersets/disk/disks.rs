@@ -69,7 +69,7 @@ impl Disks {
     pub(crate) fn new(roots: &Roots, time_100ns: fn(u64) -> u64) -> Self {
         let file = roots.proc.join("diskstats");
         let absent = "there is no /proc/diskstats";
-        let stats = ParsedFile::new(file, SeqFileKind::InLines, absent, DiskStats::parse);
+        let stats = ParsedFile::new(file, SeqFileKind::Lines, absent, DiskStats::parse);
         let sys_block = roots.sys.join("block");
         Self(Arc::new(Mutex::new(State { stats, sys_block, time_100ns, pass: 0, disks: Vec::new() })))
     }

@@ -36,7 +36,7 @@ impl NetworkInterface {
     pub(crate) fn new(roots: Roots) -> Self {
         let (dev, queues) = (roots.net("dev"), Queues::new(&roots));
         Self {
-            dev: ParsedFile::new(dev, SeqFileKind::InLines, "there is no /proc/net/dev", NetDev::parse),
+            dev: ParsedFile::new(dev, SeqFileKind::Lines, "there is no /proc/net/dev", NetDev::parse),
             roots,
             links: Vec::new(),
             rows: Vec::new(),
