@@ -49,7 +49,7 @@ impl ProcessSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessMethod {
     /// BPF task iterator in the kernel.
-    Tasks,
+    Bpf,
     /// CPU-clock gate: reads the files of processes that ran since, according to their CPU clocks.
     Gate,
     /// Full `/proc` scan: reads all files.
@@ -60,7 +60,7 @@ impl ProcessMethod {
     /// Returns the number of the method in the counter Source Layer.
     pub(super) fn number(self) -> u32 {
         match self {
-            Self::Tasks => 1,
+            Self::Bpf => 1,
             Self::Gate => 2,
             Self::Plain => 3,
         }
@@ -69,7 +69,7 @@ impl ProcessMethod {
     /// Returns the method's description for users.
     pub(super) fn what(self) -> &'static str {
         match self {
-            Self::Tasks => "BPF task iterator",
+            Self::Bpf => "BPF task iterator",
             Self::Gate => "/proc files of processes that ran, others refreshed periodically",
             Self::Plain => "/proc files of all processes, each time",
         }
@@ -166,7 +166,7 @@ impl ProcessCollector {
             // After a failure the files are read in this same collection, so no collection is lost.
             let left = match tasks.refresh(parts, wanted, table, pass, files) {
                 Ok(()) => {
-                    self.taken = ProcessMethod::Tasks;
+                    self.taken = ProcessMethod::Bpf;
                     return Ok(());
                 }
                 Err(left) => left,
@@ -231,7 +231,7 @@ impl ProcessCollector {
             self.open();
         }
         match &self.walk {
-            TaskIterState::Open(tasks) if self.taken == ProcessMethod::Tasks => {
+            TaskIterState::Open(tasks) if self.taken == ProcessMethod::Bpf => {
                 format!("{what} ({})", tasks.about())
             }
             TaskIterState::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),
