@@ -53,7 +53,7 @@ pub(super) enum ProcessMethod {
     /// CPU-clock gate: reads the files of processes that ran since, according to their CPU clocks.
     Gate,
     /// Full `/proc` scan: reads all files.
-    Plain,
+    Proc,
 }
 
 impl ProcessMethod {
@@ -62,7 +62,7 @@ impl ProcessMethod {
         match self {
             Self::Bpf => 1,
             Self::Gate => 2,
-            Self::Plain => 3,
+            Self::Proc => 3,
         }
     }
 
@@ -71,7 +71,7 @@ impl ProcessMethod {
         match self {
             Self::Bpf => "BPF task iterator",
             Self::Gate => "/proc files of processes that ran, others refreshed periodically",
-            Self::Plain => "/proc files of all processes, each time",
+            Self::Proc => "/proc files of all processes, each time",
         }
     }
 }
@@ -118,7 +118,7 @@ impl ProcessCollector {
     pub(super) fn new(roots: &Roots, clocks: bool, wish: ProcessSource) -> Self {
         // Without readable CPU clocks nothing shows which processes ran, so all files are read.
         let layer =
-            if clocks && wish != ProcessSource::Proc { ProcessMethod::Gate } else { ProcessMethod::Plain };
+            if clocks && wish != ProcessSource::Proc { ProcessMethod::Gate } else { ProcessMethod::Proc };
         let walk = match (wish, clocks) {
             (ProcessSource::Gate | ProcessSource::Proc, _) => {
                 TaskIterState::Closed("files were requested".into())

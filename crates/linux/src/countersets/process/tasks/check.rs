@@ -50,7 +50,7 @@ impl TaskIterCollector {
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
         let mut own = SelfCheck {
-            files: ProcFiles::new(&self.roots, true, ProcessMethod::Plain),
+            files: ProcFiles::new(&self.roots, true, ProcessMethod::Proc),
             now: table.moment(&pass),
             pass,
         };
