@@ -172,7 +172,7 @@ impl ProcessCollector {
                 Err(left) => left,
             };
             *walk = match (left, std::mem::replace(walk, TaskIterState::Untried)) {
-                (Fallback::ForNow(why), TaskIterState::Open(tasks)) => {
+                (Fallback::Temporary(why), TaskIterState::Open(tasks)) => {
                     TaskIterState::Resting { tasks, collections: Self::REST, why }
                 }
                 (left, _) => TaskIterState::Closed(left.why().into()),

@@ -108,7 +108,7 @@ impl TaskIterCollector {
             return Ok(None);
         }
         if let Some(why) = [&before, &after].iter().find_map(|process| process.stat.get().err()) {
-            return Err(Fallback::ForNow(format!("BPF unavailable: /proc/self/stat: {why}")));
+            return Err(Fallback::Temporary(format!("BPF unavailable: /proc/self/stat: {why}")));
         }
         if [before.name(), after.name()].iter().all(|name| *name != walked.name()) {
             return Ok(Some("name"));

@@ -31,7 +31,7 @@ use take::{ProcUnits, RecordDecoder};
 #[derive(Debug)]
 pub(super) enum Fallback {
     /// Temporary reason, such as a lack of memory.
-    ForNow(String),
+    Temporary(String),
     /// Permanent reason: another attempt would fail too.
     ForGood(String),
 }
@@ -39,7 +39,7 @@ pub(super) enum Fallback {
 impl Fallback {
     pub(super) fn why(self) -> String {
         match self {
-            Self::ForNow(why) | Self::ForGood(why) => why,
+            Self::Temporary(why) | Self::ForGood(why) => why,
         }
     }
 }
@@ -279,13 +279,13 @@ impl TaskIterCollector {
             table.hidden.clear(); // this listing hides none
             return Ok(take_all(&records, &taker, table, (met, new, unmet), pass, files));
         }
-        Err(Fallback::ForNow(GROW.to_owned()))
+        Err(Fallback::Temporary(GROW.to_owned()))
     }
 
     /// Replaces an iterator by one with more space.
     fn replace(&mut self, at: usize, parts: FileSet, room: u32) -> Result<(), Fallback> {
         let walk = match self.may_load() {
-            false => Err(Fallback::ForNow(NO_MORE.to_owned())),
+            false => Err(Fallback::Temporary(NO_MORE.to_owned())),
             true => self.loaded(RecordKind::Process, columns_of(parts, self.counts_roughly()), Some(room)),
         };
         let walk = walk.map_err(|left| too_many("processes", left))?;
@@ -373,7 +373,7 @@ impl TaskIterCollector {
                 Err(TaskIterError::Full { met, .. }) => {
                     let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
                     let more = match self.may_load() {
-                        false => Err(Fallback::ForNow(NO_MORE.to_owned())),
+                        false => Err(Fallback::Temporary(NO_MORE.to_owned())),
                         true => self.load_threads(Some(room)),
                     };
                     more.map_err(|left| too_many("threads", left))?;
@@ -384,7 +384,7 @@ impl TaskIterCollector {
             take::threads(&records, self.units, table, now);
             return Ok(());
         }
-        Err(Fallback::ForNow(GROW.to_owned()))
+        Err(Fallback::Temporary(GROW.to_owned()))
     }
 }
 
@@ -394,7 +394,7 @@ const NO_MORE: &str = "the capabilities to load a larger one were dropped";
 fn too_many(of: &str, left: Fallback) -> Fallback {
     let with = |why| format!("more {of} than the BPF task iterator has space for; {why}");
     match left {
-        Fallback::ForNow(why) => Fallback::ForNow(with(why)),
+        Fallback::Temporary(why) => Fallback::Temporary(with(why)),
         Fallback::ForGood(why) => Fallback::ForGood(with(why)),
     }
 }
@@ -422,7 +422,7 @@ fn said(error: &TaskIterError) -> Fallback {
             "{what}: the capabilities are granted, so seccomp or a security module forbids bpf(2)"
         )),
         _ if matches!(error, TaskIterError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
-            Fallback::ForNow(what)
+            Fallback::Temporary(what)
         }
         _ => Fallback::ForGood(what),
     }
