@@ -45,7 +45,7 @@ impl TaskIterCollector {
         /// inconsistent.
         const TIMES: u32 = 3;
         // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
-        rules::may_show_all(&self.roots).map_err(|why| Fallback::ForGood(why.to_owned()))?;
+        rules::may_show_all(&self.roots).map_err(|why| Fallback::Permanent(why.to_owned()))?;
         let mut table = ProcessTable::default();
         let pass = Collection::enumeration(elapsed_ns());
         table.start(&pass);
@@ -56,7 +56,7 @@ impl TaskIterCollector {
         };
         let differs = |what| {
             let why = format!("BPF unavailable: its data of this process differ from /proc: {what}");
-            Err(Fallback::ForGood(why))
+            Err(Fallback::Permanent(why))
         };
         for at in from..=self.walks.len() {
             let mut found = None;
@@ -84,7 +84,7 @@ impl TaskIterCollector {
         // Files, iterator, files: what the iterator returns must lie between both readings.
         let (listed, before) = (own.files.pids(&mut own.pass), own.read(parts));
         let Some(records) = run(walk)? else { return Ok(None) };
-        let lacks = || Fallback::ForGood("BPF unavailable: columns are missing".to_owned());
+        let lacks = || Fallback::Permanent("BPF unavailable: columns are missing".to_owned());
         let taker = RecordDecoder::new(&records, parts, self.units).ok_or_else(lacks)?;
         let mut met: Vec<u32> = records.iter().map(|record| taker.pid(&record)).collect();
         let mut walked = ProcessEntry::new(before.pid);
@@ -100,7 +100,7 @@ impl TaskIterCollector {
         self.unmet = listed.into_iter().filter(is_unmet).collect();
         if self.unmet.len() > Self::MOST_UNMET {
             let (count, first) = (self.unmet.len(), self.unmet.first().copied().unwrap_or_default());
-            return Err(Fallback::ForGood(format!(
+            return Err(Fallback::Permanent(format!(
                 "BPF unavailable: {count} processes that /proc lists are missing, {first} among them"
             )));
         }

@@ -33,13 +33,13 @@ pub(super) enum Fallback {
     /// Temporary reason, such as a lack of memory.
     Temporary(String),
     /// Permanent reason: another attempt would fail too.
-    ForGood(String),
+    Permanent(String),
 }
 
 impl Fallback {
     pub(super) fn why(self) -> String {
         match self {
-            Self::Temporary(why) | Self::ForGood(why) => why,
+            Self::Temporary(why) | Self::Permanent(why) => why,
         }
     }
 }
@@ -117,14 +117,14 @@ impl TaskIterCollector {
     }
 
     fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, Fallback> {
-        rules::may_show_all(roots).map_err(|why| Fallback::ForGood(why.to_owned()))?;
+        rules::may_show_all(roots).map_err(|why| Fallback::Permanent(why.to_owned()))?;
         let path = roots.sys.join("kernel/btf/vmlinux");
         let kernel = Kernel::read(&path).map_err(|error| {
             let why = match &error {
                 KernelError::File(error) => format!("{error} (CONFIG_DEBUG_INFO_BTF)"),
                 error => error.to_string(),
             };
-            Fallback::ForGood(format!("BPF unavailable: {}: {why}", path.display()))
+            Fallback::Permanent(format!("BPF unavailable: {}: {why}", path.display()))
         })?;
         // Loading makes this process not dumpable, and then its own `io` belongs to root: it is opened
         // before.
@@ -177,7 +177,7 @@ impl TaskIterCollector {
                 }
             }
         }
-        Err(first.unwrap_or_else(|| Fallback::ForGood(String::new())))
+        Err(first.unwrap_or_else(|| Fallback::Permanent(String::new())))
     }
 
     /// Returns the kind of iterator, for users.
@@ -216,7 +216,7 @@ impl TaskIterCollector {
         if !is_listed || !of_walk.is_none() && !table.processes.iter().all(has) {
             // Before each run: a process that `/proc` hides from now on must not be shown once more.
             if rules::hides(&self.first) {
-                return Err(Fallback::ForGood(rules::HIDES.to_owned()));
+                return Err(Fallback::Permanent(rules::HIDES.to_owned()));
             }
             self.unchecked = self.unchecked.saturating_add(1);
             if self.unchecked >= Self::CHECK {
@@ -317,7 +317,7 @@ impl TaskIterCollector {
             }
         }
         let lacks =
-            || Fallback::ForGood("BPF unavailable: no iterator provides all that is requested".to_owned());
+            || Fallback::Permanent("BPF unavailable: no iterator provides all that is requested".to_owned());
         self.wider(parts).ok_or_else(lacks)
     }
 
@@ -395,7 +395,7 @@ fn too_many(of: &str, left: Fallback) -> Fallback {
     let with = |why| format!("more {of} than the BPF task iterator has space for; {why}");
     match left {
         Fallback::Temporary(why) => Fallback::Temporary(with(why)),
-        Fallback::ForGood(why) => Fallback::ForGood(with(why)),
+        Fallback::Permanent(why) => Fallback::Permanent(with(why)),
     }
 }
 
@@ -413,18 +413,18 @@ fn said(error: &TaskIterError) -> Fallback {
         (true, false) => {
             let program = std::env::current_exe();
             let program = program.map_or("PROGRAM".to_owned(), |path| path.display().to_string());
-            Fallback::ForGood(format!(
+            Fallback::Permanent(format!(
                 "BPF unavailable: needs CAP_BPF and CAP_PERFMON; grant them with \
                  `setcap cap_bpf,cap_perfmon+ep {program}`"
             ))
         }
-        (true, true) => Fallback::ForGood(format!(
+        (true, true) => Fallback::Permanent(format!(
             "{what}: the capabilities are granted, so seccomp or a security module forbids bpf(2)"
         )),
         _ if matches!(error, TaskIterError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
             Fallback::Temporary(what)
         }
-        _ => Fallback::ForGood(what),
+        _ => Fallback::Permanent(what),
     }
 }
 
