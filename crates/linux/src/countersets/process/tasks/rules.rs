@@ -59,7 +59,7 @@ pub(super) fn hides(first: &Path) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IoVisibility {
     /// Periodic check: this thread may read nearly everything.
-    Nothing,
+    All,
     /// Permission to trace: a thread without capabilities may trace a process only as its user, who also owns its
     /// files. The files of this process itself may belong to another user: then the file decides.
     Tracing,
@@ -71,7 +71,7 @@ pub(super) enum IoVisibility {
 pub(super) fn tells() -> IoVisibility {
     let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
     match (has(CapabilitySet::SYS_PTRACE), opens) {
-        (true, true) => IoVisibility::Nothing,
+        (true, true) => IoVisibility::All,
         (true, false) => IoVisibility::File,
         (false, _) => IoVisibility::Tracing,
     }

@@ -298,9 +298,7 @@ impl RecordDecoder {
         let io = &process.io;
         match self.tells {
             IoVisibility::File => Some(false),
-            IoVisibility::Nothing
-                if io.is_known() && !io.is_due(RefreshInterval::TENTH, process.pid, now) =>
-            {
+            IoVisibility::All if io.is_known() && !io.is_due(RefreshInterval::TENTH, process.pid, now) => {
                 io.get().is_ok().then_some(true)
             }
             IoVisibility::Tracing if process.pid == std::process::id() => Some(false),
