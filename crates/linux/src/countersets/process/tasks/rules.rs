@@ -62,7 +62,7 @@ pub(super) enum IoVisibility {
     All,
     /// Permission to trace: a thread without capabilities may trace a process only as its user, who also owns its
     /// files. The files of this process itself may belong to another user: then the file decides.
-    Tracing,
+    ByTracing,
     /// The file itself, because this thread may trace processes of other users, and not open their files.
     File,
 }
@@ -73,7 +73,7 @@ pub(super) fn tells() -> IoVisibility {
     match (has(CapabilitySet::SYS_PTRACE), opens) {
         (true, true) => IoVisibility::All,
         (true, false) => IoVisibility::File,
-        (false, _) => IoVisibility::Tracing,
+        (false, _) => IoVisibility::ByTracing,
     }
 }
 

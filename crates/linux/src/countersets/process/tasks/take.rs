@@ -216,7 +216,7 @@ impl RecordDecoder {
             } else {
                 None
             },
-            tells: if parts.has(FileSet::IO) { tells() } else { IoVisibility::Tracing },
+            tells: if parts.has(FileSet::IO) { tells() } else { IoVisibility::ByTracing },
         })
     }
 
@@ -301,7 +301,7 @@ impl RecordDecoder {
             IoVisibility::All if io.is_known() && !io.is_due(RefreshInterval::TENTH, process.pid, now) => {
                 io.get().is_ok().then_some(true)
             }
-            IoVisibility::Tracing if process.pid == std::process::id() => Some(false),
+            IoVisibility::ByTracing if process.pid == std::process::id() => Some(false),
             _ => Some(may_trace(process.pid)),
         }
     }
