@@ -64,7 +64,7 @@ pub(super) enum IoVisibility {
     /// files. The files of this process itself may belong to another user: then the file decides.
     ByTracing,
     /// The file itself, because this thread may trace processes of other users, and not open their files.
-    File,
+    ByFile,
 }
 
 /// Returns the method for this thread.
@@ -72,7 +72,7 @@ pub(super) fn tells() -> IoVisibility {
     let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
     match (has(CapabilitySet::SYS_PTRACE), opens) {
         (true, true) => IoVisibility::All,
-        (true, false) => IoVisibility::File,
+        (true, false) => IoVisibility::ByFile,
         (false, _) => IoVisibility::ByTracing,
     }
 }

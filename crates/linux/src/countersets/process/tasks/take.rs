@@ -297,7 +297,7 @@ impl RecordDecoder {
     fn may_show_io(&self, process: &ProcessEntry, now: CollectionTime) -> Option<bool> {
         let io = &process.io;
         match self.tells {
-            IoVisibility::File => Some(false),
+            IoVisibility::ByFile => Some(false),
             IoVisibility::All if io.is_known() && !io.is_due(RefreshInterval::TENTH, process.pid, now) => {
                 io.get().is_ok().then_some(true)
             }
