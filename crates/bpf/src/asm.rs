@@ -35,7 +35,7 @@ pub(crate) enum Width {
 
 impl Width {
     /// Returns the width for a number of bytes; `None` unless it is 1, 2, 4 or 8.
-    pub fn of(bytes: u32) -> Option<Self> {
+    pub fn from_bytes(bytes: u32) -> Option<Self> {
         Some(match bytes {
             1 => Self::W1,
             2 => Self::W2,

@@ -121,7 +121,7 @@ impl Kernel {
         let btf = Btf::parse(btf, &WANTED)?;
         let place = |structure: &str, path: &str| -> Option<FieldOffset> {
             let member = btf.member(btf.structure(structure)?, path)?;
-            Some(FieldOffset { offset: member.offset, width: Width::of(member.size)? })
+            Some(FieldOffset { offset: member.offset, width: Width::from_bytes(member.size)? })
         };
         let pointer = |structure: &str, path: &str| Some(btf.member(btf.structure(structure)?, path)?.offset);
         let mut sources = [const { None }; Column::ALL.len()];
