@@ -75,7 +75,7 @@ enum BtfKind {
 }
 
 impl BtfKind {
-    fn of(info: u32) -> Option<Self> {
+    fn from_info(info: u32) -> Option<Self> {
         Some(match info >> 24 & 31 {
             1 => Self::Int,
             2 => Self::Pointer,
@@ -167,7 +167,7 @@ impl<'a> Btf<'a> {
             let error = |why| BtfError { at: start, why };
             let head = bytes.get(next..next.saturating_add(HEAD)).ok_or(error("a type is cut"))?;
             let (name, info) = (u32_at(head, 0).unwrap_or(0), u32_at(head, 4).unwrap_or(0));
-            let kind = BtfKind::of(info).ok_or(error("a type of a kind that is not known"))?;
+            let kind = BtfKind::from_info(info).ok_or(error("a type of a kind that is not known"))?;
             let parts = usize::try_from(info & 0xFFFF).unwrap_or(0);
             at.push(u32::try_from(next).map_err(|_| error("the type section is too long"))?);
             let number = u32::try_from(at.len()).unwrap_or(u32::MAX);
@@ -318,7 +318,7 @@ impl<'a> Btf<'a> {
         Some(Type {
             at,
             info,
-            kind: BtfKind::of(info)?,
+            kind: BtfKind::from_info(info)?,
             size_or_type: u32_at(self.bytes, at.checked_add(8)?)?,
         })
     }
