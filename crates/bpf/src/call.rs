@@ -187,7 +187,7 @@ impl Buffer {
     const MOST: u64 = 256 << 20;
 
     /// Reads a whole file into a new buffer.
-    pub fn of_file(path: &Path) -> io::Result<Self> {
+    pub fn from_file(path: &Path) -> io::Result<Self> {
         // Anything except a regular file, such as a pipe, could block.
         let about = std::fs::metadata(path)?;
         if !about.is_file() || about.len() > Self::MOST {

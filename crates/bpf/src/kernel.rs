@@ -110,7 +110,7 @@ impl Kernel {
     /// If the file cannot be read, or as for [`of`](Self::of).
     #[cfg(target_os = "linux")]
     pub fn read(path: &std::path::Path) -> Result<Self, KernelError> {
-        Self::of(&crate::call::Buffer::of_file(path).map_err(|error| KernelError::File(error.into()))?)
+        Self::of(&crate::call::Buffer::from_file(path).map_err(|error| KernelError::File(error.into()))?)
     }
 
     /// Parses a type description, such as the contents of `/sys/kernel/btf/vmlinux`.
