@@ -250,7 +250,7 @@ unsafe impl Sync for MapView {}
 
 impl MapView {
     /// Maps the first `bytes` bytes, rounded up to whole pages. The map's value must have as many.
-    pub fn of(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
+    pub fn new(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let bytes = bytes.checked_next_multiple_of(page_size()).ok_or(ErrorKind::InvalidInput)?;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.

@@ -154,8 +154,8 @@ impl TaskIter {
                 call::link(&program).map_err(failed("attaching the BPF task iterator"))?
             }
         };
-        let view =
-            MapView::of(&map, HEADER_BYTES).map_err(failed("mapping the output of the BPF task iterator"))?;
+        let view = MapView::new(&map, HEADER_BYTES)
+            .map_err(failed("mapping the output of the BPF task iterator"))?;
         Ok(Self { map, runs, view, layout, each, way, room, owner: std::process::id(), leaders: Vec::new() })
     }
 
@@ -200,7 +200,7 @@ impl TaskIter {
             let most = bytes(self.room);
             // Only what is used is mapped, because mapped pages count as memory of this process.
             let ample = bytes(count.saturating_add(count / 16)).min(most);
-            self.view = MapView::of(&self.map, ample)
+            self.view = MapView::new(&self.map, ample)
                 .map_err(failed("mapping the output of the BPF task iterator"))?;
         }
         Ok(())
@@ -442,7 +442,7 @@ impl PercpuOffsets {
         let code = program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus)
             .ok_or(TaskIterError::Lacks)?;
         call::run(&load(&code, ProgramType::Called)?).map_err(failed(what))?;
-        let view = MapView::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
+        let view = MapView::new(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
         // Kernel addresses must not stay in memory that the map's descriptor gives access to.
         let mut words = view.words().iter().map(|word| word.swap(0, Relaxed));
         let base = words.next().unwrap_or(0);
