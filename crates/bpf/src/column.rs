@@ -184,7 +184,7 @@ impl Column {
     ];
 
     #[expect(clippy::as_conversions, reason = "the number of a variant")]
-    pub(crate) fn place(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self as usize
     }
 
@@ -304,7 +304,7 @@ impl ColumnSet {
 
 impl std::convert::From<Column> for ColumnSet {
     fn from(column: Column) -> Self {
-        let bit = u32::try_from(column.place()).ok().and_then(|place| 1_u64.checked_shl(place));
+        let bit = u32::try_from(column.index()).ok().and_then(|place| 1_u64.checked_shl(place));
         Self(bit.unwrap_or(0))
     }
 }
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn every_column_has_its_place_and_bit() {
         for (place, column) in Column::ALL.into_iter().enumerate() {
-            assert_eq!(column.place(), place);
+            assert_eq!(column.index(), place);
             assert_eq!(ColumnSet::from(column).iter().collect::<Vec<_>>(), [column]);
         }
         let all = ColumnSet::of(&Column::ALL);

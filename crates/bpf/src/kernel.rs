@@ -229,7 +229,7 @@ impl Kernel {
 
     /// Returns the location of a column; `None` if this kernel lacks it.
     pub(crate) fn source_of(&self, column: Column) -> Option<&ColumnSource> {
-        self.sources.get(column.place())?.as_ref()
+        self.sources.get(column.index())?.as_ref()
     }
 
     /// Returns those of the `columns` that this kernel has.

@@ -46,7 +46,7 @@ impl RecordLayout {
         let mut next = 0_u16;
         for is_wide in [true, false] {
             for column in columns.iter().filter(|column| column.definition().is_wide == is_wide) {
-                *places.get_mut(column.place())? = Some(RecordOffset { at: next, is_wide });
+                *places.get_mut(column.index())? = Some(RecordOffset { at: next, is_wide });
                 next = next.checked_add(if is_wide { 8 } else { 4 })?;
             }
         }
@@ -54,7 +54,7 @@ impl RecordLayout {
     }
 
     pub fn place(&self, column: Column) -> Option<RecordOffset> {
-        *self.places.get(column.place())?
+        *self.places.get(column.index())?
     }
 }
 
