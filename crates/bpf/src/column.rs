@@ -274,7 +274,7 @@ impl ColumnSet {
 
     /// Returns the set of the given columns.
     #[must_use]
-    pub fn of(columns: &[Column]) -> Self {
+    pub fn new(columns: &[Column]) -> Self {
         columns.iter().fold(Self::NONE, |all, column| all | Self::from(*column))
     }
 
@@ -327,9 +327,9 @@ mod tests {
             assert_eq!(column.index(), place);
             assert_eq!(ColumnSet::from(column).iter().collect::<Vec<_>>(), [column]);
         }
-        let all = ColumnSet::of(&Column::ALL);
+        let all = ColumnSet::new(&Column::ALL);
         assert_eq!(all.count(), 46);
-        assert!(all.contain(ColumnSet::of(&[Column::Pid, Column::MemoryGone])));
+        assert!(all.contain(ColumnSet::new(&[Column::Pid, Column::MemoryGone])));
         assert!(!ColumnSet::NONE.contain(Column::Pid.into()));
     }
 }

@@ -119,9 +119,9 @@ impl TaskIter {
         } else {
             let of_sums = [Column::Threads, Column::ThreadsMet, Column::Sequence, Column::SequenceEnd];
             // Needed to detect a record that is not of one moment, whatever was requested.
-            columns = columns | ColumnSet::of(&of_sums);
+            columns = columns | ColumnSet::new(&of_sums);
             if way == IterKind::Classic {
-                columns = columns | ColumnSet::of(&[Column::Tgid, Column::Executing]);
+                columns = columns | ColumnSet::new(&[Column::Tgid, Column::Executing]);
             }
         }
         if columns.iter().any(is_memory) {

@@ -34,7 +34,7 @@ fn request(
     room: u32,
     offsets: Option<&PercpuOffsets>,
 ) -> TaskIterRequest<'_> {
-    TaskIterRequest { each, way, columns: ColumnSet::of(&Column::ALL), room, offsets }
+    TaskIterRequest { each, way, columns: ColumnSet::new(&Column::ALL), room, offsets }
 }
 
 /// Everything that a walk met, by number.

@@ -337,7 +337,7 @@ fn kernel(without: &str) -> Vec<u8> {
 
 #[test]
 fn missing_types_drop_their_columns_or_fail() {
-    let all = ColumnSet::of(&Column::ALL);
+    let all = ColumnSet::new(&Column::ALL);
     let lost = |without: &str| -> Vec<Column> {
         let has = Kernel::of(&kernel(without)).unwrap().has(all);
         Column::ALL.into_iter().filter(|column| !has.contain((*column).into())).collect()

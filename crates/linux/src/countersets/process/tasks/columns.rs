@@ -50,12 +50,12 @@ const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
 /// Returns the files that a task iterator can replace, with the columns that each needs.
 fn walked() -> [(FileSet, ColumnSet); 6] {
     [
-        (FileSet::STAT, ColumnSet::of(&STAT)),
-        (FileSet::RARE, ColumnSet::of(&RARE)),
-        (FileSet::STATM, ColumnSet::of(&RESIDENT)),
-        (FileSet::IO, ColumnSet::of(&IO)),
-        (FileSet::STATUS, ColumnSet::of(&STATUS) | Column::SwapPages.into()),
-        (FileSet::SCHEDSTAT, ColumnSet::of(&SCHEDSTAT)),
+        (FileSet::STAT, ColumnSet::new(&STAT)),
+        (FileSet::RARE, ColumnSet::new(&RARE)),
+        (FileSet::STATM, ColumnSet::new(&RESIDENT)),
+        (FileSet::IO, ColumnSet::new(&IO)),
+        (FileSet::STATUS, ColumnSet::new(&STATUS) | Column::SwapPages.into()),
+        (FileSet::SCHEDSTAT, ColumnSet::new(&SCHEDSTAT)),
     ]
 }
 
@@ -71,18 +71,18 @@ pub(super) fn provides(kernel: &Kernel, roughly: bool) -> FileSet {
 /// Returns the columns for those files.
 pub(super) fn columns_of(parts: FileSet, roughly: bool) -> ColumnSet {
     let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
-    let mut columns = asked.fold(ColumnSet::of(&BASE), |all, (_, columns)| all | columns);
+    let mut columns = asked.fold(ColumnSet::new(&BASE), |all, (_, columns)| all | columns);
     if parts.has(FileSet::STAT) {
-        columns = columns | ColumnSet::of(&SHOWN);
+        columns = columns | ColumnSet::new(&SHOWN);
         if roughly {
-            columns = columns | ColumnSet::of(&RESIDENT); // as `stat` counts them
+            columns = columns | ColumnSet::new(&RESIDENT); // as `stat` counts them
         }
     }
     columns
 }
 
 pub(super) fn columns_of_threads() -> ColumnSet {
-    ColumnSet::of(&[
+    ColumnSet::new(&[
         Column::Tgid,
         Column::Start,
         Column::Runtime,
@@ -95,5 +95,5 @@ pub(super) fn columns_of_threads() -> ColumnSet {
         Column::SystemTime,
         Column::RunDelay,
         Column::RunCount,
-    ]) | ColumnSet::of(&SHOWN)
+    ]) | ColumnSet::new(&SHOWN)
 }
