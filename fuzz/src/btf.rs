@@ -27,7 +27,7 @@ pub fn check(input: &[u8]) {
             }
         }
     }
-    if let Ok(kernel) = Kernel::of(input) {
+    if let Ok(kernel) = Kernel::from_btf(input) {
         assert!(
             kernel.has(ColumnSet::of(&Column::ALL)).contain(ColumnSet::of(&[Column::Pid, Column::Sequence]))
         );

@@ -110,14 +110,16 @@ impl Kernel {
     /// If the file cannot be read, or as for [`of`](Self::of).
     #[cfg(target_os = "linux")]
     pub fn read(path: &std::path::Path) -> Result<Self, KernelError> {
-        Self::of(&crate::call::Buffer::from_file(path).map_err(|error| KernelError::File(error.into()))?)
+        Self::from_btf(
+            &crate::call::Buffer::from_file(path).map_err(|error| KernelError::File(error.into()))?,
+        )
     }
 
     /// Parses a type description, such as the contents of `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
     /// If `btf` is no type description, or lacks something that every task iterator needs.
-    pub fn of(btf: &[u8]) -> Result<Self, KernelError> {
+    pub fn from_btf(btf: &[u8]) -> Result<Self, KernelError> {
         let btf = Btf::parse(btf, &WANTED)?;
         let place = |structure: &str, path: &str| -> Option<FieldOffset> {
             let member = btf.member(btf.structure(structure)?, path)?;

@@ -339,7 +339,7 @@ fn kernel(without: &str) -> Vec<u8> {
 fn missing_types_drop_their_columns_or_fail() {
     let all = ColumnSet::new(&Column::ALL);
     let lost = |without: &str| -> Vec<Column> {
-        let has = Kernel::of(&kernel(without)).unwrap().has(all);
+        let has = Kernel::from_btf(&kernel(without)).unwrap().has(all);
         Column::ALL.into_iter().filter(|column| !has.contain((*column).into())).collect()
     };
     assert_eq!(lost(""), []);
@@ -365,7 +365,7 @@ fn missing_types_drop_their_columns_or_fail() {
         ("sum_sched_runtime", "the kernel's types have no task_struct.se.sum_exec_runtime"),
         ("stats_lock", "the kernel's types have no signal_struct.stats_lock"),
     ] {
-        assert_eq!(Kernel::of(&kernel(without)).unwrap_err().to_string(), want);
+        assert_eq!(Kernel::from_btf(&kernel(without)).unwrap_err().to_string(), want);
     }
 }
 
