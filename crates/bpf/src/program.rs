@@ -41,7 +41,7 @@ pub(crate) struct RecordOffset {
 }
 
 impl RecordLayout {
-    pub fn of(columns: ColumnSet) -> Option<Self> {
+    pub fn new(columns: ColumnSet) -> Option<Self> {
         let mut places = [None; Column::ALL.len()];
         let mut next = 0_u16;
         for is_wide in [true, false] {

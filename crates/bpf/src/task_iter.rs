@@ -128,7 +128,7 @@ impl TaskIter {
             columns = columns | Column::MemoryGone.into();
         }
         let columns = kernel.has(columns);
-        let layout = RecordLayout::of(columns).ok_or(TaskIterError::Lacks)?;
+        let layout = RecordLayout::new(columns).ok_or(TaskIterError::Lacks)?;
         // One record more than room: tasks that find no room are written to a spare record.
         let bytes =
             room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
