@@ -53,7 +53,7 @@ impl RecordLayout {
         Some(Self { places, size: u32::from(next).checked_next_multiple_of(8)? })
     }
 
-    pub fn place(&self, column: Column) -> Option<RecordOffset> {
+    pub fn offset(&self, column: Column) -> Option<RecordOffset> {
         *self.places.get(column.index())?
     }
 }
@@ -145,7 +145,7 @@ impl ProgramBuilder<'_> {
         if sums {
             // Otherwise there might be no jump to this code, and the kernel rejects unreachable code.
             self.asm.place(thread);
-            let pid = self.plan.layout.place(Column::Pid)?;
+            let pid = self.plan.layout.offset(Column::Pid)?;
             self.asm.load(Width::W4, Reg::R1, RECORD, pid.at.into());
             self.asm.if_other(Reg::R1, Reg::R2, next);
             self.add_thread()?;
@@ -201,7 +201,7 @@ impl ProgramBuilder<'_> {
     }
 
     fn store(&mut self, column: Column, from: Reg) -> Option<()> {
-        let place = self.plan.layout.place(column)?;
+        let place = self.plan.layout.offset(column)?;
         let width = if place.is_wide { Width::W8 } else { Width::W4 };
         self.asm.store(width, RECORD, i16::try_from(place.at).ok()?, from);
         Some(())
@@ -233,7 +233,7 @@ impl ProgramBuilder<'_> {
 
     /// Stores the current sequence counter of the process in the record that was selected last.
     fn end_sequence(&mut self) -> Option<()> {
-        if self.plan.layout.place(Column::SequenceEnd).is_none() {
+        if self.plan.layout.offset(Column::SequenceEnd).is_none() {
             return Some(());
         }
         let sequence = self.kernel.source_of(Column::Sequence)?.paths;
@@ -257,10 +257,10 @@ impl ProgramBuilder<'_> {
                 self.copy(column, source, is_whole)?;
             }
         }
-        if self.plan.layout.place(Column::ThreadsMet).is_some() {
+        if self.plan.layout.offset(Column::ThreadsMet).is_some() {
             self.begin_count(is_whole)?;
         }
-        if self.plan.way == IterKind::Classic && self.plan.layout.place(Column::SequenceEnd).is_some() {
+        if self.plan.way == IterKind::Classic && self.plan.layout.offset(Column::SequenceEnd).is_some() {
             self.end_sequence()?;
         }
         if is_whole { self.fill_memory() } else { Some(()) }
@@ -325,13 +325,13 @@ impl ProgramBuilder<'_> {
     /// Adds a thread to the record of its process.
     fn add_thread(&mut self) -> Option<()> {
         for column in self.plan.columns.iter().filter(|column| is_sum(*column)) {
-            let place = self.plan.layout.place(column)?;
+            let place = self.plan.layout.offset(column)?;
             self.load_task(Reg::R1, column)?;
             self.asm.load(Width::W8, Reg::R2, RECORD, place.at.into());
             self.asm.add(Reg::R1, Reg::R2);
             self.store(column, Reg::R1)?;
         }
-        let met = self.plan.layout.place(Column::ThreadsMet)?;
+        let met = self.plan.layout.offset(Column::ThreadsMet)?;
         self.asm.load(Width::W4, Reg::R1, RECORD, met.at.into());
         self.asm.add_number(Reg::R1, 1);
         self.store(Column::ThreadsMet, Reg::R1)
@@ -379,7 +379,7 @@ impl ProgramBuilder<'_> {
         }
         // Memory that still belongs to the task belonged to it all the time. The memory of a task that ends meanwhile
         // may be another's.
-        let notes = self.plan.layout.place(Column::MemoryGone).is_some();
+        let notes = self.plan.layout.offset(Column::MemoryGone).is_some();
         if notes {
             self.asm.set(Reg::R2, 0);
             self.asm.load(Width::W8, Reg::R1, TASK, kernel.memory);
