@@ -217,7 +217,7 @@ pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
 /// samples reveal the cause, the error is that cause: [`NoValue::Restarted`], [`NoValue::TimeWentBack`],
 /// [`NoValue::Wrapped`].
 pub fn format(old: Option<&Sample<'_>>, new: &Sample<'_>) -> Result<FormattedValue, NoValue> {
-    let computation = Computation::of(new.counter_type).ok_or(NoValue::NotDisplayable)?;
+    let computation = Computation::for_type(new.counter_type).ok_or(NoValue::NotDisplayable)?;
     let computation = computation.wrapping(new.wraps, new.base_wraps);
     let Some(old) = old.filter(|_| computation.needs_two_samples()) else {
         return computation.value(None, &new.numbers());
@@ -240,7 +240,7 @@ pub struct Computation {
 impl Computation {
     /// Resolves the formula of a counter type; `None` if the type has none.
     #[must_use]
-    pub fn of(counter_type: CounterType) -> Option<Self> {
+    pub fn for_type(counter_type: CounterType) -> Option<Self> {
         let clock = counter_type.decode().clock;
         Some(Self { formula: of(counter_type)?, counter_type, clock, wraps: false, base_wraps: false })
     }

@@ -79,7 +79,7 @@ impl Sum {
     #[must_use]
     pub fn of(set: &Counterset, counter: &Counter) -> Self {
         let takes_difference = |counter: &Counter| {
-            Computation::of(counter.counter_type).is_some_and(|formula| formula.needs_two_samples())
+            Computation::for_type(counter.counter_type).is_some_and(|formula| formula.needs_two_samples())
         };
         let is_divided_by = |other: &Counter| other.base == Some(counter.id) && takes_difference(other);
         let is_count = takes_difference(counter)

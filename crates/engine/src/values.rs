@@ -257,7 +257,7 @@ pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) ->
     let set = own.counterset.as_deref();
     let of_counter = |counter: &Counter| {
         let base_wraps = set.is_some_and(|set| set.base_wraps(counter));
-        let computation = Computation::of(counter.counter_type);
+        let computation = Computation::for_type(counter.counter_type);
         let base = counter.divisor().and_then(find);
         let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
         FormulaInputs {

@@ -60,7 +60,7 @@ impl Calculation {
         if counter_type.is_base() {
             return Err(PdhStatus::PDH_INVALID_ARGUMENT);
         }
-        let computation = Computation::of(counter_type);
+        let computation = Computation::for_type(counter_type);
         Ok(Self { computation, time_base, format, scale: Scale::ONE })
     }
 

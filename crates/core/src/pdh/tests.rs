@@ -69,7 +69,7 @@ fn a_value_that_fell_with_its_clock_is_negative() {
         CounterType::PERF_COUNTER_LARGE_QUEUELEN_TYPE,
         CounterType::PERF_SAMPLE_COUNTER,
     ] {
-        let computation = crate::formula::Computation::of(counter_type).unwrap();
+        let computation = crate::formula::Computation::for_type(counter_type).unwrap();
         let value = |before: (u64, i64), now: (u64, i64)| {
             let [then, new] = [before, now].map(|(raw, ticks)| (RawValue::U64(raw), clocks(ticks)));
             let then = crate::sample::SampleValues { raw: then.0, base: None, clocks: &then.1 };
@@ -100,7 +100,7 @@ fn a_value_that_fell_with_its_clock_is_negative() {
         );
     }
     // The machine restarted: the count and its clock started again.
-    let computation = crate::formula::Computation::of(CounterType::PERF_COUNTER_BULK_COUNT).unwrap();
+    let computation = crate::formula::Computation::for_type(CounterType::PERF_COUNTER_BULK_COUNT).unwrap();
     let old = Clocks { time_100ns: 0, ..clocks(100 * SECOND) };
     let new = Clocks { time_100ns: 50 * SECOND, ..clocks(SECOND) };
     for (raw, want) in [(4, S::PDH_CALC_NEGATIVE_VALUE), (9, S::PDH_CALC_NEGATIVE_DENOMINATOR)] {
