@@ -108,7 +108,7 @@ fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<
         writeln!(out, "{line}")?;
     }
     writeln!(out, "\ntype  {} ({:#010x})", counter.counter_type, counter.counter_type.0)?;
-    if let Some(formula) = perfset::formula::of(counter.counter_type) {
+    if let Some(formula) = perfset::formula::for_type(counter.counter_type) {
         writeln!(out, "value {}", formula.text)?;
     }
     if let Some(base) = counter.divisor().and_then(|base| set.counter(base)) {

@@ -197,7 +197,7 @@ pub const FORMULAS: &[Formula] = &[
 
 /// Returns the formula of a counter type: by listed type, otherwise by equal [`meaning`](CounterType::meaning).
 #[must_use]
-pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
+pub fn for_type(counter_type: CounterType) -> Option<&'static Formula> {
     let named = FORMULAS.iter().find(|formula| formula.types.contains(&counter_type));
     named.or_else(|| {
         if counter_type.decode().size == Size::Zero {
@@ -242,7 +242,7 @@ impl Computation {
     #[must_use]
     pub fn for_type(counter_type: CounterType) -> Option<Self> {
         let clock = counter_type.decode().clock;
-        Some(Self { formula: of(counter_type)?, counter_type, clock, wraps: false, base_wraps: false })
+        Some(Self { formula: for_type(counter_type)?, counter_type, clock, wraps: false, base_wraps: false })
     }
 
     /// Returns a copy in which raw values or bases of 4 bytes can pass zero once between two samples.
@@ -609,14 +609,14 @@ mod tests {
             (0x0000_0C00, None),                        // PERF_TYPE_ZERO
             (0x8041_0500, None),
         ] {
-            assert_eq!(of(CounterType(bits)).map(|formula| formula.text), want, "{bits:#010x}");
+            assert_eq!(for_type(CounterType(bits)).map(|formula| formula.text), want, "{bits:#010x}");
         }
     }
 
     #[test]
     fn bits_say_what_the_formula_takes() {
         for (counter_type, name) in CounterType::ALL {
-            let Some(formula) = of(*counter_type) else { continue };
+            let Some(formula) = for_type(*counter_type) else { continue };
             let two = !matches!(formula.compute, FormulaFn::Newest(_));
             assert_eq!(counter_type.needs_two_samples(), two, "{name}");
             let base = !matches!(formula.denominator, Denominator::None | Denominator::Clock);

@@ -141,7 +141,7 @@ fn counter(
 
 /// Returns `true` if the formula of a counter type uses a clock, so that its frequency is relevant.
 fn takes_clock(counter_type: CounterType) -> bool {
-    formula::of(counter_type).is_some_and(|formula| match formula.denominator {
+    formula::for_type(counter_type).is_some_and(|formula| match formula.denominator {
         Denominator::Clock | Denominator::ClockAndItems | Denominator::BaseOfTicks => true,
         Denominator::None | Denominator::Base => false,
     })

@@ -1,6 +1,6 @@
 //! Number formats of PDH values and the adjustments before conversion.
 
-use crate::formula::{Formula, of};
+use crate::formula::{Formula, for_type};
 use crate::pdh::PdhStatus;
 use crate::value::{FormattedValue, RawValue};
 
@@ -103,7 +103,7 @@ impl Format {
         let double = self.double(value, scale);
         let is_inexact =
             self.kind != FormatKind::Double && value.raw >= FEW_DIGITS && value.raw == value.capped();
-        match is_inexact && of(value.counter_type).is_some_and(Formula::gives_raw_value) {
+        match is_inexact && for_type(value.counter_type).is_some_and(Formula::gives_raw_value) {
             true => self.count(raw.get(), scale),
             false => self.kind.number(double),
         }

@@ -1,7 +1,7 @@
 //! Raw counters: a raw value with the one number that its formula divides by.
 
 use crate::counter_type::CounterType;
-use crate::formula::{Denominator, of};
+use crate::formula::{Denominator, for_type};
 use crate::pdh::PdhStatus;
 use crate::sample::{Clocks, SampleValues};
 use crate::value::RawValue;
@@ -36,7 +36,8 @@ impl RawCounter {
         let clock = counter_type.decode().clock;
         let ticks = || numbers.clocks.read(clock).map_or(0, |(ticks, _)| ticks);
         let base = numbers.base.map(RawValue::get);
-        let (second, multi_count, is_whole) = match of(counter_type).map(|formula| formula.denominator) {
+        let (second, multi_count, is_whole) = match for_type(counter_type).map(|formula| formula.denominator)
+        {
             None | Some(Denominator::None) => (0, 1, true),
             Some(Denominator::Clock) => (ticks(), 1, true),
             Some(Denominator::Base | Denominator::BaseOfTicks) => {

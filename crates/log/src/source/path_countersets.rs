@@ -125,7 +125,7 @@ impl Roles {
     fn of(counter_type: CounterType) -> Self {
         let (second, time_base) = (Some(RawField::Second), Some(RawField::TimeBase));
         let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
-        match formula::of(counter_type).map(|formula| formula.denominator) {
+        match formula::for_type(counter_type).map(|formula| formula.denominator) {
             None | Some(Denominator::None) => Self::default(),
             Some(Denominator::Base) => Self { base: second, ..Self::default() },
             Some(Denominator::BaseOfTicks) => Self { base: second, freq: time_base, ..Self::default() },
