@@ -195,7 +195,7 @@ impl BlockBuilder {
 
     fn begin(&mut self, object: &NewObject, counters: &[NewCounter], instances: i32) -> (usize, ValueLayout) {
         let start = self.out.len();
-        let layout = ValueLayout::of(counters);
+        let layout = ValueLayout::new(counters);
         let definitions = counters.len().saturating_mul(40);
         let (perf_time, perf_freq) = object.clock.unwrap_or_default();
         let header = raw::ObjectType {
@@ -309,7 +309,7 @@ struct ValueSpan {
 impl ValueLayout {
     /// Computes the layout: values in the order of their definitions, aligned to their width. A base is 8 bytes after
     /// its numerator, and zeros follow a base of 4 bytes.
-    fn of(counters: &[NewCounter]) -> Self {
+    fn new(counters: &[NewCounter]) -> Self {
         let mut places: Vec<ValueSpan> = Vec::new();
         let mut end: usize = 4;
         for (position, counter) in counters.iter().enumerate() {
