@@ -240,7 +240,7 @@ impl<'a> Object<'a> {
         data.take("PERF_OBJECT_TYPE", header_len)?;
         let definitions = data.take("PERF_OBJECT_TYPE", definition_len.saturating_sub(header_len))?;
         let definitions = Definitions::parse(definitions, header.counter_count.get(), at)?;
-        let layout = Layout::of(definitions);
+        let layout = Layout::new(definitions);
         let instance_count = header.instance_count.get();
         let contents = match (instance_count, u32::try_from(instance_count)) {
             (_, Ok(count)) => {

@@ -219,7 +219,7 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    pub fn of(definitions: Definitions<'a>) -> Self {
+    pub fn new(definitions: Definitions<'a>) -> Self {
         // If all values are words of 8 bytes in order, a row is read as one array.
         let first = definitions.get(0).map(|definition| definition.value_at()).filter(|at| *at >= 4);
         let dense_from = first.filter(|first| {
