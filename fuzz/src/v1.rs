@@ -139,8 +139,8 @@ fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
     for object in objects {
         let object = match object {
             Ok(object) => {
-                let again = Object::starting_at(walked.bytes, object.at()).expect("it was there before");
-                assert_eq!((again.at(), again.name_index()), (object.at(), object.name_index()));
+                let again = Object::starting_at(walked.bytes, object.offset()).expect("it was there before");
+                assert_eq!((again.offset(), again.name_index()), (object.offset(), object.name_index()));
                 object
             }
             Err(error) => {

@@ -26,7 +26,7 @@ impl<'a> Cursor<'a> {
 
     /// Returns the offset of the next byte from the start of the whole block.
     #[must_use]
-    pub fn at(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.at
     }
 
@@ -288,7 +288,7 @@ mod tests {
         let mut all = Cursor::new(&bytes);
         let mut first = all.take("first", 6).unwrap();
         assert_eq!(first.read::<U32>("one").unwrap().get(), 1);
-        assert_eq!((first.at(), all.at()), (4, 6));
+        assert_eq!((first.offset(), all.offset()), (4, 6));
         let error = first.read::<U32>("two").unwrap_err();
         assert_eq!(error.to_string(), "two at byte 4: needs 4 bytes, 2 are left");
         assert_eq!(all.take("rest", 7).unwrap_err().at, 6);

@@ -139,7 +139,7 @@ fn end_of_objects(header: &raw::DataBlockHeader, bytes: &[u8]) -> Option<usize> 
     for _ in 0..header.object_count.get() {
         next_object(&mut rest).ok()?;
     }
-    Some(rest.at())
+    Some(rest.offset())
 }
 
 /// Creates an error for a field outside its limits.
@@ -159,7 +159,7 @@ impl Objects<'_> {
     /// Returns the offset of the next object in the block.
     #[must_use]
     pub fn at(&self) -> usize {
-        self.rest.at()
+        self.rest.offset()
     }
 }
 
@@ -189,7 +189,7 @@ fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
     let total = length(header.total_len.get());
     if total < 64 || total > left {
         let why = out_of_range(total, 64, left);
-        return Err(WireError::new("PERF_OBJECT_TYPE.TotalByteLength", rest.at(), why).by("R11"));
+        return Err(WireError::new("PERF_OBJECT_TYPE.TotalByteLength", rest.offset(), why).by("R11"));
     }
     rest.take("PERF_OBJECT_TYPE", total)
 }
@@ -223,7 +223,7 @@ pub enum Contents<'a> {
 impl<'a> Object<'a> {
     /// Checks the rest of R11, R13 to R16, and R20 and R21 of an object without instances.
     fn parse(object: Cursor<'a>) -> Result<Self, WireError> {
-        let at = object.at();
+        let at = object.offset();
         let mut data = object;
         let header: &raw::ObjectType = object.clone().read("PERF_OBJECT_TYPE")?;
         let (definition_len, header_len) =

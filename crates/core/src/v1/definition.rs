@@ -37,7 +37,7 @@ impl<'a> Definitions<'a> {
             // The length is a field, so definitions could be longer; in practice all have 40 bytes, and are
             // then an array.
             if all.iter().all(|definition| definition.byte_len.get() == 40) {
-                return Ok(Self(List::Uniform { all, at: bytes.at() }));
+                return Ok(Self(List::Uniform { all, at: bytes.offset() }));
             }
         }
         let mut rest = bytes;
@@ -123,7 +123,7 @@ pub struct Definition<'a> {
 impl<'a> Definition<'a> {
     /// Checks the last part of R14, and R15.
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let left = rest.rest().len();
         let raw: &raw::CounterDefinition =
             rest.read("PERF_COUNTER_DEFINITION").map_err(|error| error.by("R14"))?;

@@ -67,7 +67,7 @@ impl<'a> Instance<'a> {
     /// Checks R17 to R21.
     #[inline]
     fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>, code_page: u32) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let bytes = rest.rest();
         let header: &raw::InstanceDefinition =
             rest.read("PERF_INSTANCE_DEFINITION").map_err(|error| error.by("R17"))?;
@@ -224,7 +224,7 @@ impl<'a> Values<'a> {
     /// Checks R20 and R21. Values outside the block (R23) are detected when they are read.
     #[inline]
     pub(super) fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let all = rest.rest();
         let header: &raw::CounterBlock = rest.read("PERF_COUNTER_BLOCK").map_err(|error| error.by("R20"))?;
         let len = length(header.byte_len.get());

@@ -73,7 +73,7 @@ fn data(walk: &mut Visitor<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
         index = index.saturating_add(1);
     }
     let text = "the objects end where the block does";
-    walk.rule(is_cut || objects.rest.is_empty(), objects.rest.at(), "PERF_DATA_BLOCK", "R9", text)
+    walk.rule(is_cut || objects.rest.is_empty(), objects.rest.offset(), "PERF_DATA_BLOCK", "R9", text)
 }
 
 fn visit_object(walk: &mut Visitor<'_, '_>, object: &Object<'_>, index: usize) -> Result<(), Stop> {

@@ -179,7 +179,7 @@ pub enum Body<'a> {
 
 impl<'a> QueryResult<'a> {
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let header: &raw::CounterHeader = rest.read("PERF_COUNTER_HEADER")?;
         let size = header.size.get();
         let mut data = rest.body("PERF_COUNTER_HEADER.dwSize", at.saturating_add(8), size, 16)?;
@@ -233,7 +233,7 @@ pub struct Ids<'a> {
 
 impl<'a> Ids<'a> {
     fn parse(data: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = data.at();
+        let at = data.offset();
         let header: &raw::MultiCounters = data.read("PERF_MULTI_COUNTERS")?;
         // A count is checked against the bytes that are there before anything is allocated or visited.
         let count = header.counter_count.get();
@@ -278,7 +278,7 @@ pub struct InstanceTable<'a> {
 
 impl<'a> InstanceTable<'a> {
     fn parse(data: &mut Cursor<'a>, columns: usize) -> Result<Self, WireError> {
-        let at = data.at();
+        let at = data.offset();
         let header: &raw::MultiInstances = data.read("PERF_MULTI_INSTANCES")?;
         let rows = data.body("PERF_MULTI_INSTANCES.dwTotalSize", at, header.total_size.get(), 8)?;
         let count = header.instance_count.get();
@@ -344,7 +344,7 @@ pub struct Instance<'a> {
 impl<'a> Instance<'a> {
     #[inline]
     pub(super) fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let header: &raw::InstanceHeader = rest.read("PERF_INSTANCE_HEADER")?;
         let name_area = rest.body("PERF_INSTANCE_HEADER.Size", at, header.size.get(), 8)?.rest();
         if !has_nul(name_area) {
@@ -480,7 +480,7 @@ impl<'a> Values<'a> {
         for _ in 0..count {
             walked_value(rest)?;
         }
-        let bytes = start.rest().get(..rest.at().saturating_sub(start.at())).unwrap_or_default();
+        let bytes = start.rest().get(..rest.offset().saturating_sub(start.offset())).unwrap_or_default();
         Ok(Self(Cells::Walked { bytes, count }))
     }
 
@@ -551,7 +551,7 @@ fn any_too_wide(cells: &[Cell]) -> bool {
 
 /// Reads one PERF_COUNTER_DATA structure field by field.
 pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, WireError> {
-    let at = rest.at();
+    let at = rest.offset();
     let header: &raw::CounterData = rest.read("PERF_COUNTER_DATA")?;
     let size = header.size.get();
     let body = rest.body("PERF_COUNTER_DATA.dwSize", at.saturating_add(4), size, 8)?.rest();

@@ -55,7 +55,7 @@ pub struct Identifier<'a> {
 
 impl<'a> Identifier<'a> {
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let header: &raw::CounterIdentifier = rest.read("PERF_COUNTER_IDENTIFIER")?;
         let size = header.size.get();
         let size_at = at.saturating_add(20);

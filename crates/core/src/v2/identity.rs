@@ -51,7 +51,7 @@ pub struct CounterIdentity<'a> {
 
 impl<'a> CounterIdentity<'a> {
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let whole = rest.rest();
         let header: &raw::CounterIdentity = rest.read("PERF_COUNTER_IDENTITY")?;
         let size = header.buffer_size.get();

@@ -103,7 +103,7 @@ impl<'a> CounterInfo<'a> {
     }
 
     fn read(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.at();
+        let at = rest.offset();
         let raw: &raw::CounterRegInfo = rest.read("PERF_COUNTER_REG_INFO")?;
         let value = raw.aggregate.get();
         if Aggregate::from_wire(value).is_none() {

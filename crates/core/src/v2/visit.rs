@@ -134,7 +134,7 @@ impl Visitor<'_, '_> {
             self.result(&result?, index)?;
             index = index.saturating_add(1);
         }
-        self.trailing(results.rest.rest(), results.rest.at(), "PERF_DATA_HEADER")
+        self.trailing(results.rest.rest(), results.rest.offset(), "PERF_DATA_HEADER")
     }
 
     fn result(&mut self, result: &QueryResult<'_>, index: usize) -> Result<(), Stop> {
@@ -170,7 +170,7 @@ impl Visitor<'_, '_> {
                 self.table(&table)?;
             }
         }
-        self.trailing(result.trailing.rest(), result.trailing.at(), "PERF_COUNTER_HEADER")
+        self.trailing(result.trailing.rest(), result.trailing.offset(), "PERF_COUNTER_HEADER")
     }
 
     /// Visits the counter ids and returns the offset of their end.
@@ -185,7 +185,7 @@ impl Visitor<'_, '_> {
         let exact = align8(ids.len().saturating_mul(4).saturating_add(8)) == length(size);
         let text = "the size is that of the header and the ids, padded to a multiple of 8";
         self.rule(exact, here.at, "PERF_MULTI_COUNTERS.dwSize", "R-4", text)?;
-        self.zero(ids.padding.rest(), ids.padding.at(), "PERF_MULTI_COUNTERS")?;
+        self.zero(ids.padding.rest(), ids.padding.offset(), "PERF_MULTI_COUNTERS")?;
         Ok(here.at.saturating_add(length(size)))
     }
 
@@ -210,7 +210,7 @@ impl Visitor<'_, '_> {
             self.values(row.values().len(), values_at, 4)?;
             index = index.saturating_add(1);
         }
-        self.trailing(rows.rest.rest(), rows.rest.at(), "PERF_MULTI_INSTANCES")
+        self.trailing(rows.rest.rest(), rows.rest.offset(), "PERF_MULTI_INSTANCES")
     }
 
     fn instance(&mut self, instance: &Instance<'_>, depth: usize, index: usize) -> Result<(), Stop> {
@@ -225,7 +225,7 @@ impl Visitor<'_, '_> {
     fn values(&mut self, count: usize, at: usize, depth: usize) -> Result<(), Stop> {
         let mut rest = Cursor::starting_at(self.bytes, at);
         for index in 0..count {
-            let at = rest.at();
+            let at = rest.offset();
             let header: &raw::CounterData = rest.clone().read("PERF_COUNTER_DATA")?;
             let (data_size, size) = (header.data_size.get(), header.size.get());
             let value = walked_value(&mut rest)?;
@@ -237,7 +237,7 @@ impl Visitor<'_, '_> {
             let text = "the size is that of the header and the value, padded to a multiple of 8; at least 16";
             self.rule(exact, at.saturating_add(4), "PERF_COUNTER_DATA.dwSize", "R-20", text)?;
             let padding_at = at.saturating_add(8).saturating_add(length(data_size));
-            let padding = self.bytes.get(padding_at..rest.at()).unwrap_or_default();
+            let padding = self.bytes.get(padding_at..rest.offset()).unwrap_or_default();
             self.zero(padding, padding_at, "PERF_COUNTER_DATA")?;
         }
         Ok(())
@@ -323,7 +323,7 @@ impl Visitor<'_, '_> {
         for (index, counter) in info.counters().enumerate() {
             self.counter(&counter?, index)?;
         }
-        let end = info.counters.at().saturating_add(info.counters.rest().len());
+        let end = info.counters.offset().saturating_add(info.counters.rest().len());
         self.trailing(self.bytes.get(end..).unwrap_or_default(), end, "PERF_COUNTERSET_REG_INFO")
     }
 

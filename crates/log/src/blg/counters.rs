@@ -73,7 +73,7 @@ pub(super) fn parse(payload: &[u8]) -> (Vec<CounterRecord>, Option<WireError>) {
 
 fn entry(cursor: &mut Cursor<'_>) -> Result<CounterRecord, WireError> {
     const HEADER_LEN: u32 = 52;
-    let at = cursor.at();
+    let at = cursor.offset();
     let header: &raw::CounterEntry = cursor.read("counter list entry")?;
     let strings = cursor.body("counter list entry, size", at, header.size.get(), HEADER_LEN)?.rest();
     let text = |what, offset: i32| match u32::try_from(offset) {

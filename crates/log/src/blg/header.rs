@@ -57,7 +57,7 @@ impl Header {
         let pointers_len = if header.pointer_size.get() == 4 { 8 } else { 16 };
         cursor.take("TRACE_LOGFILE_HEADER.LoggerName", pointers_len)?;
         let zone: &raw::TimeZone = cursor.read("TRACE_LOGFILE_HEADER.TimeZone")?;
-        let passed = cursor.at().saturating_sub(start.at());
+        let passed = cursor.offset().saturating_sub(start.offset());
         cursor.take(WHAT, passed.next_multiple_of(8).saturating_sub(passed))?;
         let times: &raw::LogfileTimes = cursor.read("TRACE_LOGFILE_HEADER.BootTime")?;
         let texts = cursor.rest();

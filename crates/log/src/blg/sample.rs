@@ -98,7 +98,7 @@ impl OwnedSample {
         while self.starts.len() <= entry {
             let mut cursor = Cursor::starting_at(&self.bytes, self.starts.last().copied().unwrap_or(0));
             next(&mut cursor)?;
-            self.starts.push(cursor.at());
+            self.starts.push(cursor.offset());
         }
         let start = self.starts.get(entry).copied().unwrap_or(0);
         next(&mut Cursor::starting_at(&self.bytes, start)).and_then(|(header, body)| block(header, body))
@@ -118,7 +118,7 @@ fn blocks(payload: &[u8]) -> Result<Cursor<'_>, WireError> {
 fn next<'a>(rest: &mut Cursor<'a>) -> Result<(&'a raw::BlockHeader, Cursor<'a>), WireError> {
     const HEADER_LEN: u32 = 8;
     const UNIT: usize = 8;
-    let at = rest.at();
+    let at = rest.offset();
     let header: &raw::BlockHeader = rest.read("block of a sample")?;
     if header.magic.get() != MAGIC {
         let why = Why::Undefined { value: header.magic.get().into() };
@@ -161,7 +161,7 @@ pub struct InstanceValues<'a> {
 impl<'a> InstanceValues<'a> {
     fn parse(mut cursor: Cursor<'a>) -> Result<Self, WireError> {
         const WHAT: &str = "instances of a counter";
-        let (at, body) = (cursor.at(), cursor.rest());
+        let (at, body) = (cursor.offset(), cursor.rest());
         let header: &raw::InstancesHeader = cursor.read(WHAT)?;
         const ITEM: usize = size_of::<raw::InstanceItem>();
         let room = cursor.rest().len() / ITEM;
