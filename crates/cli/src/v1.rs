@@ -104,7 +104,7 @@ fn write_object(object: &Object<'_>, names: &TitleNames, out: &mut impl Write) -
     };
     writeln!(out, "{at:08x}  {:9} {index:>7}  {}{kind}", "object", name(index))?;
     for definition in object.definitions().iter() {
-        let (at, index, what) = (definition.at(), definition.name_index(), definition.counter_type());
+        let (at, index, what) = (definition.offset(), definition.name_index(), definition.counter_type());
         writeln!(out, "{at:08x}    {:9} {index:>5}  {}  {what}", "counter", name(index))?;
     }
     if let Contents::Multiple(instances) = object.contents() {

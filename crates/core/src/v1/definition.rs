@@ -139,7 +139,7 @@ impl<'a> Definition<'a> {
 
     /// Returns the offset of the definition in the block.
     #[must_use]
-    pub fn at(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.at
     }
 

@@ -211,7 +211,7 @@ fn visit_values(
         if !values.holds(&definition) {
             let why = Why::ValueOutside {
                 position,
-                at: definition.at(),
+                at: definition.offset(),
                 needed: definition.value_at().saturating_add(definition.value_len()),
                 left: len,
             };

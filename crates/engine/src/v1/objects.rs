@@ -323,7 +323,7 @@ impl CounterPosition<'_> {
                 BlockValue::U64(value) => Ok(RawValue::U64(value)),
                 BlockValue::Other(_) => Err(NoValue::NotDisplayable),
                 BlockValue::Empty => {
-                    let at = definition.at();
+                    let at = definition.offset();
                     let why = format!(
                         "PERF_COUNTER_DEFINITION at byte {at}: its value is outside the counter block (R23)"
                     );
