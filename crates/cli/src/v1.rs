@@ -118,7 +118,7 @@ fn write_object(object: &Object<'_>, names: &TitleNames, out: &mut impl Write) -
 fn write_instance(instance: &Instance<'_>, out: &mut impl Write) -> io::Result<()> {
     let unique_id = instance.unique_id().map(|id| id.to_string()).unwrap_or_default();
     let name = escaped(&instance.name().to_string());
-    write!(out, "{:08x}    {:9} {unique_id:>5}  {name}", instance.at(), "instance")?;
+    write!(out, "{:08x}    {:9} {unique_id:>5}  {name}", instance.offset(), "instance")?;
     if let Some(parent) = instance.parent() {
         write!(out, "  (parent: instance #{} of object {})", parent.position, parent.object)?;
     }

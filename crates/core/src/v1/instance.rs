@@ -84,7 +84,7 @@ impl<'a> Instance<'a> {
 
     /// Returns the offset of the instance in the block.
     #[must_use]
-    pub fn at(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.at
     }
 

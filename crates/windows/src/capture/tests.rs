@@ -372,7 +372,7 @@ fn names_in_unusual_places_of_v1_are_hidden() {
     let at = object.at();
     let Contents::Multiple(instances) = object.contents() else { panic!() };
     let instance =
-        instances.flatten().find(|instance| instance.name().to_string() == "svchost").unwrap().at();
+        instances.flatten().find(|instance| instance.name().to_string() == "svchost").unwrap().offset();
     let number = |at: usize| u32::from_le_bytes(*shown[at..].first_chunk().unwrap());
     assert_eq!(number(instance + 16), 24, "where its name is");
     let values = instance + number(instance) as usize;
