@@ -46,7 +46,7 @@ pub struct CounterValue {
 impl CounterValue {
     /// Creates a result without a value, with this status.
     #[must_use]
-    pub const fn none(c_status: PdhStatus) -> Self {
+    pub const fn without_value(c_status: PdhStatus) -> Self {
         Self { c_status, number: None }
     }
 }
@@ -81,7 +81,7 @@ impl Calculation {
     pub fn value(&self, newer: &RawCounter, older: Option<&RawCounter>) -> CounterValue {
         let formatted = match self.formatted(newer, older) {
             Ok(formatted) => formatted,
-            Err(c_status) => return CounterValue::none(c_status),
+            Err(c_status) => return CounterValue::without_value(c_status),
         };
         let number = self.format.number(formatted, unsigned(newer.first), self.scale);
         CounterValue { c_status: newer.c_status, number: Some(number) }

@@ -259,7 +259,7 @@ fn vectors() {
         };
         let got = [nocap, capped].map(|calculation| calculation.value(&newer, older.as_ref()));
         match values {
-            None => assert_eq!(got, [CounterValue::none(c_status(status)); 2], "{id}"),
+            None => assert_eq!(got, [CounterValue::without_value(c_status(status)); 2], "{id}"),
             Some([_, nocap, capped]) => {
                 for (got, want) in got.into_iter().zip([nocap, capped]) {
                     assert_eq!(got.c_status, PdhStatus::PDH_CSTATUS_VALID_DATA, "{id}");
@@ -332,12 +332,30 @@ fn a_value_is_as_good_as_what_it_is_made_of() {
     for (name, calculation, newer, older, want) in [
         ("valid", rate, good(15, 20), Some(good(5, 0)), value(S::PDH_CSTATUS_VALID_DATA, 5)),
         ("new", rate, new, Some(good(5, 0)), value(S::PDH_CSTATUS_NEW_DATA, 5)),
-        ("newer is bad", rate, bad, Some(good(5, 0)), CounterValue::none(S::PDH_CSTATUS_NO_INSTANCE)),
-        ("older is bad", rate, good(15, 20), Some(bad), CounterValue::none(S::PDH_CSTATUS_INVALID_DATA)),
-        ("alone", rate, good(15, 20), None, CounterValue::none(S::PDH_CSTATUS_INVALID_DATA)),
-        ("wrong way", rate, good(5, 20), Some(good(15, 0)), CounterValue::none(S::PDH_CALC_NEGATIVE_VALUE)),
+        (
+            "newer is bad",
+            rate,
+            bad,
+            Some(good(5, 0)),
+            CounterValue::without_value(S::PDH_CSTATUS_NO_INSTANCE),
+        ),
+        (
+            "older is bad",
+            rate,
+            good(15, 20),
+            Some(bad),
+            CounterValue::without_value(S::PDH_CSTATUS_INVALID_DATA),
+        ),
+        ("alone", rate, good(15, 20), None, CounterValue::without_value(S::PDH_CSTATUS_INVALID_DATA)),
+        (
+            "wrong way",
+            rate,
+            good(5, 20),
+            Some(good(15, 0)),
+            CounterValue::without_value(S::PDH_CALC_NEGATIVE_VALUE),
+        ),
         ("no older one needed", size, good(15, 0), Some(bad), value(S::PDH_CSTATUS_VALID_DATA, 15)),
-        ("a text", text, good(15, 0), None, CounterValue::none(S::PDH_CSTATUS_INVALID_DATA)),
+        ("a text", text, good(15, 0), None, CounterValue::without_value(S::PDH_CSTATUS_INVALID_DATA)),
         (
             "scaled",
             rate.scaled(Scale::try_from(1).unwrap()),

@@ -111,7 +111,7 @@ impl PathQuery {
         let in_format = |(v, c_status): (&PathValue<'_>, PdhStatus)| {
             let bound = self.paths.get(v.path);
             let (Ok(value), Some(raw)) = (&v.value.value, v.value.raw) else {
-                return CounterValue::none(c_status);
+                return CounterValue::without_value(c_status);
             };
             if let Some(bound) = bound {
                 bound.is_read.set(true);
@@ -157,7 +157,7 @@ impl PathQuery {
     pub fn formatted_value(&self, path: usize, format: Format) -> Result<CounterValue, PdhStatus> {
         let values = self.value(path)?;
         let value = self.formatted(&values, format).into_iter().next();
-        Ok(value.unwrap_or(CounterValue::none(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
+        Ok(value.unwrap_or(CounterValue::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
     }
 
     /// Formats the values of a path. Instances of the same name have the same name, distinguished by their

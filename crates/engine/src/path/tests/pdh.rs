@@ -372,7 +372,7 @@ fn raw_counters_of_a_real_machine() {
                     with_value += 1;
                 }
                 Err(reason) => {
-                    assert_eq!(got, CounterValue::none(PdhStatus::from(reason)), "{what}");
+                    assert_eq!(got, CounterValue::without_value(PdhStatus::from(reason)), "{what}");
                     without += 1;
                 }
             }
