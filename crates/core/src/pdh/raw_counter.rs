@@ -57,7 +57,7 @@ impl RawCounter {
 
     /// Creates a raw counter without a value.
     #[must_use]
-    pub const fn none(c_status: PdhStatus, time: i64) -> Self {
+    pub const fn without_value(c_status: PdhStatus, time: i64) -> Self {
         Self { c_status, time, first: 0, second: 0, multi_count: 1 }
     }
 }

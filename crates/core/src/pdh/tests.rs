@@ -91,7 +91,7 @@ fn a_value_that_fell_with_its_clock_is_negative() {
         // PDH's own way, from raw counters that a caller holds.
         let format = Format::new(FormatKind::Double);
         let calculation = Calculation::new(counter_type, SECOND, format).unwrap();
-        let raw = |first, second| RawCounter { first, second, ..RawCounter::none(PdhStatus(0), 0) };
+        let raw = |first, second| RawCounter { first, second, ..RawCounter::without_value(PdhStatus(0), 0) };
         assert_eq!(calculation.value(&raw(4, 90), Some(&raw(9, 100))).c_status, negative, "{counter_type}");
         assert_eq!(
             calculation.value(&raw(9, 90), Some(&raw(9, 100))).c_status,
@@ -320,7 +320,8 @@ fn second_value_for_each_counter_type() {
 #[test]
 fn a_value_is_as_good_as_what_it_is_made_of() {
     use PdhStatus as S;
-    let raw = |c_status, first, second| RawCounter { first, second, ..RawCounter::none(c_status, 0) };
+    let raw =
+        |c_status, first, second| RawCounter { first, second, ..RawCounter::without_value(c_status, 0) };
     let good = |first, second| raw(S::PDH_CSTATUS_VALID_DATA, first, second);
     let format = Format::new(FormatKind::Long);
     let rate = Calculation::new(CounterType::PERF_COUNTER_BULK_COUNT, 10, format).unwrap();

@@ -89,7 +89,7 @@ impl PathQuery {
         let raw_counter = |v: &PathValue<'_>| {
             let value = &v.value;
             let (Some(raw), Some(clocks)) = (value.raw, origins.clocks(value, v.row)) else {
-                return RawCounter::none(
+                return RawCounter::without_value(
                     good_or(v).err().unwrap_or(PdhStatus::PDH_CSTATUS_INVALID_DATA),
                     time,
                 );
@@ -131,7 +131,7 @@ impl PathQuery {
     pub fn raw_value(&self, path: usize) -> Result<RawCounter, PdhStatus> {
         let values = self.value(path)?;
         let raw = self.raw_counters(&values).into_iter().next();
-        Ok(raw.unwrap_or(RawCounter::none(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, 0)))
+        Ok(raw.unwrap_or(RawCounter::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, 0)))
     }
 
     /// Returns the values of a path with their raw counters. Instances of the same name have the same name,

@@ -104,7 +104,7 @@ fn three_tables() {
         .unwrap();
     assert_eq!(log.counter(&MEMORY).unwrap(), memory, "each once");
     let numbers = raw(0x0000_0005_8000_0000, -2, 11);
-    let failed = RawCounter::none(PdhStatus::PDH_CSTATUS_NO_INSTANCE, TIME);
+    let failed = RawCounter::without_value(PdhStatus::PDH_CSTATUS_NO_INSTANCE, TIME);
     log.record(TIME, [(memory, Some(2048.5), None), (thread, None, Some(&numbers))]).unwrap();
     log.record(TIME + SECOND, [(thread, None, Some(&failed)), (memory, Some(f64::NAN), None)]).unwrap();
     log.record(TIME + 2 * SECOND, [(thread, Some(17.25), Some(&raw(i64::MIN, i64::MAX, u32::MAX)))]).unwrap();

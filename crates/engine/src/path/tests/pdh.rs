@@ -51,7 +51,7 @@ fn raw_counters_of_every_value() {
     ];
     assert_eq!(got, want);
     let none = query.raw_value(1).unwrap();
-    assert_eq!(none, RawCounter::none(PdhStatus::PDH_CSTATUS_NO_INSTANCE, START));
+    assert_eq!(none, RawCounter::without_value(PdhStatus::PDH_CSTATUS_NO_INSTANCE, START));
     assert_eq!(query.raw_value(0), Err(PdhStatus::PDH_INVALID_ARGUMENT), "it means several");
     assert_eq!(query.raw_value(2), Err(PdhStatus::PDH_INVALID_HANDLE));
     collect(&mut query, &provider, &[("a", 1, &[2, 23, 5, 7])]);
@@ -268,8 +268,8 @@ fn counter_info_contains_scale_help_and_status() {
 #[test]
 fn statistics_of_a_ring() {
     use PdhStatus as S;
-    let raw = |first, second| RawCounter { first, second, ..RawCounter::none(PdhStatus(0), 0) };
-    let bad = RawCounter::none(S::PDH_CSTATUS_NO_INSTANCE, 0);
+    let raw = |first, second| RawCounter { first, second, ..RawCounter::without_value(PdhStatus(0), 0) };
+    let bad = RawCounter::without_value(S::PDH_CSTATUS_NO_INSTANCE, 0);
     let of = |counter_type, bits, first, ring: &[RawCounter]| {
         let calculation = Calculation::new(counter_type, 10, Format::from_bits(bits).unwrap()).unwrap();
         Statistics::of_ring(&calculation, first, ring).map(|s| {
