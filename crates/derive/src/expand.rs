@@ -14,7 +14,7 @@ const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c_29b6_4c65_910d_118bc1587ebd);
 const NAME_UNITS: usize = 1023;
 
 pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
-    let words = SetWords::of(&input.attrs)?;
+    let words = SetWords::parse(&input.attrs)?;
     // The keyword `crate` is for programs that use the library under another name.
     let root = words.root.clone().unwrap_or_else(|| parse_quote!(::perfset));
     let publish = quote!(#root::publish);

@@ -18,7 +18,7 @@ pub struct SetWords {
 }
 
 impl SetWords {
-    pub fn of(attributes: &[Attribute]) -> Result<Self, Error> {
+    pub fn parse(attributes: &[Attribute]) -> Result<Self, Error> {
         let mut words = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("counterset")) {
             attribute.parse_nested_meta(|word| {
