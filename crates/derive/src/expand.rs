@@ -143,7 +143,7 @@ fn counters<'a>(fields: Vec<&'a Field>, is_aggregate: bool) -> Result<Vec<Counte
     let mut names: Vec<String> = Vec::new();
     let mut next = 1_u32;
     for field in fields {
-        let words = CounterWords::of(&field.attrs)?;
+        let words = CounterWords::parse(&field.attrs)?;
         let at = field.ident.as_ref().map_or_else(Span::call_site, syn::Ident::span);
         // As in a C enum, a field without an id gets the one after the field before it.
         let id = words.id.as_ref().map_or(Ok(next), LitInt::base10_parse)?;

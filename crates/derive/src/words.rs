@@ -68,7 +68,7 @@ pub struct CounterWords {
 }
 
 impl CounterWords {
-    pub fn of(attributes: &[Attribute]) -> Result<Self, Error> {
+    pub fn parse(attributes: &[Attribute]) -> Result<Self, Error> {
         let mut words = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("counter")) {
             attribute.parse_nested_meta(|word| {
