@@ -73,7 +73,7 @@ pub(crate) enum AggregateView {
 
 impl AggregateView {
     /// Returns the rows that consumers see of a type; `None` if the type has no aggregates.
-    pub fn of(instance_type: InstanceType) -> Option<Self> {
+    pub fn for_type(instance_type: InstanceType) -> Option<Self> {
         match instance_type {
             InstanceType::Single | InstanceType::Multiple => None,
             InstanceType::SingleAggregate | InstanceType::SingleAggregateHistory => Some(Self::One),
@@ -243,7 +243,7 @@ struct About {
 impl Aggregates {
     /// Creates the aggregation of these columns; `None` if the counterset is not of an aggregate type.
     pub fn new(set: &Counterset, counters: &[CounterId]) -> Option<Self> {
-        let shows = AggregateView::of(set.instance_type)?;
+        let shows = AggregateView::for_type(set.instance_type)?;
         let mut place = 0_usize;
         let column = |id: &CounterId| {
             let counter = set.counter(*id);

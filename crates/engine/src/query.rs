@@ -109,7 +109,7 @@ impl Query {
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
             self.numbers.insert(EntryKey::new(&entry, entry.instance.as_ref()), self.added);
-            if AggregateView::of(set.instance_type) == Some(AggregateView::One) {
+            if AggregateView::for_type(set.instance_type) == Some(AggregateView::One) {
                 self.numbers.insert(EntryKey::of_total(&entry), self.added);
             }
             self.entries.insert(self.added, entry);
@@ -211,7 +211,7 @@ fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
 pub(crate) fn names_the_one(instance_type: InstanceType, name: Option<&Utf16>) -> bool {
     let is_total = |name: &Utf16| folded_units(name.units()).eq(folded(PERF_AGGREGATE_INSTANCE));
     is_single_name(name)
-        || AggregateView::of(instance_type) == Some(AggregateView::One) && name.is_some_and(is_total)
+        || AggregateView::for_type(instance_type) == Some(AggregateView::One) && name.is_some_and(is_total)
 }
 
 /// Returns `true` if a name selects a single instance: no name, the empty one, or `*`.

@@ -363,7 +363,7 @@ fn the_provider_is_asked_for_all_that_counts() {
         (T::MultiAggregate, filter("_Total", Some(3)), filter("_Total", Some(3))),
         (T::InstanceAggregate, filter("a", Some(3)), filter("a", None)),
     ] {
-        let got = super::AggregateView::of(instance_type).unwrap().asked(&asked);
+        let got = super::AggregateView::for_type(instance_type).unwrap().asked(&asked);
         assert_eq!(got, want, "{instance_type:?} {asked:?}");
     }
 }
