@@ -202,7 +202,7 @@ impl Default for ValueSummary {
 }
 
 impl ValueSummary {
-    fn of(value: u64) -> Self {
+    fn new(value: u64) -> Self {
         Self { count: 1, sum: value.into(), least: value, most: value }
     }
 
@@ -398,7 +398,7 @@ impl Aggregates {
                     gathered.lack(rows.reason(*row, at));
                     about.birth = about.birth.wrapping_add(column.lack(member));
                 } else {
-                    let value = ValueSummary::of(cell.value.get() & column.mask);
+                    let value = ValueSummary::new(cell.value.get() & column.mask);
                     gathered.numbers = gathered.numbers.and(value);
                     gathered.mark = stronger(gathered.mark, mark(at));
                 }

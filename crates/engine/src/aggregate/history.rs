@@ -87,7 +87,7 @@ impl History {
         for last in self.known.values() {
             for ((value, column), gathered) in last.values.iter().zip(columns).zip(gathered.iter_mut()) {
                 match value {
-                    Some(value) => gathered.numbers = gathered.numbers.and(ValueSummary::of(*value)),
+                    Some(value) => gathered.numbers = gathered.numbers.and(ValueSummary::new(*value)),
                     None => {
                         // Running instances have reported their missing values themselves.
                         let has_ended = last.round != self.round;
@@ -160,7 +160,7 @@ impl History {
             if !stays {
                 for ((value, column), settled) in last.values.iter().zip(columns).zip(&mut *settled) {
                     match value {
-                        Some(value) => settled.numbers = settled.numbers.and(ValueSummary::of(*value)),
+                        Some(value) => settled.numbers = settled.numbers.and(ValueSummary::new(*value)),
                         None => {
                             settled.lacks = settled.lacks.saturating_add(1);
                             *birth = birth.wrapping_add(column.lack(last.member));
