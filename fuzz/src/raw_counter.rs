@@ -44,7 +44,7 @@ pub fn check(input: &[u8]) {
         numbers.extend(value.number.map(Number::as_double));
     }
     assert!(numbers.iter().all(|number| number.is_finite()));
-    match Statistics::of_ring(&calculation, 0, &ring) {
+    match Statistics::from_ring(&calculation, 0, &ring) {
         Ok(statistics) => {
             assert_eq!(usize::try_from(statistics.count), Ok(numbers.len()));
             let between = |number: f64| {

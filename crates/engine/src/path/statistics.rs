@@ -43,7 +43,11 @@ impl Statistics {
     /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if the oldest is not in the ring,
     /// [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA) if there is no value.
     #[doc(alias = "PdhComputeCounterStatistics")]
-    pub fn of_ring(calculation: &Calculation, first: usize, ring: &[RawCounter]) -> Result<Self, PdhStatus> {
+    pub fn from_ring(
+        calculation: &Calculation,
+        first: usize,
+        ring: &[RawCounter],
+    ) -> Result<Self, PdhStatus> {
         let halves = ring.split_at_checked(first).filter(|(_, older)| !older.is_empty());
         let (newer, older) = halves.ok_or(PdhStatus::PDH_INVALID_ARGUMENT)?;
         let mut statistics: Option<Self> = None;

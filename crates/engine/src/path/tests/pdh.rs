@@ -272,7 +272,7 @@ fn statistics_of_a_ring() {
     let bad = RawCounter::without_value(S::PDH_CSTATUS_NO_INSTANCE, 0);
     let of = |counter_type, bits, first, ring: &[RawCounter]| {
         let calculation = Calculation::new(counter_type, 10, Format::from_bits(bits).unwrap()).unwrap();
-        Statistics::of_ring(&calculation, first, ring).map(|s| {
+        Statistics::from_ring(&calculation, first, ring).map(|s| {
             let [min, max, mean] =
                 [s.min, s.max, s.mean()].map(|value| calculation.format().kind.number(value));
             (s.count, min, max, mean)
