@@ -56,7 +56,7 @@ impl Statistics {
             if let Ok(value) = calculation.double(raw, before) {
                 match &mut statistics {
                     Some(statistics) => statistics.add(value),
-                    none => *none = Some(Self::of(value)),
+                    none => *none = Some(Self::from_value(value)),
                 }
             }
             before = Some(raw);
@@ -64,7 +64,7 @@ impl Statistics {
         statistics.ok_or(PdhStatus::PDH_INVALID_DATA)
     }
 
-    fn of(value: f64) -> Self {
+    fn from_value(value: f64) -> Self {
         Self { count: 1, min: value, max: value, sum: value }
     }
 
@@ -120,7 +120,7 @@ impl Run {
                 Some((_, statistics)) => statistics.add(number),
                 None => {
                     self.places.insert(series.clone(), self.all.len());
-                    self.all.push((series, Statistics::of(number)));
+                    self.all.push((series, Statistics::from_value(number)));
                 }
             }
         }
