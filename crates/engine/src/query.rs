@@ -62,7 +62,7 @@ impl EntryKey {
     }
 
     /// Creates the key of an aggregate's entry, by its other name `_Total`.
-    fn of_total(entry: &Entry) -> Self {
+    fn for_total(entry: &Entry) -> Self {
         Self::new(entry, Some(&PERF_AGGREGATE_INSTANCE.into()))
     }
 }
@@ -110,7 +110,7 @@ impl Query {
         if status.is_success() {
             self.numbers.insert(EntryKey::new(&entry, entry.instance.as_ref()), self.added);
             if AggregateView::for_type(set.instance_type) == Some(AggregateView::One) {
-                self.numbers.insert(EntryKey::of_total(&entry), self.added);
+                self.numbers.insert(EntryKey::for_total(&entry), self.added);
             }
             self.entries.insert(self.added, entry);
             // Numbers are never reused: deleting an entry must not change the order of the others.
@@ -128,7 +128,7 @@ impl Query {
         let Some(removed) = removed else { return Status::ERROR_INVALID_PARAMETER };
         self.numbers.remove(&EntryKey::new(&removed, removed.instance.as_ref()));
         if removed.instance.is_none() {
-            self.numbers.remove(&EntryKey::of_total(&removed));
+            self.numbers.remove(&EntryKey::for_total(&removed));
         }
         self.plan.iter_mut().for_each(Plan::outdate);
         removed_from(&self.machine, &removed);
