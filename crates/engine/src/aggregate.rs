@@ -253,7 +253,8 @@ impl Aggregates {
             let function = known.map(|counter| counter.aggregate).unwrap_or_default();
             let total = known.filter(|_| function == Aggregate::Total);
             let of_one_clock = total.filter(|of| of.perf_time.is_none() && of.perf_freq.is_none());
-            let sum = of_one_clock.map(|counter| Sum::of(set, counter)).filter(|sum| *sum != Sum::Level);
+            let sum =
+                of_one_clock.map(|counter| Sum::for_counter(set, counter)).filter(|sum| *sum != Sum::Level);
             let count = sum.map(|sum| (place, sum));
             place = place.saturating_add(count.is_some().into());
             AggregateColumn {

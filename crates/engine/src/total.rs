@@ -77,7 +77,7 @@ impl Width {
 impl Sum {
     /// Returns the rule for a counter of a counterset: by its type, and for a base by the counter that it divides.
     #[must_use]
-    pub fn of(set: &Counterset, counter: &Counter) -> Self {
+    pub fn for_counter(set: &Counterset, counter: &Counter) -> Self {
         let takes_difference = |counter: &Counter| {
             Computation::for_type(counter.counter_type).is_some_and(|formula| formula.needs_two_samples())
         };

@@ -170,7 +170,7 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
                 let Some(counter) = want.counterset.counter(of).filter(|_| !added.contains(&of)) else {
                     continue;
                 };
-                totals.want(of, Sum::of(want.counterset, counter).wide());
+                totals.want(of, Sum::for_counter(want.counterset, counter).wide());
                 added.push(of);
             }
         }

@@ -381,7 +381,7 @@ fn unused_filters_are_forgotten() {
         mask: u64::MAX,
         tag: 1,
         counter: counter.id,
-        count: Some((0, crate::total::Sum::of(&set(ONE, InstanceType::MultiAggregate), &counter))),
+        count: Some((0, crate::total::Sum::for_counter(&set(ONE, InstanceType::MultiAggregate), &counter))),
     }];
     let filter =
         |name: &str| InstanceFilter { pattern: Pattern::new(&name.into()), id: InstanceIdFilter::Any };

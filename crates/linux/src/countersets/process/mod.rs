@@ -146,7 +146,7 @@ impl Processes {
         for (field, counter) in fields.iter().zip(want.counters) {
             parts_of_total.push(match set.counter(*counter) {
                 Some(counter) if is_of_rows(field) => {
-                    let sum = Sum::of(set, counter).wide();
+                    let sum = Sum::for_counter(set, counter).wide();
                     let (a, b) = field.summands();
                     let a = column(a, sum);
                     PartOfTotal::Rows(a, b.map(|b| column(b, sum)))
@@ -314,7 +314,8 @@ impl Processes {
             for (part, counter) in parts_of_total.iter_mut().zip(want.counters) {
                 let counter = want.counterset.counter(*counter);
                 if let Some(counter) = counter.filter(|counter| threads::adds_up(counter.id)) {
-                    totals.want(Added::Threads(counter.id), Sum::of(want.counterset, counter).wide());
+                    totals
+                        .want(Added::Threads(counter.id), Sum::for_counter(want.counterset, counter).wide());
                     *part = PartOfTotal::Rows(sums, None);
                     sums = sums.saturating_add(1);
                 }
