@@ -486,7 +486,7 @@ impl<K> Column<K> {
         }
         // If a parent rose by less than all of them, the largest that fits: a total that is too high stays so.
         open.sort_by_key(|one| Reverse(one.count));
-        let places = Places::of(open.iter().map(|one| one.parent).chain([INIT]), now);
+        let places = Places::new(open.iter().map(|one| one.parent).chain([INIT]), now);
         for one in open {
             let Some(place) = places.get(one.parent).or_else(|| places.get(INIT)) else { continue };
             let rise = rises.get(place).copied().flatten();
@@ -535,7 +535,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(ids: impl Iterator<Item = u32>, members: &[Member]) -> Self {
+    fn new(ids: impl Iterator<Item = u32>, members: &[Member]) -> Self {
         // 0 is an unknown parent, and Idle has that id.
         let mut ids: Vec<_> = ids.filter(|id| *id > 0).collect();
         ids.sort_unstable();
