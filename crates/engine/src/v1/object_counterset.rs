@@ -148,8 +148,8 @@ impl ObjectCounterset {
     ///
     /// An instance has a birth only if every block has the columns for it.
     pub fn extend(&mut self, later: Self, most: usize) -> bool {
-        let own = CounterLocations::of(&self.columns);
-        let theirs = CounterLocations::of(&later.columns);
+        let own = CounterLocations::new(&self.columns);
+        let theirs = CounterLocations::new(&later.columns);
         let is_there = |at: usize| self.columns.get(at).is_some_and(|column| theirs.find(column).is_some());
         if !self.birth.is_some_and(|(start, id)| is_there(start) && is_there(id)) {
             self.birth = None;
@@ -190,7 +190,7 @@ struct CounterLocations {
 }
 
 impl CounterLocations {
-    fn of(columns: &[CounterLocation]) -> Self {
+    fn new(columns: &[CounterLocation]) -> Self {
         let all = || columns.iter().enumerate();
         Self {
             by_type: all().map(|(at, column)| ((column.by_type, column.place), at)).collect(),
