@@ -201,7 +201,7 @@ impl ObjectSets {
         let (born, playing) = self.object(recording, &want.counterset.guid)?;
         let (object_time, object_freq) = playing.object.clock();
         rows.set_clocks(Clocks { object_time, object_freq, ..Clocks::from(&recording.clocks) });
-        let definitions = Definitions::of(&playing.object);
+        let definitions = Definitions::new(&playing.object);
         let found: Vec<CounterPosition<'_>> =
             want.counters.iter().map(|id| definitions.find(born, *id)).collect();
         let birth = born.birth.and_then(|(start, id)| {
@@ -272,7 +272,7 @@ struct Definitions<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    fn of(object: &Object<'a>) -> Self {
+    fn new(object: &Object<'a>) -> Self {
         let mut keys = DefinitionKeys::default();
         let mut all = Self { by_type: HashMap::new(), by_index: HashMap::new() };
         for definition in object.definitions().iter() {
