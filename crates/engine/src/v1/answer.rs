@@ -46,7 +46,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V
     let guids = machine.countersets();
     let sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
     let titles = Titles::new(sets.iter().map(|set| &**set));
-    let of = |set: &Counterset| titles.of_counterset(set.guid);
+    let of = |set: &Counterset| titles.counterset_title(set.guid);
     let mut wanted: Vec<&Counterset> = match name {
         ValueName::Names(language) => {
             let sets = in_language(machine, &sets, *language)?;
@@ -96,9 +96,9 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V
 /// Returns the default object for users: the only one that was requested, else Processor.
 fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> Option<u32> {
     const PROCESSOR: u32 = 238;
-    let mut indexes = wanted.iter().filter_map(|set| titles.of_counterset(set.guid));
+    let mut indexes = wanted.iter().filter_map(|set| titles.counterset_title(set.guid));
     match (name, wanted) {
-        (ValueName::Objects(_), [only]) => titles.of_counterset(only.guid),
+        (ValueName::Objects(_), [only]) => titles.counterset_title(only.guid),
         _ => indexes.find(|index| *index == PROCESSOR),
     }
 }
@@ -182,7 +182,7 @@ impl ObjectWriter<'_> {
         if definitions.is_empty() {
             return Ok(()); // an object without counters is none
         }
-        let name_index = self.titles.of_counterset(self.set.guid).ok_or(NoValue::NotGiven)?;
+        let name_index = self.titles.counterset_title(self.set.guid).ok_or(NoValue::NotGiven)?;
         let uses_clock =
             |definition: &NewCounter| definition.counter_type.decode().clock == Clock::ObjectTime;
         let object = NewObject {

@@ -435,7 +435,7 @@ fn a_machine_reads_back_from_its_block() {
     let (block, _) = perfset_core::v1::read(&new.bytes, Mode::Strict).unwrap();
     let index =
         Titles::new([&*machine.counterset(&MULTIPLE).unwrap(), &*machine.counterset(&SINGLE).unwrap()])
-            .of_counterset(MULTIPLE)
+            .counterset_title(MULTIPLE)
             .unwrap();
     let object = block.object(index).unwrap();
     let types: Vec<_> = object.definitions().iter().map(|d| (d.counter_type(), d.default_scale())).collect();
@@ -463,7 +463,7 @@ fn queries_choose_objects() {
     provider.with(|s| s.rows = vec![("a", 1, vec![Ok(1), Ok(2), Ok(3), Ok(4), Ok(5), Ok(6), Ok(7)])]);
     let sets = [MULTIPLE, SINGLE].map(|guid| machine.counterset(&guid).unwrap());
     let titles = Titles::new(sets.iter().map(|set| &**set));
-    let [several, one] = [MULTIPLE, SINGLE].map(|guid| titles.of_counterset(guid).unwrap());
+    let [several, one] = [MULTIPLE, SINGLE].map(|guid| titles.counterset_title(guid).unwrap());
     let objects = |name: &str| {
         let answer = asked(&machine, name);
         assert_eq!(answer.left_out, []);
@@ -503,7 +503,7 @@ fn queries_choose_objects() {
 #[test]
 fn title_indexes_are_even_fixed_and_never_taken_twice() {
     let built_in = Titles::new(catalogue::ALL.iter().copied());
-    assert_eq!(built_in.of_counterset(catalogue::memory::GUID), Some(4));
+    assert_eq!(built_in.counterset_title(catalogue::memory::GUID), Some(4));
     let names = built_in.names();
     assert_eq!((names.get(6), names.get(238)), (Some("% Processor Time"), Some("Processor")));
 
@@ -524,15 +524,15 @@ fn title_indexes_are_even_fixed_and_never_taken_twice() {
             .counters
             .iter()
             .filter_map(|c| titles.of_counter(set.guid, c))
-            .chain(titles.of_counterset(set.guid))
+            .chain(titles.counterset_title(set.guid))
         {
             assert!(index % 2 == 0 && (1 << 17..1 << 20).contains(&index), "{index}");
             assert!(seen.insert(index), "{index}");
         }
-        assert_eq!(titles.of_counterset(set.guid), again.of_counterset(set.guid));
+        assert_eq!(titles.counterset_title(set.guid), again.counterset_title(set.guid));
     }
     // Fixed for ever: another number for the same counterset would be another counterset to those who recorded it.
-    assert_eq!(Titles::new(&sets[..1]).of_counterset(Guid::NIL), Some(407_010));
+    assert_eq!(Titles::new(&sets[..1]).counterset_title(Guid::NIL), Some(407_010));
 }
 
 /// A block of one object without instances: its definitions as title index and type, and their values.

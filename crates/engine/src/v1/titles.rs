@@ -58,7 +58,7 @@ impl Titles {
 
     /// Returns the index of a counterset.
     #[must_use]
-    pub fn of_counterset(&self, counterset: Guid) -> Option<u32> {
+    pub fn counterset_title(&self, counterset: Guid) -> Option<u32> {
         self.indexes.get(&(counterset, None)).copied()
     }
 
