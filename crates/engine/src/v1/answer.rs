@@ -164,7 +164,7 @@ impl ObjectWriter<'_> {
         let mut columns = Vec::new();
         let mut default_counter = None;
         for (counter, divisor) in &counters {
-            let Some(name_index) = self.titles.of_counter(self.set.guid, counter) else { continue };
+            let Some(name_index) = self.titles.counter_title(self.set.guid, counter) else { continue };
             if self.set.default_counter == Some(counter.id) {
                 default_counter = u32::try_from(definitions.len()).ok();
             }

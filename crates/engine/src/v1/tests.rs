@@ -523,7 +523,7 @@ fn title_indexes_are_even_fixed_and_never_taken_twice() {
         for index in set
             .counters
             .iter()
-            .filter_map(|c| titles.of_counter(set.guid, c))
+            .filter_map(|c| titles.counter_title(set.guid, c))
             .chain(titles.counterset_title(set.guid))
         {
             assert!(index % 2 == 0 && (1 << 17..1 << 20).contains(&index), "{index}");

@@ -64,7 +64,7 @@ impl Titles {
 
     /// Returns the index of a counter.
     #[must_use]
-    pub fn of_counter(&self, counterset: Guid, counter: &Counter) -> Option<u32> {
+    pub fn counter_title(&self, counterset: Guid, counter: &Counter) -> Option<u32> {
         self.indexes.get(&(counterset, Some(counter.id))).copied()
     }
 
