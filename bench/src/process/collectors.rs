@@ -68,7 +68,7 @@ impl Perfset {
         for _ in 0..held + 1 {
             perfset.collect()?;
         }
-        let walks = machine.about().iter().any(|(_, what)| what.starts_with("BPF task iterator"));
+        let walks = machine.describe().iter().any(|(_, what)| what.starts_with("BPF task iterator"));
         ensure!(walks == (source == ProcessSource::Bpf), "`perfset doctor` says how processes are read");
         Ok(perfset)
     }

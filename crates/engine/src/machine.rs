@@ -189,7 +189,7 @@ impl Machine {
     #[must_use]
     pub fn about(&self) -> Vec<(Text, Text)> {
         let mut shared = self.lock();
-        let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.about()));
+        let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.describe()));
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 

@@ -60,7 +60,7 @@ pub trait Provider: Send {
 
     /// Returns texts for users on how this provider collects its values: a topic, such as `process collection`, and a
     /// sentence.
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         Vec::new()
     }
 

@@ -413,7 +413,7 @@ impl WorkerRequest {
         match self {
             Self::Catalogue => Ok(ReplyBody::Status(Status::ERROR_SUCCESS)), // it comes with every answer
             Self::Entry(change, entry) => Ok(ReplyBody::Status(provider.entry(change, &entry))),
-            Self::About => Ok(ReplyBody::About(provider.about())),
+            Self::About => Ok(ReplyBody::About(provider.describe())),
             Self::Problems => Ok(ReplyBody::Problems(provider.problems())),
             Self::Instances(set) => {
                 let mut rows = Rows::default();
@@ -605,7 +605,7 @@ impl Provider for DeadlineProvider {
     }
 
     /// Returns the provider's texts; if it is late, the last ones.
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         let _ = self.ask(WorkerRequest::About, true); // what it said before is there all the same
         self.about.clone()
     }

@@ -160,7 +160,7 @@ impl Provider for Scripted {
         script.failure.map_or(Ok(()), Err)
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         self.with(|script| script.about.clone())
     }
 

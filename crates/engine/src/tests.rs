@@ -587,7 +587,7 @@ impl Provider for Mute {
         Ok(())
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         panic!("as told")
     }
 }

@@ -50,9 +50,9 @@ impl Provider for Gated {
         self.0.collect(want, rows)
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         self.pass();
-        self.0.about()
+        self.0.describe()
     }
 
     fn problems(&mut self) -> Vec<Text> {
@@ -243,15 +243,15 @@ fn late_provider_keeps_last_description() {
     let (script, mut slow) = slow();
     let said = |word: &'static str| vec![("source".into(), word.into())];
     script.with(|s| s.about = said("files"));
-    assert_eq!(held(&script, &mut slow, DeadlineProvider::about), []);
+    assert_eq!(held(&script, &mut slow, DeadlineProvider::describe), []);
     settle(&mut slow);
-    assert_eq!(slow.about(), said("files"));
+    assert_eq!(slow.describe(), said("files"));
     script.with(|s| s.about = said("a device"));
-    assert_eq!(held(&script, &mut slow, DeadlineProvider::about), said("files"));
+    assert_eq!(held(&script, &mut slow, DeadlineProvider::describe), said("files"));
     settle(&mut slow);
-    assert_eq!(slow.about(), said("a device"));
+    assert_eq!(slow.describe(), said("a device"));
     script.with(|s| s.panics = true);
-    assert_eq!(slow.about(), said("a device"));
+    assert_eq!(slow.describe(), said("a device"));
 }
 
 #[test]

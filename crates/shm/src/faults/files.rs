@@ -532,13 +532,13 @@ fn a_stranger_has_256_files() {
         }
         let _ = applications.catalogue().unwrap();
     }
-    let about = applications.about();
+    let about = applications.describe();
     assert!(about[0].1.to_string().starts_with("256 programs publish 1 "), "{about:?}");
     let problems = applications.problems();
     assert!(problems[0].ends_with("its owner has too many files"), "{problems:?}");
     let mut not_asked = ApplicationProvider::of_user(place.path(), user + 1, false);
     let _ = not_asked.catalogue().unwrap();
-    let about = not_asked.about();
+    let about = not_asked.describe();
     assert!(about[0].1.to_string().starts_with("0 programs"), "{about:?}");
     assert!(not_asked.not_shown(None).is_empty(), "they have no instances");
 }

@@ -591,7 +591,7 @@ impl Provider for ApplicationProvider {
         })
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
         let verb = if self.files.len() == 1 { "publishes" } else { "publish" };
         let what = format!("{} {verb} {}", counted(self.files.len(), "program"), counted(sets, "counterset"));

@@ -421,8 +421,8 @@ impl Provider for CapturedObjects {
         Ok(())
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
-        self.v1.about()
+    fn describe(&mut self) -> Vec<(Text, Text)> {
+        self.v1.describe()
     }
 
     fn problems(&mut self) -> Vec<Text> {

@@ -481,7 +481,7 @@ impl Provider for Processes {
         Ok(())
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
+    fn describe(&mut self) -> Vec<(Text, Text)> {
         vec![("process collection".into(), self.source.about().into())]
     }
 }

@@ -171,7 +171,7 @@ fn the_walk_says_so_through_an_hour_of_churn() {
     let before = begun();
     let mut walk = layered(ProcessSource::Bpf);
     let _ = everything(&mut walk);
-    assert!(walk.about()[0].1.starts_with("BPF task iterator"), "{:?}", walk.about());
+    assert!(walk.describe()[0].1.starts_with("BPF task iterator"), "{:?}", walk.describe());
     let compared = conforms(ProcessSource::Bpf, walk, 0, Duration::from_secs(30));
     stop.store(true, Relaxed);
     threads.join().unwrap();

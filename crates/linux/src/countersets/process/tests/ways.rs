@@ -23,7 +23,7 @@ fn taken(processes: &mut Processes) -> (u32, String) {
     let want =
         CollectRequest { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
     processes.collect(&want, &mut rows).unwrap();
-    (rows.layer(), processes.about().remove(0).1.into_owned())
+    (rows.layer(), processes.describe().remove(0).1.into_owned())
 }
 
 /// A machine whose kernel describes its types so.
