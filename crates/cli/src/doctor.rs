@@ -88,7 +88,7 @@ fn look() -> Result<Exit, Failure> {
     }
     let with = lacking.len();
     writeln!(out, "ok    {} countersets; {with} have counters this machine does not support", sets.len())?;
-    for (topic, what) in machine.about() {
+    for (topic, what) in machine.describe() {
         writeln!(out, "ok    {}: {}", escaped(&topic), escaped(&what))?;
     }
     #[cfg(target_os = "linux")]

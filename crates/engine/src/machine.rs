@@ -187,7 +187,7 @@ impl Machine {
 
     /// Returns texts for users: topics, and sentences on how the providers collect their values.
     #[must_use]
-    pub fn about(&self) -> Vec<(Text, Text)> {
+    pub fn describe(&self) -> Vec<(Text, Text)> {
         let mut shared = self.lock();
         let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.describe()));
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()

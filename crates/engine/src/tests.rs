@@ -565,10 +565,10 @@ fn a_column_has_a_reason() {
 #[test]
 fn providers_speak_of_themselves() {
     let (machine, provider) = machine();
-    assert_eq!(machine.about(), []);
+    assert_eq!(machine.describe(), []);
     provider.with(|s| s.about = vec![("process source".into(), "files".into())]);
     machine.register(Box::new(Mute));
-    assert_eq!(machine.about(), [("process source".into(), "files".into())]);
+    assert_eq!(machine.describe(), [("process source".into(), "files".into())]);
 }
 
 /// A provider that panics when it is asked about itself.

@@ -440,7 +440,7 @@ fn objects_of_a_real_windows() {
     }
     assert_eq!(there.len(), want.len());
     drop(query);
-    let _ = windows.about(); // which its thread answers after the removal
+    let _ = windows.describe(); // which its thread answers after the removal
     assert_eq!(vista.closed.load(Relaxed), 2, "nobody asks any more");
 }
 

@@ -320,7 +320,7 @@ fn a_child_is_tried_again_later() {
     let whole = raw(&mut query);
     let mapped_at_first = mapped();
     assert!(mapped_at_first > 0);
-    let says = || machine.about().into_iter().any(|(_, what)| what.contains("1 file is copied"));
+    let says = || machine.describe().into_iter().any(|(_, what)| what.contains("1 file is copied"));
     assert!(!says());
     assert_eq!(refuse_children(|| raw(&mut query)), whole);
     assert!(mapped() == 0 && says());
