@@ -400,7 +400,7 @@ impl Plan {
             let Some(group) = groups.get_mut(target.group) else { continue };
             match planned.form {
                 ResultForm::Failed(_) => {}
-                ResultForm::Row(row) => annex.rows = Some(group.about(kept, &[row])),
+                ResultForm::Row(row) => annex.rows = Some(group.metadata(kept, &[row])),
                 ResultForm::Table => {
                     if let Some(shared @ None) = group.shared.get_mut(target.filter) {
                         *shared = Some(kept.unwrap_or_default());
@@ -414,7 +414,7 @@ impl Plan {
                 let kept = group.shared.get_mut(at).and_then(Option::take);
                 let notes = kept.map(|kept| {
                     let selection = group.selections.get(at).map(Vec::as_slice).unwrap_or_default();
-                    group.about(Some(kept), selection)
+                    group.metadata(Some(kept), selection)
                 });
                 if let Some(shared) = group.shared.get_mut(at) {
                     *shared = notes;

@@ -196,7 +196,7 @@ impl Group {
     }
 
     /// Returns the metadata of these rows, in reused memory if no snapshot shares it.
-    pub fn about(&self, kept: Option<Arc<RowMetadata>>, selected: &[usize]) -> Arc<RowMetadata> {
+    pub fn metadata(&self, kept: Option<Arc<RowMetadata>>, selected: &[usize]) -> Arc<RowMetadata> {
         // A snapshot that another thread still holds must not change.
         let mut about = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
         if let Some(about) = Arc::get_mut(&mut about) {
