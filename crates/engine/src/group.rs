@@ -200,7 +200,7 @@ impl Group {
         // A snapshot that another thread still holds must not change.
         let mut about = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
         if let Some(about) = Arc::get_mut(&mut about) {
-            about.select(self.rows.about(), selected);
+            about.select(self.rows.metadata(), selected);
         }
         about
     }

@@ -436,7 +436,7 @@ impl Rows {
     }
 
     /// Returns the metadata of the rows.
-    pub(crate) fn about(&self) -> &RowMetadata {
+    pub(crate) fn metadata(&self) -> &RowMetadata {
         &self.about
     }
 
