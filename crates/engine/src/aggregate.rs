@@ -432,10 +432,10 @@ fn push(
         match (gathered.numbers.aggregate(function, column.mask), mark) {
             (Some(value), Some(mark)) => row.set_marked(at, value, mark),
             (Some(value), None) => row.set(at, value),
-            (None, _) if function == Aggregate::Undefined => row.none(at, UNDEFINED),
+            (None, _) if function == Aggregate::Undefined => row.set_unavailable(at, UNDEFINED),
             (None, _) => {
                 if let Some(reason) = gathered.reason.take() {
-                    row.none(at, reason);
+                    row.set_unavailable(at, reason);
                 }
             }
         }

@@ -109,7 +109,7 @@ impl Provider for EngineCounters {
                 set::LAYOUT_REBUILDS_PER_SEC => &ledger.layout_rebuilds,
                 set::SOURCE_LAYER => {
                     match ledger.source_layer.load(Relaxed) {
-                        0 => row.none(
+                        0 => row.set_unavailable(
                             column,
                             NoValue::Unavailable("nothing was collected that has layers".into()),
                         ),

@@ -578,7 +578,7 @@ impl RowWriter<'_> {
     }
 
     /// Sets the reason that a column has no value in this row.
-    pub fn none(&mut self, column: usize, reason: NoValue) {
+    pub fn set_unavailable(&mut self, column: usize, reason: NoValue) {
         self.notes.push(CellNote { at: (self.row, column), note: CellState::Missing(reason) });
     }
 }

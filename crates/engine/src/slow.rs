@@ -596,7 +596,7 @@ impl Provider for DeadlineProvider {
                         to.set_counted(column, value.get(), mark, since);
                     }
                     (Some(value), _) => to.set_raw(column, value),
-                    (None, Some(CellState::Missing(reason))) => to.none(column, reason),
+                    (None, Some(CellState::Missing(reason))) => to.set_unavailable(column, reason),
                     (None, _) => {}
                 }
             }

@@ -153,7 +153,7 @@ impl Provider for Scripted {
                 match (value, since) {
                     (Ok(value), Some(since)) => row.set_counted(column, *value, mark, since),
                     (Ok(value), None) => row.set(column, *value),
-                    (Err(reason), _) => row.none(column, reason.clone()),
+                    (Err(reason), _) => row.set_unavailable(column, reason.clone()),
                 }
             }
         }

@@ -1198,7 +1198,7 @@ impl Provider for Quiet {
             row.mark(Mark::Reused);
             for (column, counter) in want.counters.iter().enumerate() {
                 match counter.0 {
-                    5 => row.none(column, NoValue::Unavailable("never".into())),
+                    5 => row.set_unavailable(column, NoValue::Unavailable("never".into())),
                     n => row.set(column, n.into()),
                 }
             }

@@ -424,7 +424,7 @@ impl<K: PartialEq> Totals<K> {
                 None => (wanted.sum, wanted.has_value),
             };
             if !has_value && (wanted.missing > 0 || !now.is_empty()) {
-                return row.none(cell, wanted.reason.clone().unwrap_or(NoValue::NotGiven));
+                return row.set_unavailable(cell, wanted.reason.clone().unwrap_or(NoValue::NotGiven));
             }
             sum = sum.wrapping_add(value);
             missing = missing.max(wanted.missing);

@@ -314,8 +314,8 @@ impl ColumnMap {
             match value {
                 BlockValue::U32(value) => row.set_raw(*column, perfset_core::RawValue::U32(value)),
                 BlockValue::U64(value) => row.set_raw(*column, perfset_core::RawValue::U64(value)),
-                BlockValue::Other(_) => row.none(*column, NoValue::NotDisplayable),
-                BlockValue::Empty => row.none(*column, NoValue::NotGiven),
+                BlockValue::Other(_) => row.set_unavailable(*column, NoValue::NotDisplayable),
+                BlockValue::Empty => row.set_unavailable(*column, NoValue::NotGiven),
             }
         }
     }

@@ -494,8 +494,8 @@ fn notes_in_any_order() {
         for id in 0..20 {
             let mut row = rows.push("a", InstanceId(id), None);
             row.set_marked(2, 7, Mark::Held);
-            row.none(1, NoValue::Late);
-            row.none(0, NoValue::Unavailable("never".into()));
+            row.set_unavailable(1, NoValue::Late);
+            row.set_unavailable(0, NoValue::Unavailable("never".into()));
         }
         let mut totals = match instance_type {
             T::MultiAggregate => aggregates.add(&mut rows, 0..20, 1, None),
@@ -834,7 +834,7 @@ impl Provider for Quiet {
             row.mark(Mark::Reused);
             for (column, counter) in want.counters.iter().enumerate() {
                 match counter.0 {
-                    5 if id == 1 => row.none(column, NoValue::Unavailable("never".into())),
+                    5 if id == 1 => row.set_unavailable(column, NoValue::Unavailable("never".into())),
                     n => row.set(column, n.into()),
                 }
             }

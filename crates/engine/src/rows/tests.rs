@@ -84,7 +84,7 @@ fn rows_that_are_taken_back() {
             if with_others {
                 let mut row = rows.push("went", InstanceId(3), std::num::NonZeroU64::new(5));
                 row.set_marked(0, 7, MARK);
-                row.none(1, missing("it went"));
+                row.set_unavailable(1, missing("it went"));
                 row.mark(MARK);
                 rows.pop();
             }
@@ -96,7 +96,7 @@ fn rows_that_are_taken_back() {
         let mut row = rows.push("b", InstanceId(2), None);
         row.mark(MARK);
         row.set(1, 13);
-        row.none(2, missing("why not"));
+        row.set_unavailable(2, missing("why not"));
         other(rows);
         rows.push("c", InstanceId(2), None).set(2, 17);
         other(rows);

@@ -213,7 +213,7 @@ impl ObjectSets {
             for (column, found) in found.iter().enumerate() {
                 match found.value(values) {
                     Ok(value) => row.set_raw(column, value),
-                    Err(reason) => row.none(column, reason),
+                    Err(reason) => row.set_unavailable(column, reason),
                 }
             }
         })

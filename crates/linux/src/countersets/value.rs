@@ -37,7 +37,7 @@ pub(crate) fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<Marke
     match value {
         Ok(MarkedRaw { raw, mark: None }) => cells.set(column, raw),
         Ok(MarkedRaw { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),
-        Err(reason) => cells.none(column, reason),
+        Err(reason) => cells.set_unavailable(column, reason),
     }
 }
 

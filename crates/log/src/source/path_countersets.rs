@@ -409,7 +409,7 @@ impl PathCounterset {
                 match (cell, of) {
                     (Some(CellReading::Raw(raw)), Some(counter)) => match value_of(raw, *part, counter) {
                         Ok(value) => row.set_raw(column, value),
-                        Err(reason) => row.none(column, reason),
+                        Err(reason) => row.set_unavailable(column, reason),
                     },
                     (Some(CellReading::Formatted(value)), _) if wanted.is_formatted => {
                         row.set(column, value.to_bits());
@@ -417,9 +417,9 @@ impl PathCounterset {
                     (Some(CellReading::Formatted(value)), _) => {
                         row.set_marked(column, value.to_bits(), Mark::Formatted);
                     }
-                    (Some(CellReading::Missing(reason)), _) => row.none(column, reason.clone()),
+                    (Some(CellReading::Missing(reason)), _) => row.set_unavailable(column, reason.clone()),
                     (None, _) | (_, None) => {
-                        row.none(column, NoValue::Unavailable("the log does not have it".into()));
+                        row.set_unavailable(column, NoValue::Unavailable("the log does not have it".into()));
                     }
                 }
             }

@@ -135,7 +135,7 @@ impl Provider for Part {
                     match (cell.raw, cell.mark) {
                         (Ok(raw), Some(mark)) => out.set_marked(column, raw, mark),
                         (Ok(raw), None) => out.set(column, raw),
-                        (Err(lack), _) => out.none(column, lack.reason()),
+                        (Err(lack), _) => out.set_unavailable(column, lack.reason()),
                     }
                 }
             }

@@ -132,7 +132,7 @@ impl Provider for World {
             for column in 0..COLUMNS {
                 match thing.can[column] {
                     true => row.set(column, thing.values[column]),
-                    false => row.none(column, DENIED),
+                    false => row.set_unavailable(column, DENIED),
                 }
             }
         }

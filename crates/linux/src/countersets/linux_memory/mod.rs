@@ -73,7 +73,9 @@ impl<T: Default> File<T> {
         let mut table = self.table.lock();
         let lines = match table.get(pass) {
             Ok(parsed) => (self.lines)(parsed),
-            Err(reason) => return counters.for_each(|(column, _)| cells.none(column, reason.clone())),
+            Err(reason) => {
+                return counters.for_each(|(column, _)| cells.set_unavailable(column, reason.clone()));
+            }
         };
         if self.layout != lines.layout() {
             self.layout = lines.layout();
@@ -91,11 +93,11 @@ impl<T: Default> File<T> {
             match place.and_then(|place| lines.number(place)) {
                 Some(Ok(number)) => cells.set(column, number),
                 Some(Err(text)) => faults.push((column, text)),
-                None => cells.none(column, unavailable("this kernel does not report it")),
+                None => cells.set_unavailable(column, unavailable("this kernel does not report it")),
             }
         }
         for (column, text) in faults {
-            cells.none(column, table.fault(text));
+            cells.set_unavailable(column, table.fault(text));
         }
     }
 }

@@ -219,7 +219,8 @@ impl Processes {
                         field if Kernel::is_time(*field) => {
                             fill_counted(cells, column, kernel.of_idle(*field, *units, pass));
                         }
-                        _ => cells.none(column, unavailable("processors that rest have a time only")),
+                        _ => cells
+                            .set_unavailable(column, unavailable("processors that rest have a time only")),
                     }
                 }
             }
@@ -288,7 +289,7 @@ impl Processes {
                         fill_counted(&mut cells, column, kernel.total(*field, *units, pass));
                     }
                     PartOfTotal::Nothing if matches!(field, ProcessField::Never(_)) => {}
-                    PartOfTotal::Nothing => cells.none(column, no_sum()),
+                    PartOfTotal::Nothing => cells.set_unavailable(column, no_sum()),
                 }
             }
         }
@@ -374,7 +375,7 @@ impl Processes {
             for (column, part) in parts_of_total.iter().enumerate() {
                 match part {
                     PartOfTotal::Rows(sum, _) => totals.fill(&[*sum], &mut cells, column),
-                    _ => cells.none(column, no_sum()),
+                    _ => cells.set_unavailable(column, no_sum()),
                 }
             }
         }
@@ -386,7 +387,7 @@ impl Processes {
 fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(MarkedRaw, NonZeroU64), NoValue>) {
     match value {
         Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
-        Err(reason) => cells.none(column, reason),
+        Err(reason) => cells.set_unavailable(column, reason),
     }
 }
 

@@ -280,7 +280,9 @@ impl OpenFile {
             for (column, value) in counters.columns.iter().zip(values.by_ref()) {
                 match value {
                     Some(value) => row.set(*column, value),
-                    None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
+                    None => {
+                        row.set_unavailable(*column, NoValue::Failed("it changes too fast to be read".into()))
+                    }
                 }
             }
             refer(&mut row, counters, is_asked.then_some(&referenced), *sequence);
@@ -323,10 +325,10 @@ impl CopiedRows {
 /// Sets the same reason for all values of a row.
 fn fail(mut row: RowWriter<'_>, counters: &Wanted, why: &Arc<str>) {
     for column in counters.columns.iter().chain(counters.referenced.iter().map(|(column, _)| column)) {
-        row.none(*column, NoValue::Failed(Arc::clone(why)));
+        row.set_unavailable(*column, NoValue::Failed(Arc::clone(why)));
     }
     for (column, why) in &counters.left_out {
-        row.none(*column, why.clone());
+        row.set_unavailable(*column, why.clone());
     }
 }
 
@@ -352,11 +354,11 @@ fn refer(
         match referenced.map_or(Err(NO_REFERENCE), |all| asking::value(all, sequence, *counter)) {
             Ok((value, None)) => row.set(*column, value.get()),
             Ok((value, Some(mark))) => row.set_marked(*column, value.get(), mark),
-            Err(reason) => row.none(*column, reason),
+            Err(reason) => row.set_unavailable(*column, reason),
         }
     }
     for (column, why) in &counters.left_out {
-        row.none(*column, why.clone());
+        row.set_unavailable(*column, why.clone());
     }
 }
 
