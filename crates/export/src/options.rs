@@ -56,7 +56,7 @@ impl ExpositionFormat {
     /// assert_eq!(Format::of_accept("text/html,*/*;q=0.8"), Format::Prometheus);
     /// ```
     #[must_use]
-    pub fn of_accept(header: &str) -> Self {
+    pub fn from_accept(header: &str) -> Self {
         let mut best: Option<(u32, Self)> = None;
         for (weight, format) in header.split(',').filter_map(Self::of_range) {
             if weight > 0 && best.is_none_or(|(most, _)| weight > most) {
@@ -139,7 +139,7 @@ mod tests {
             (";;;=,,=;q=1;", Prometheus),
             ("image/png", Prometheus),
         ] {
-            assert_eq!(ExpositionFormat::of_accept(header), want, "{header}");
+            assert_eq!(ExpositionFormat::from_accept(header), want, "{header}");
         }
     }
 }

@@ -143,7 +143,7 @@ fn file(app: &App, name: &str, version: Option<&str>, headers: &HeaderMap) -> An
 
 async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
     let wishes: Vec<_> = headers.get_all(ACCEPT).iter().filter_map(|wish| wish.to_str().ok()).collect();
-    let format = ExpositionFormat::of_accept(&wishes.join(","));
+    let format = ExpositionFormat::from_accept(&wishes.join(","));
     let text = app.scrapes.text(format, &app.sampler).await?;
     Ok(with_type(format.content_type(), Body::from(text)))
 }
