@@ -58,7 +58,7 @@ impl ExpositionFormat {
     #[must_use]
     pub fn from_accept(header: &str) -> Self {
         let mut best: Option<(u32, Self)> = None;
-        for (weight, format) in header.split(',').filter_map(Self::of_range) {
+        for (weight, format) in header.split(',').filter_map(Self::from_range) {
             if weight > 0 && best.is_none_or(|(most, _)| weight > most) {
                 best = Some((weight, format));
             }
@@ -67,7 +67,7 @@ impl ExpositionFormat {
     }
 
     /// Returns the format that one part of an `Accept` header names, and its weight in thousandths.
-    fn of_range(range: &str) -> Option<(u32, Self)> {
+    fn from_range(range: &str) -> Option<(u32, Self)> {
         let mut parts = range.split(';').map(str::trim);
         let kind = parts.next()?;
         let (mut weight, mut version) = (1_000, None);
