@@ -111,7 +111,7 @@ enum Labels {
 }
 
 impl Labels {
-    fn of(set: &Counterset, profile: Profile) -> Self {
+    fn new(set: &Counterset, profile: Profile) -> Self {
         let curated =
             || (profile == Profile::WindowsExporter).then(|| crate::catalogue::curated_label(&set.guid));
         match set.guid {
@@ -183,7 +183,7 @@ fn words(bytes: &[u8; 12]) -> [u32; 3] {
 impl CountersetTable {
     pub fn new(set: Arc<Counterset>, profile: Profile, has_totals: bool) -> Self {
         Self {
-            labels: Labels::of(&set, profile),
+            labels: Labels::new(&set, profile),
             set,
             last: None,
             has_totals,
