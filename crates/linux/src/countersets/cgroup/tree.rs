@@ -38,7 +38,7 @@ struct DirStamp {
 
 impl DirStamp {
     /// Reads the stamp of a directory; returns `None` if the path is not a directory, or no longer one.
-    fn of(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let folder = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
         let changed = (folder.mtime(), folder.mtime_nsec());
         Some(Self { inode: folder.ino(), links: folder.nlink(), changed })
@@ -66,7 +66,7 @@ impl Tree {
 
     /// Finds groups that were created or removed, and returns `true` if there are any. Lists no directory otherwise.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
-        let is_same = |node: &Node| DirStamp::of(&node.path) == Some(node.stamp);
+        let is_same = |node: &Node| DirStamp::read(&node.path) == Some(node.stamp);
         if !self.nodes.is_empty() && self.nodes.iter().all(is_same) {
             return false;
         }
@@ -90,10 +90,10 @@ impl Tree {
             }
         }
         // A removed directory and a new one leave the number of links as it was.
-        let is_there = |child: &PathBuf| DirStamp::of(child).is_some();
+        let is_there = |child: &PathBuf| DirStamp::read(child).is_some();
         let mut next = vec![(self.root.clone(), 0_usize)];
         while let Some((path, depth)) = next.pop() {
-            let Some(stamp) = DirStamp::of(&path) else { continue };
+            let Some(stamp) = DirStamp::read(&path) else { continue };
             let children = match known.remove(&path) {
                 _ if depth >= Self::DEPTH => Vec::new(),
                 Some((was, children)) if was == stamp && children.iter().all(is_there) => children,
