@@ -170,7 +170,7 @@ impl Clients {
         // Without an id, two descriptors of one client would be counted twice.
         let Some(Ok(id)) = info.client_id else { return false };
         let pci_address = info.pci_address;
-        let Some(luid) = pci_address.map(Luid::of_pci).or_else(|| adapters.of_node(node)) else {
+        let Some(luid) = pci_address.map(Luid::from_pci).or_else(|| adapters.of_node(node)) else {
             return false;
         };
         let place = self.list.binary_search_by_key(&(luid, id), |client| (client.luid, client.id));

@@ -102,7 +102,7 @@ impl Luid {
     /// Upper bit of adapters that are not on PCI, whose domains have 32 bits at most.
     const ELSEWHERE: u64 = 1 << 63;
 
-    fn of_pci(address: PciAddress) -> Self {
+    fn from_pci(address: PciAddress) -> Self {
         Self(address.packed())
     }
 
