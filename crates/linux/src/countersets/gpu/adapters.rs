@@ -120,7 +120,7 @@ impl Adapters {
                 }
             }); // without them its clients have no adapter
         }
-        let luid = uevent.pci_address.map_or(Luid::of_card(number), Luid::from_pci);
+        let luid = uevent.pci_address.map_or(Luid::from_card(number), Luid::from_pci);
         let name = uevent.pci_address.map_or_else(|| format!("card{number}"), |address| address.to_string());
         let files = CardFiles::new(folder, before < Self::CARDS_THAT_KEEP);
         let card = Card { number, driver: uevent.driver.unwrap_or_default(), renders, files };

@@ -106,7 +106,7 @@ impl Luid {
         Self(address.packed())
     }
 
-    fn of_card(number: u32) -> Self {
+    fn from_card(number: u32) -> Self {
         Self(Self::ELSEWHERE | u64::from(number))
     }
 
