@@ -111,7 +111,7 @@ impl Units {
 
 impl ProcessField {
     /// Returns the quantity that a counter of one of the countersets displays.
-    pub(super) fn of(counterset: Guid, counter: CounterId) -> Self {
+    pub(super) fn for_counter(counterset: Guid, counter: CounterId) -> Self {
         match counterset {
             process_v2::GUID => Self::of_process_v2(counter),
             process::GUID => Self::of_process(counter),

@@ -182,7 +182,7 @@ impl Processes {
     ) -> Result<(), SourceError> {
         let set = want.counterset.guid;
         self.fields.clear();
-        self.fields.extend(want.counters.iter().map(|counter| ProcessField::of(set, *counter)));
+        self.fields.extend(want.counters.iter().map(|counter| ProcessField::for_counter(set, *counter)));
         // The setting can change at any time, and only this counter depends on it.
         if self.fields.contains(&ProcessField::BlockIoDelay) {
             let delays = pass.read(&mut self.delays, "", attribute::number);
