@@ -113,13 +113,13 @@ impl ProcessField {
     /// Returns the quantity that a counter of one of the countersets displays.
     pub(super) fn for_counter(counterset: Guid, counter: CounterId) -> Self {
         match counterset {
-            process_v2::GUID => Self::of_process_v2(counter),
+            process_v2::GUID => Self::for_process_v2(counter),
             process::GUID => Self::of_process(counter),
             _ => Self::of_linux_process(counter),
         }
     }
 
-    fn of_process_v2(counter: CounterId) -> Self {
+    fn for_process_v2(counter: CounterId) -> Self {
         use process_v2 as id;
         match counter {
             id::PERCENT_PROCESSOR_TIME => Self::ProcessorTime,
@@ -163,7 +163,7 @@ impl ProcessField {
         }
         let name = process::COUNTERSET.counter(counter).and_then(|counter| counter.name.as_deref());
         let of_v2 = process_v2::COUNTERSET.counters.iter().find(|other| other.name.as_deref() == name);
-        of_v2.map_or(Self::Never("there is no such counter"), |other| Self::of_process_v2(other.id))
+        of_v2.map_or(Self::Never("there is no such counter"), |other| Self::for_process_v2(other.id))
     }
 
     fn of_linux_process(counter: CounterId) -> Self {
