@@ -114,7 +114,7 @@ impl ProcessField {
     pub(super) fn for_counter(counterset: Guid, counter: CounterId) -> Self {
         match counterset {
             process_v2::GUID => Self::for_process_v2(counter),
-            process::GUID => Self::of_process(counter),
+            process::GUID => Self::for_process(counter),
             _ => Self::of_linux_process(counter),
         }
     }
@@ -157,7 +157,7 @@ impl ProcessField {
 
     /// Returns the field of the Process V2 counter with the same name; only the counter of the process id has another
     /// name.
-    fn of_process(counter: CounterId) -> Self {
+    fn for_process(counter: CounterId) -> Self {
         if counter == process::ID_PROCESS {
             return Self::ProcessId;
         }
