@@ -115,7 +115,7 @@ impl ProcessField {
         match counterset {
             process_v2::GUID => Self::for_process_v2(counter),
             process::GUID => Self::for_process(counter),
-            _ => Self::of_linux_process(counter),
+            _ => Self::for_linux_process(counter),
         }
     }
 
@@ -166,7 +166,7 @@ impl ProcessField {
         of_v2.map_or(Self::Never("there is no such counter"), |other| Self::for_process_v2(other.id))
     }
 
-    fn of_linux_process(counter: CounterId) -> Self {
+    fn for_linux_process(counter: CounterId) -> Self {
         use linux_process as id;
         match counter {
             id::STORAGE_READ_BYTES_PER_SEC => Self::Io(IoLine::READ_BYTES),
