@@ -312,11 +312,11 @@ impl ProcessField {
             }
             Self::ProportionalSetBytes => {
                 if living(of)?.vsize == 0 {
-                    return Err(of_kernel());
+                    return Err(kernel_process());
                 }
                 let pss =
                     seldom(of)?.smaps_rollup.get()?.get(0).map_err(|text| fault(of, "smaps_rollup", text))?;
-                pss.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB)
+                pss.ok_or_else(kernel_process)?.saturating_mul(BYTES_IN_KIB)
             }
             Self::ThreadCount => of.stat.get()?.num_threads.into(),
             Self::PriorityBase => priority_base(of.stat.get()?).into(),
@@ -387,14 +387,14 @@ fn status(of: &ProcessEntry, line: StatusLine) -> Result<Option<u64>, NoValue> {
 /// Returns a size from `status`, in bytes.
 fn memory(of: &ProcessEntry, line: StatusLine) -> Result<u64, NoValue> {
     living(of)?;
-    Ok(status(of, line)?.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB))
+    Ok(status(of, line)?.ok_or_else(kernel_process)?.saturating_mul(BYTES_IN_KIB))
 }
 
 fn no_line() -> NoValue {
     unavailable("this kernel does not report it")
 }
 
-fn of_kernel() -> NoValue {
+fn kernel_process() -> NoValue {
     unavailable("a thread of the kernel has no memory of its own, or this kernel does not report it")
 }
 
