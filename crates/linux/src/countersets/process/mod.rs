@@ -483,7 +483,7 @@ impl Provider for Processes {
     }
 
     fn describe(&mut self) -> Vec<(Text, Text)> {
-        vec![("process collection".into(), self.source.about().into())]
+        vec![("process collection".into(), self.source.describe().into())]
     }
 }
 

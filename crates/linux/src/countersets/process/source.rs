@@ -225,7 +225,7 @@ impl ProcessCollector {
 
     /// Returns the last method, and the reason for not using a cheaper one. Tries to load a task iterator to find the
     /// reason.
-    pub(super) fn about(&mut self) -> String {
+    pub(super) fn describe(&mut self) -> String {
         let what = self.taken.what();
         if matches!(self.walk, TaskIterState::Untried) {
             self.open();

@@ -160,7 +160,7 @@ fn a_walk_that_failed_is_tried_again() {
         for _ in 0..2 {
             ways.refresh(FileSet::NONE, &|_| true, &mut table, &mut pass).unwrap(); // two countersets
         }
-        ways.about()
+        ways.describe()
     };
     let want = "/proc files of processes that ran, others refreshed periodically; more processes than the BPF task \
                 iterator has space for; the capabilities to load a larger one were dropped; BPF is tried again later";
