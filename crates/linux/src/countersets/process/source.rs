@@ -232,7 +232,7 @@ impl ProcessCollector {
         }
         match &self.walk {
             TaskIterState::Open(tasks) if self.taken == ProcessMethod::Bpf => {
-                format!("{what} ({})", tasks.about())
+                format!("{what} ({})", tasks.describe())
             }
             TaskIterState::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),
             TaskIterState::Resting { why, .. } => format!("{what}; {why}; BPF is tried again later"),

@@ -181,7 +181,7 @@ impl TaskIterCollector {
     }
 
     /// Returns the kind of iterator, for users.
-    pub(super) fn about(&self) -> &'static str {
+    pub(super) fn describe(&self) -> &'static str {
         match self.way {
             IterKind::OpenCoded => "open-coded",
             IterKind::Classic => "classic",
