@@ -179,7 +179,7 @@ impl RefreshInterval {
 
     /// Returns the number of the interval that contains `number`. Intervals of different processes are shifted by
     /// their pids.
-    fn of(self, pid: u32, number: u32) -> u32 {
+    fn interval(self, pid: u32, number: u32) -> u32 {
         number.wrapping_add(pid % self.0) / self.0
     }
 }
@@ -212,8 +212,8 @@ impl<T> FileReading<T> {
 
     /// Returns `true` if this file is due for its periodic refresh.
     pub(super) fn is_due(&self, turn: RefreshInterval, pid: u32, now: CollectionTime) -> bool {
-        turn.of(pid, self.read.turn) != turn.of(pid, now.turn)
-            || turn.of(pid, self.read.second) != turn.of(pid, now.second)
+        turn.interval(pid, self.read.turn) != turn.interval(pid, now.turn)
+            || turn.interval(pid, self.read.second) != turn.interval(pid, now.second)
     }
 
     /// Returns the value to be overwritten, and notes that it was read now.
