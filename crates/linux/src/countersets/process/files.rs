@@ -365,7 +365,7 @@ fn read_threads(
         let Some(stat) = reader.read(path, "stat", pass, Stat::parse).transpose() else { continue };
         let schedstat = reader.read(path, "schedstat", pass, SchedStat::parse);
         let mut thread = known.unwrap_or_else(|| Thread::new(*tid));
-        thread.take(stat, schedstat.and_then(|read| read.ok_or_else(gone)), now);
+        thread.store(stat, schedstat.and_then(|read| read.ok_or_else(gone)), now);
         threads.push(thread);
     }
 }

@@ -116,7 +116,7 @@ impl Thread {
     }
 
     /// Stores the data just read. If the start time differs, the thread is another one with the same id.
-    pub(super) fn take(
+    pub(super) fn store(
         &mut self,
         stat: Result<Stat, NoValue>,
         schedstat: Result<SchedStat, NoValue>,

@@ -437,7 +437,7 @@ pub(super) fn threads(
             }
         };
         if let Some(thread) = threads.get_mut(place) {
-            thread.take(Ok(stat), schedstat, now);
+            thread.store(Ok(stat), schedstat, now);
         }
     }
     for process in &mut table.processes {
