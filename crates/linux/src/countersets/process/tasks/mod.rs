@@ -131,7 +131,7 @@ impl TaskIterCollector {
         if rules::may_load() {
             own_io::keep(&roots.proc);
         }
-        let units = ProcUnits::of_this_machine();
+        let units = ProcUnits::read();
         let many = rules::task_count(roots) > Self::MANY;
         // The open-coded iterator visits all tasks without a pause. With very many tasks, that would hold up
         // one CPU noticeably.

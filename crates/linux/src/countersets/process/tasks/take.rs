@@ -24,7 +24,7 @@ pub(super) struct ProcUnits {
 }
 
 impl ProcUnits {
-    pub(super) fn of_this_machine() -> Self {
+    pub(super) fn read() -> Self {
         const NS: u64 = 1_000_000_000; // in a second
         let ticks = rustix::param::clock_ticks_per_second().max(1);
         Self {
