@@ -118,7 +118,7 @@ struct StatusPlaces {
 }
 
 impl StatPlaces {
-    fn of(records: &Records<'_>) -> Option<Self> {
+    fn new(records: &Records<'_>) -> Option<Self> {
         let place = |column| records.place(column);
         let process = || {
             Some(ProcessPlaces {
@@ -202,7 +202,7 @@ impl RecordDecoder {
             name: place(Column::Name)?,
             name_end: place(Column::NameEnd)?,
             runtime: place(Column::Runtime)?,
-            stat: if parts.has(FileSet::STAT) { Some(StatPlaces::of(records)?) } else { None },
+            stat: if parts.has(FileSet::STAT) { Some(StatPlaces::new(records)?) } else { None },
             rare: if parts.has(FileSet::RARE) {
                 Some((place(Column::Session)?, place(Column::BlockDelay)?))
             } else {
@@ -406,7 +406,7 @@ pub(super) fn threads(
         place(Column::Tgid),
         place(Column::Start),
         place(Column::Runtime),
-        StatPlaces::of(records),
+        StatPlaces::new(records),
     ) else {
         return;
     };
