@@ -116,7 +116,7 @@ enum Set {
 }
 
 impl Set {
-    fn of(counterset: Guid) -> Result<Self, SourceError> {
+    fn for_counterset(counterset: Guid) -> Result<Self, SourceError> {
         match counterset {
             processor_information::GUID => Ok(Self::Information),
             processor::GUID => Ok(Self::Processor),
@@ -159,7 +159,7 @@ impl Provider for ProcessorInformation {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let set = Set::of(*counterset)?;
+        let set = Set::for_counterset(*counterset)?;
         let mut pass = Collection::enumeration((self.elapsed_ns)());
         self.refresh(false, &mut pass)?;
         for row in self.rows_of(set) {
@@ -170,7 +170,7 @@ impl Provider for ProcessorInformation {
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let set = Set::of(want.counterset.guid)?;
+        let set = Set::for_counterset(want.counterset.guid)?;
         let is_wanted = |row: &&RowKey| want.wants(&row.name, row.id);
         let times = want.counters.iter().any(|counter| set.needs_times(&self.view, *counter))
             && self.rows_of(set).iter().any(|row| is_wanted(&row));
