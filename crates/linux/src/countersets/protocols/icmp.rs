@@ -16,7 +16,7 @@ impl Protocol for Icmpv4 {
     const COUNTERSET: &'static Counterset = &icmp::COUNTERSET;
     type Numbers = Icmp;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Icmp>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Icmp>> {
         Some(match counter {
             icmp::MESSAGES_PER_SEC => Sum(|icmp| &icmp.in_msgs, |icmp| &icmp.out_msgs),
             icmp::MESSAGES_RECEIVED_PER_SEC => One(|icmp| &icmp.in_msgs),
@@ -58,7 +58,7 @@ impl Protocol for Icmpv6 {
     const COUNTERSET: &'static Counterset = &icmpv6::COUNTERSET;
     type Numbers = Icmp6;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Icmp6>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Icmp6>> {
         Some(match counter {
             icmpv6::MESSAGES_PER_SEC => Sum(|icmp| &icmp.in_msgs, |icmp| &icmp.out_msgs),
             icmpv6::MESSAGES_RECEIVED_PER_SEC => One(|icmp| &icmp.in_msgs),

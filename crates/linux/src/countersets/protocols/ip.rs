@@ -16,7 +16,7 @@ impl Protocol for Ipv4 {
     const COUNTERSET: &'static Counterset = &ipv4::COUNTERSET;
     type Numbers = Ip;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Ip>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Ip>> {
         Some(match counter {
             ipv4::DATAGRAMS_PER_SEC => Sum(|ip| &ip.in_receives, |ip| &ip.out_requests),
             ipv4::DATAGRAMS_RECEIVED_PER_SEC => One(|ip| &ip.in_receives),
@@ -48,7 +48,7 @@ impl Protocol for Ipv6 {
     const COUNTERSET: &'static Counterset = &ipv6::COUNTERSET;
     type Numbers = Ip6;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Ip6>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Ip6>> {
         Some(match counter {
             ipv6::DATAGRAMS_PER_SEC => Sum(|ip| &ip.in_receives, |ip| &ip.out_requests),
             ipv6::DATAGRAMS_RECEIVED_PER_SEC => One(|ip| &ip.in_receives),

@@ -79,7 +79,7 @@ trait Protocol {
     type Numbers: Default;
 
     /// Returns the source of a counter's value.
-    fn of(counter: CounterId) -> Option<FieldSum<Self::Numbers>>;
+    fn fields(counter: CounterId) -> Option<FieldSum<Self::Numbers>>;
 }
 
 /// Source of a counter's value: one number, or the sum of two.
@@ -110,7 +110,7 @@ where
     const COUNTERSET: &'static Counterset = P::COUNTERSET;
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
-        match P::of(counter) {
+        match P::fields(counter) {
             Some(FieldSum::One(number)) => self.numbers.number(number, pass),
             Some(FieldSum::Sum(one, other)) => {
                 let one = self.numbers.number(one, pass)?;

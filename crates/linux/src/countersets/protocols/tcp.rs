@@ -22,7 +22,7 @@ impl Protocol for Tcpv4 {
     const COUNTERSET: &'static Counterset = &tcpv4::COUNTERSET;
     type Numbers = Tcp;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Tcp>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Tcp>> {
         Some(match counter {
             tcpv4::SEGMENTS_PER_SEC => Sum(|tcp| &tcp.in_segs, |tcp| &tcp.out_segs),
             tcpv4::CONNECTIONS_ESTABLISHED => One(|tcp| &tcp.curr_estab),

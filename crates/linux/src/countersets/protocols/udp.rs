@@ -16,7 +16,7 @@ impl Protocol for Udpv4 {
     const COUNTERSET: &'static Counterset = &udpv4::COUNTERSET;
     type Numbers = Udp;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Udp>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Udp>> {
         Some(match counter {
             udpv4::DATAGRAMS_PER_SEC => Sum(|udp| &udp.in_datagrams, |udp| &udp.out_datagrams),
             udpv4::DATAGRAMS_RECEIVED_PER_SEC => One(|udp| &udp.in_datagrams),
@@ -36,7 +36,7 @@ impl Protocol for Udpv6 {
     const COUNTERSET: &'static Counterset = &udpv6::COUNTERSET;
     type Numbers = Udp6;
 
-    fn of(counter: CounterId) -> Option<FieldSum<Udp6>> {
+    fn fields(counter: CounterId) -> Option<FieldSum<Udp6>> {
         Some(match counter {
             udpv6::DATAGRAMS_PER_SEC => Sum(|udp| &udp.in_datagrams, |udp| &udp.out_datagrams),
             udpv6::DATAGRAMS_RECEIVED_PER_SEC => One(|udp| &udp.in_datagrams),
