@@ -170,10 +170,10 @@ impl SharedFile {
 
     /// Creates a shared file. `keep`: `true` if its file descriptor stays open.
     pub(crate) fn keeping(path: PathBuf, printed: SeqFileKind, keep: bool) -> Self {
-        Self::of(KeptFile::new(path, printed).keep(keep))
+        Self::from_file(KeptFile::new(path, printed).keep(keep))
     }
 
-    pub(crate) fn of(file: KeptFile) -> Self {
+    pub(crate) fn from_file(file: KeptFile) -> Self {
         Self { path: file.path().to_owned(), latest: Arc::new(Mutex::new((file, 0))) }
     }
 
