@@ -238,11 +238,11 @@ pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 impl<T: Default> ParsedFile<T> {
     /// Creates a table. `absent`: the reason if the file does not exist.
     pub(crate) fn new(path: PathBuf, printed: SeqFileKind, absent: &'static str, parse: Parse<T>) -> Self {
-        Self::of(SharedFile::new(path, printed), absent, parse)
+        Self::from_file(SharedFile::new(path, printed), absent, parse)
     }
 
     /// Creates a table of a file that other tables share.
-    pub(crate) fn of(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
+    pub(crate) fn from_file(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), CollectionCache::default());
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
     }

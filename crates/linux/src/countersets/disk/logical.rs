@@ -77,7 +77,7 @@ impl LogicalDisk {
         };
         let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), SeqFileKind::Records);
         Self {
-            mounts: ParsedFile::of(SharedFile::from_file(file.tells_changes()), absent, Mounts::parse),
+            mounts: ParsedFile::from_file(SharedFile::from_file(file.tells_changes()), absent, Mounts::parse),
             disks,
             space,
             deadline: Deadline::DEFAULT,

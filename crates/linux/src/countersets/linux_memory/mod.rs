@@ -24,7 +24,7 @@ pub(crate) struct LinuxMemory {
 impl LinuxMemory {
     /// Creates the values from files that other countersets share.
     pub(crate) fn new(meminfo: SharedFile, vmstat: SharedParsedFile<VmStat>) -> Self {
-        let meminfo = ParsedFile::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
+        let meminfo = ParsedFile::from_file(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
             meminfo: File::new(SharedParsedFile::new(meminfo), |all| &all.lines),
             vmstat: File::new(vmstat, |vmstat| &vmstat.lines),

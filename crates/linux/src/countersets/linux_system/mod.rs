@@ -37,9 +37,9 @@ impl LinuxSystem {
         let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");
         let no_entropy = "there is no /proc/sys/kernel/random/entropy_avail";
         Self {
-            stat: ParsedFile::of(stat, "there is no /proc/stat", Totals::parse),
-            loads: ParsedFile::of(loadavg.clone(), no_loadavg, Loads::parse),
-            threads: ParsedFile::of(loadavg, no_loadavg, LoadAvg::parse),
+            stat: ParsedFile::from_file(stat, "there is no /proc/stat", Totals::parse),
+            loads: ParsedFile::from_file(loadavg.clone(), no_loadavg, Loads::parse),
+            threads: ParsedFile::from_file(loadavg, no_loadavg, LoadAvg::parse),
             files: ParsedFile::new(sys("fs/file-nr"), SeqFileKind::Single, no_files, FileNr::parse),
             entropy: Attribute::new(sys("kernel/random/entropy_avail"), true, no_entropy),
             pid_max: Attribute::new(sys("kernel/pid_max"), true, "there is no /proc/sys/kernel/pid_max"),

@@ -39,7 +39,7 @@ impl Memory {
         let (modules, no_modules) = (roots.proc.join("modules"), "there is no /proc/modules");
         Self {
             page_size,
-            meminfo: ParsedFile::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
+            meminfo: ParsedFile::from_file(meminfo, "there is no /proc/meminfo", MemInfo::parse),
             vmstat,
             modules: ParsedFile::new(modules, SeqFileKind::Records, no_modules, Modules::parse),
         }

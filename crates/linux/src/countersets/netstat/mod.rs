@@ -48,7 +48,7 @@ impl NetstatNames {
 
 impl NetstatCounters {
     fn new(file: SharedFile) -> Self {
-        let file = ParsedFile::of(file, "there is no /proc/net/netstat", NetstatNames::parse);
+        let file = ParsedFile::from_file(file, "there is no /proc/net/netstat", NetstatNames::parse);
         Self { file, places: Vec::new(), names_read: 0 }
     }
 
@@ -94,7 +94,7 @@ pub(crate) struct LinuxTcp {
 
 impl LinuxTcp {
     pub(crate) fn new(netstat: SharedFile, sockstat: SharedFile) -> Self {
-        let sockstat = ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
+        let sockstat = ParsedFile::from_file(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
         Self { named: NetstatCounters::new(netstat), sockstat }
     }
 }

@@ -55,7 +55,7 @@ impl<T: Default> Nodes<T> {
     const ABSENT: &'static str = "the kernel says nothing about this node";
 
     fn new(roots: &Roots, online: SharedFile, file: &'static str, parse: Parse<T>) -> Self {
-        let online = ParsedFile::of(online, Self::ABSENT, Online::parse);
+        let online = ParsedFile::from_file(online, Self::ABSENT, Online::parse);
         Self { roots: roots.clone(), online, file, parse, keys: Vec::new(), tables: Vec::new() }
     }
 
@@ -75,7 +75,7 @@ impl<T: Default> Nodes<T> {
             let path = self.roots.sys.join(format!("devices/system/node/node{id}")).join(self.file);
             let file =
                 SharedFile::keeping(path, SeqFileKind::Single, self.keys.len() < Self::NODES_THAT_KEEP);
-            self.tables.push(ParsedFile::of(file, Self::ABSENT, self.parse));
+            self.tables.push(ParsedFile::from_file(file, Self::ABSENT, self.parse));
             self.keys.push(InstanceKey { name: id.to_string(), id: InstanceId(*id), birth: None });
         }
         Ok(())

@@ -38,7 +38,7 @@ impl Objects {
         };
         Self {
             processes,
-            loadavg: ParsedFile::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
+            loadavg: ParsedFile::from_file(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
             semaphores: sysvipc("sem"),
             shared_memory: sysvipc("shm"),
         }

@@ -102,7 +102,7 @@ impl Kernel {
         let whose = if is_own { "self/ns/pid" } else { "1/ns/pid" };
         let is_first = std::fs::read_link(roots.proc.join(whose)).is_ok_and(|name| name == Path::new(FIRST));
         Self {
-            stat: ParsedFile::of(stat, "there is no /proc/stat", ProcStat::parse),
+            stat: ParsedFile::from_file(stat, "there is no /proc/stat", ProcStat::parse),
             vmstat,
             start_100ns,
             times: CollectionCache::default(),

@@ -119,15 +119,15 @@ impl CpuSources {
             ids: Vec::new(),
             listed: Vec::new(),
             cpus: Vec::new(),
-            stat: ParsedFile::of(stat, "there is no /proc/stat", ProcStat::parse),
+            stat: ParsedFile::from_file(stat, "there is no /proc/stat", ProcStat::parse),
             interrupts: ParsedFile::new(
                 proc("interrupts"),
                 SeqFileKind::Records,
                 "there is no /proc/interrupts",
                 Interrupts::parse,
             ),
-            softirqs: ParsedFile::of(softirqs.clone(), NO_SOFTIRQS, Softirqs::parse),
-            softirq_kinds: ParsedFile::of(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
+            softirqs: ParsedFile::from_file(softirqs.clone(), NO_SOFTIRQS, Softirqs::parse),
+            softirq_kinds: ParsedFile::from_file(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
             schedstat: ParsedFile::new(
                 proc("schedstat"),
                 SeqFileKind::Records,

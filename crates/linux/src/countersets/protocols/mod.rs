@@ -57,14 +57,14 @@ impl Providers {
         let snmp6 = SharedFile::new(roots.net("snmp6"), SeqFileKind::Single);
         let none = "there is no /proc/net/snmp";
         Self {
-            tcpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Tcp::parse)),
+            tcpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Tcp::parse)),
             tcpv6: SingleInstanceProvider::new(Tcpv6::new(roots)),
-            udpv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Udp::parse)),
-            udpv6: Counted::provider(ParsedFile::of(snmp6.clone(), NO_IPV6, Udp6::parse)),
-            ipv4: Counted::provider(ParsedFile::of(snmp.clone(), none, Ip::parse)),
-            ipv6: Counted::provider(ParsedFile::of(snmp6.clone(), NO_IPV6, Ip6::parse)),
-            icmp: Counted::provider(ParsedFile::of(snmp, none, Icmp::parse)),
-            icmpv6: Counted::provider(ParsedFile::of(snmp6, NO_IPV6, Icmp6::parse)),
+            udpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Udp::parse)),
+            udpv6: Counted::provider(ParsedFile::from_file(snmp6.clone(), NO_IPV6, Udp6::parse)),
+            ipv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Ip::parse)),
+            ipv6: Counted::provider(ParsedFile::from_file(snmp6.clone(), NO_IPV6, Ip6::parse)),
+            icmp: Counted::provider(ParsedFile::from_file(snmp, none, Icmp::parse)),
+            icmpv6: Counted::provider(ParsedFile::from_file(snmp6, NO_IPV6, Icmp6::parse)),
         }
     }
 }

@@ -36,8 +36,8 @@ impl Sockets {
     pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
         let of_v6 = SharedFile::new(roots.net("sockstat6"), SeqFileKind::Single);
         let files = [
-            ParsedFile::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
-            ParsedFile::of(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),
+            ParsedFile::from_file(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
+            ParsedFile::from_file(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),
         ];
         Self { page_size, files, rows: Vec::new(), keys: Vec::new() }
     }

@@ -32,8 +32,8 @@ impl System {
     ) -> Self {
         Self {
             start_100ns,
-            stat: ParsedFile::of(stat, "there is no /proc/stat", Totals::parse),
-            loadavg: ParsedFile::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
+            stat: ParsedFile::from_file(stat, "there is no /proc/stat", Totals::parse),
+            loadavg: ParsedFile::from_file(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
             processes,
         }
     }
