@@ -54,7 +54,7 @@ impl Interrupts {
 
     /// Returns the number of interrupts that a CPU took.
     #[must_use]
-    pub fn of(&self, cpu: u32) -> Option<u64> {
+    pub fn for_cpu(&self, cpu: u32) -> Option<u64> {
         self.all.get(cpu)
     }
 
@@ -158,7 +158,7 @@ mod tests {
                 }
                 Ok((all, clock)) => {
                     assert_eq!(got, Ok(()), "{name}");
-                    assert_eq!([0, 1, 2].map(|cpu| interrupts.of(cpu)), all, "{name}");
+                    assert_eq!([0, 1, 2].map(|cpu| interrupts.for_cpu(cpu)), all, "{name}");
                     assert_eq!([0, 1, 2].map(|cpu| interrupts.clock_of(cpu)), clock, "{name}");
                 }
             }

@@ -80,7 +80,7 @@ const PARSERS: &[(&str, Walk)] = &[
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
         for cpu in 0..10 {
-            let _ = (interrupts.of(cpu), interrupts.clock_of(cpu)); // any answer will do
+            let _ = (interrupts.for_cpu(cpu), interrupts.clock_of(cpu)); // any answer will do
         }
         Ok(())
     }),

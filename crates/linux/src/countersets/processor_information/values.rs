@@ -49,7 +49,7 @@ impl CpuSources {
         let mut mark = None;
         let raw = match counter {
             // Events: sums over the CPUs of the row.
-            id::INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::of, pass)?,
+            id::INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::for_cpu, pass)?,
             // Without such a row, 0 would look like a machine whose clock never ticks.
             id::CLOCK_INTERRUPTS_PER_SEC if !interrupts.get(pass)?.has_clock() => {
                 return Err(unavailable("/proc/interrupts has no row of clock interrupts: LOC, arch_timer"));
