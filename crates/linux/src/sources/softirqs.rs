@@ -83,7 +83,7 @@ impl SoftirqKind {
         Self::Rcu,
     ];
 
-    fn of(name: &[u8]) -> Option<Self> {
+    fn from_name(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"HI" => Self::Hi,
             b"TIMER" => Self::Timer,
@@ -139,7 +139,8 @@ impl SoftirqKinds {
             let mut line = text;
             let cut = text.line().is_err();
             let Ok(name) = line.until_colon() else { continue };
-            let Some(row) = SoftirqKind::of(name).and_then(|kind| self.rows.get_mut(place(kind))) else {
+            let Some(row) = SoftirqKind::from_name(name).and_then(|kind| self.rows.get_mut(place(kind)))
+            else {
                 continue;
             };
             row.counts.clear();
