@@ -38,7 +38,7 @@ impl Softirqs {
 
     /// Returns the number of soft interrupts that a CPU ran.
     #[must_use]
-    pub fn of(&self, cpu: u32) -> Option<u64> {
+    pub fn for_kind(&self, cpu: u32) -> Option<u64> {
         self.all.get(cpu)
     }
 }
@@ -213,7 +213,7 @@ mod tests {
         ];
         for (name, text, want) in cases {
             let mut softirqs = Softirqs::default();
-            let got = softirqs.parse(text.as_bytes()).map(|()| [0, 1, 2].map(|cpu| softirqs.of(cpu)));
+            let got = softirqs.parse(text.as_bytes()).map(|()| [0, 1, 2].map(|cpu| softirqs.for_kind(cpu)));
             assert_eq!(got.map_err(|e| (e.line, e.found)), want.map_err(|(l, f)| (l, f.into())), "{name}");
         }
     }

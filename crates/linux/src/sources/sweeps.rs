@@ -88,7 +88,7 @@ const PARSERS: &[(&str, Walk)] = &[
         let mut softirqs = softirqs::Softirqs::default();
         softirqs.parse(text)?;
         for cpu in 0..10 {
-            let _ = softirqs.of(cpu); // any answer will do
+            let _ = softirqs.for_kind(cpu); // any answer will do
         }
         Ok(())
     }),
