@@ -160,7 +160,7 @@ impl SoftirqKinds {
 
     /// Returns the number of soft interrupts of that kind that a CPU ran.
     #[must_use]
-    pub fn of(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
+    pub fn for_cpu(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
         self.rows.get(place(kind))?.counts.get(self.columns.place(cpu)?).copied()
     }
 }
@@ -188,12 +188,12 @@ mod tests {
         let mut kinds = SoftirqKinds::default();
         kinds.parse(b"CPU0\nSCHED: 97\n").unwrap(); // must leave nothing behind
         kinds.parse(text.as_bytes()).unwrap();
-        assert_eq!([0, 1, 2].map(|cpu| kinds.of(SoftirqKind::Hi, cpu)), [Some(2), None, Some(3)]);
-        assert_eq!([0, 1, 2].map(|cpu| kinds.of(SoftirqKind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
-        assert_eq!((kinds.row(SoftirqKind::Sched), kinds.of(SoftirqKind::Sched, 0)), (None, None));
+        assert_eq!([0, 1, 2].map(|cpu| kinds.for_cpu(SoftirqKind::Hi, cpu)), [Some(2), None, Some(3)]);
+        assert_eq!([0, 1, 2].map(|cpu| kinds.for_cpu(SoftirqKind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
+        assert_eq!((kinds.row(SoftirqKind::Sched), kinds.for_cpu(SoftirqKind::Sched, 0)), (None, None));
         assert_eq!(kinds.row(SoftirqKind::Rcu).unwrap().clone().unwrap_err().line, 5);
         kinds.parse(b"CPU0\nHI: 2\nTIMER: 3").unwrap();
-        assert_eq!((kinds.row(SoftirqKind::Hi), kinds.of(SoftirqKind::Hi, 0)), (Some(&Ok(())), Some(2)));
+        assert_eq!((kinds.row(SoftirqKind::Hi), kinds.for_cpu(SoftirqKind::Hi, 0)), (Some(&Ok(())), Some(2)));
         assert!(kinds.row(SoftirqKind::Timer).unwrap().is_err(), "cut");
         assert!(kinds.parse(b"HI: 2\n").is_err());
     }

@@ -66,7 +66,7 @@ const PARSERS: &[(&str, Walk)] = &[
     ("proc/softirqs", |text| {
         let mut kinds = softirqs::SoftirqKinds::default();
         kinds.parse(text)?;
-        let _ = kinds.of(softirqs::SoftirqKind::Rcu, 7); // any answer will do
+        let _ = kinds.for_cpu(softirqs::SoftirqKind::Rcu, 7); // any answer will do
         Ok(())
     }),
     ("proc/pressure/memory", |text| pressure::Pressure::default().parse(text)),
