@@ -380,7 +380,7 @@ fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
 }
 
 fn of_sockstat(sockstat: SockStat) -> Result<(), TextError> {
-    let of_protocols = PROTOCOLS.iter().filter_map(|protocol| sockstat.of(protocol));
+    let of_protocols = PROTOCOLS.iter().filter_map(|protocol| sockstat.protocol(protocol));
     let numbers = of_protocols.flat_map(|s| [&s.in_use, &s.orphan, &s.tw, &s.alloc, &s.mem, &s.memory]);
     numbers.chain([&sockstat.used]).cloned().flatten().try_for_each(|number| number.map(drop))
 }

@@ -79,7 +79,7 @@ impl SockStat {
 
     /// Returns the sockets and memory of a protocol; `None` if the file has no line of that name.
     #[must_use]
-    pub fn of(&self, protocol: &str) -> Option<&Sockets> {
+    pub fn protocol(&self, protocol: &str) -> Option<&Sockets> {
         let mut all = PROTOCOLS.iter().zip(&self.protocols);
         all.find(|(name, _)| **name == protocol).and_then(|(_, sockets)| sockets.as_ref())
     }
@@ -138,7 +138,7 @@ mod tests {
             ("TCP:\n", [None, None, None]),
         ] {
             let parsed = parse(line).unwrap();
-            let tcp = parsed.of("TCP").unwrap();
+            let tcp = parsed.protocol("TCP").unwrap();
             let got = [tcp.in_use.clone(), tcp.orphan.clone(), tcp.mem.clone()];
             assert_eq!(got, want, "{line:?}");
         }
@@ -150,11 +150,11 @@ mod tests {
             parse("used 3\nsockets: used 7\nTCPX: inuse 2\nUDP: inuse 3\nfoo\nFRAG6: inuse 5 memory 11\n")
                 .unwrap();
         assert_eq!(parsed.used, Some(Ok(7)));
-        let got = PROTOCOLS.map(|protocol| parsed.of(protocol).map(|sockets| sockets.in_use.clone()));
+        let got = PROTOCOLS.map(|protocol| parsed.protocol(protocol).map(|sockets| sockets.in_use.clone()));
         let mut want = [const { None }; 10];
         (want[1], want[9]) = (Some(Some(Ok(3))), Some(Some(Ok(5))));
         assert_eq!(got, want);
-        assert_eq!(parsed.of("FRAG6").unwrap().memory, Some(Ok(11)));
+        assert_eq!(parsed.protocol("FRAG6").unwrap().memory, Some(Ok(11)));
         for text in ["", "x\n", "TCP 7\n", "tcp: inuse 7\n"] {
             assert_eq!(parse(text).unwrap_err().expected, "a line with a known name", "{text:?}");
         }

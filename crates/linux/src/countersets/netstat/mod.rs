@@ -104,7 +104,9 @@ impl ValueSource for LinuxTcp {
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         if counter == linux_tcp::MEMORY_PAGES {
-            return self.sockstat.number(|sockstat| sockstat.of("TCP").map_or(&None, |tcp| &tcp.mem), pass);
+            return self
+                .sockstat
+                .number(|sockstat| sockstat.protocol("TCP").map_or(&None, |tcp| &tcp.mem), pass);
         }
         self.named.value(Self::COUNTERSET, counter, pass)
     }

@@ -46,7 +46,7 @@ impl Sockets {
     fn has_row(&mut self, protocol: usize, pass: &mut Collection) -> bool {
         let (file, name) = self.place(protocol);
         match file.get(pass) {
-            Ok(sockstat) => sockstat.of(name).is_some(),
+            Ok(sockstat) => sockstat.protocol(name).is_some(),
             Err(NoValue::Unavailable(_)) => false,
             Err(_) => true,
         }
@@ -65,7 +65,7 @@ impl Sockets {
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let (file, name) = self.place(protocol);
-        match file.get(pass)?.of(name).and_then(|sockets| of(sockets).clone()) {
+        match file.get(pass)?.protocol(name).and_then(|sockets| of(sockets).clone()) {
             Some(Ok(number)) => Ok(number),
             Some(Err(text)) => Err(file.fault(text)),
             None => Err(unavailable(OTHERS_COUNT)),
