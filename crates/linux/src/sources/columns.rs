@@ -43,12 +43,12 @@ impl CpuColumns {
     }
 
     /// Returns the index of a CPU's column.
-    pub(crate) fn place(&self, cpu: u32) -> Option<usize> {
+    pub(crate) fn index(&self, cpu: u32) -> Option<usize> {
         self.cpus.binary_search(&cpu).ok()
     }
 
     /// Returns the sum of a CPU's column.
     pub(crate) fn get(&self, cpu: u32) -> Option<u64> {
-        self.place(cpu).and_then(|at| self.sums.get(at).copied())
+        self.index(cpu).and_then(|at| self.sums.get(at).copied())
     }
 }

@@ -161,7 +161,7 @@ impl SoftirqKinds {
     /// Returns the number of soft interrupts of that kind that a CPU ran.
     #[must_use]
     pub fn for_cpu(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
-        self.rows.get(place(kind))?.counts.get(self.columns.place(cpu)?).copied()
+        self.rows.get(place(kind))?.counts.get(self.columns.index(cpu)?).copied()
     }
 }
 
