@@ -107,7 +107,7 @@ impl Lines {
 
     /// Returns the index of the line of that name.
     #[must_use]
-    pub fn place(&self, name: &[u8]) -> Option<usize> {
+    pub fn index(&self, name: &[u8]) -> Option<usize> {
         let mut name_at = 0;
         self.lines.iter().position(|line| {
             let known = self.names.get(name_at..line.name_end).and_then(<[u8]>::split_last);
@@ -134,7 +134,7 @@ impl Lines {
     /// lines get the error of the cut.
     pub(super) fn choose<const N: usize>(&mut self, wanted: [Wanted<'_>; N]) {
         if self.chosen.1 != self.layout || self.chosen.0.len() != N {
-            let place = |(name, _): &Wanted<'_>| self.place(name.as_bytes().split_last()?.1);
+            let place = |(name, _): &Wanted<'_>| self.index(name.as_bytes().split_last()?.1);
             self.chosen = (wanted.iter().map(place).collect(), self.layout);
         }
         for ((_, number), place) in wanted.into_iter().zip(&self.chosen.0) {
@@ -274,7 +274,7 @@ mod tests {
         let mut lines = Lines::default();
         let mut parse = |text: &str| {
             let parsed = lines.parse(&mut Text::new(text.as_bytes()), b' ', Text::last_number);
-            let of = |name: &str| lines.place(name.as_bytes()).and_then(|place| lines.number(place));
+            let of = |name: &str| lines.index(name.as_bytes()).and_then(|place| lines.number(place));
             parsed.map(|()| (lines.layout(), ["a", "b", "aa"].map(of)))
         };
         let some = |n| Some(Ok(n));

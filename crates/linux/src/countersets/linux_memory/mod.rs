@@ -83,7 +83,7 @@ impl<T: Default> File<T> {
             self.places.resize(id::COUNTERSET.counters.len(), None); // ids are numbered through
             for counter in &*id::COUNTERSET.counters {
                 if let (Some(place), Some(name)) = (self.places.get_mut(index(counter.id)), &counter.name) {
-                    *place = lines.place(name.as_bytes());
+                    *place = lines.index(name.as_bytes());
                 }
             }
         }
