@@ -28,7 +28,7 @@ impl ProviderGroup {
         self
     }
 
-    fn of(&mut self, counterset: Guid) -> Result<&mut dyn Provider, SourceError> {
+    fn provider(&mut self, counterset: Guid) -> Result<&mut dyn Provider, SourceError> {
         match self.providers.iter_mut().find(|(guid, _)| *guid == counterset) {
             Some((_, provider)) => Ok(&mut **provider),
             None => Err(SourceError::UnknownCounterset(counterset)),
@@ -42,10 +42,10 @@ impl Provider for ProviderGroup {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        self.of(*counterset)?.instances(counterset, rows)
+        self.provider(*counterset)?.instances(counterset, rows)
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        self.of(want.counterset.guid)?.collect(want, rows)
+        self.provider(want.counterset.guid)?.collect(want, rows)
     }
 }
