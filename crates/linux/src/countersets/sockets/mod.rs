@@ -73,7 +73,7 @@ impl Sockets {
     }
 
     /// Returns the raw value of a counter of a protocol.
-    fn of(&mut self, protocol: usize, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
+    fn value(&mut self, protocol: usize, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         let of: fn(&sockstat::Sockets) -> &Number = match counter {
             id::IN_USE => |sockets| &sockets.in_use,
             id::ORPHANED => |sockets| &sockets.orphan,
@@ -127,7 +127,7 @@ impl InstanceSource for Sockets {
 
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let protocol = self.rows.get(at).copied().ok_or(NoValue::NotGiven)?;
-        self.of(protocol, counter, pass).map(MarkedRaw::from)
+        self.value(protocol, counter, pass).map(MarkedRaw::from)
     }
 
     fn total_of(&self, counter: CounterId) -> Total {
