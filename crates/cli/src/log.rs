@@ -56,7 +56,7 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         Log::Text(log) => format!("{} log", log.header().separator.format()),
         _ => "log".to_owned(),
     };
-    Ok((Info::of(log).map_err(failed)?, written_by))
+    Ok((Info::read(log).map_err(failed)?, written_by))
 }
 
 /// Returns the error for a file that is not a log, or cannot be read further.

@@ -66,7 +66,7 @@ impl Info {
     ///
     /// # Errors
     /// If reading the file fails.
-    pub fn of<R: Read>(log: Log<R>) -> Result<Self, LogError> {
+    pub fn read<R: Read>(log: Log<R>) -> Result<Self, LogError> {
         match log {
             Log::Blg(log) => Ok(Self::of_blg(log)?),
             Log::Text(log) => Ok(Self::of_text(log)?),
@@ -239,7 +239,7 @@ mod tests {
         for (name, machines, samples, bias, paths) in
             [("esxtop.csv", 1, 2, Some(0), 4), ("typeperf-utf16.txt", 1, 1, None, 1)]
         {
-            let info = Info::of(Log::open(&*testdata(name)).unwrap()).unwrap();
+            let info = Info::read(Log::open(&*testdata(name)).unwrap()).unwrap();
             let got = (info.machines.len(), info.samples, info.bias_minutes, info.counters.len());
             assert_eq!(got, (machines, samples, bias, paths), "{name}");
             assert!(info.counters.iter().all(|counters| counters.counter_type.is_none()), "{name}");
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_real_log() {
-        let info = Info::of(Log::open(&*testdata("BasicPerfCounters.blg")).unwrap()).unwrap();
+        let info = Info::read(Log::open(&*testdata("BasicPerfCounters.blg")).unwrap()).unwrap();
         assert_eq!(info.machines, BTreeSet::from([r"\\GEORGIS3".to_owned()]));
         assert_eq!((info.samples, info.interval, info.bias_minutes), (601, Some(10_000_000), Some(480)));
         assert_eq!((info.gaps.len(), info.damages.count()), (0, 0));

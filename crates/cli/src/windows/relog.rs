@@ -171,7 +171,7 @@ fn input_of(files: &[PathBuf]) -> Result<Input, Failure> {
             Log::Text(log) => log.header().separator.format().trim_start_matches("PDH-"),
             _ => "unknown",
         });
-        let info = Info::of(log).map_err(failed)?;
+        let info = Info::read(log).map_err(failed)?;
         input.samples = input.samples.saturating_add(info.samples);
         input.span = match (input.span, info.span) {
             (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
