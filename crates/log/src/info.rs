@@ -69,11 +69,11 @@ impl Info {
     pub fn read<R: Read>(log: Log<R>) -> Result<Self, LogError> {
         match log {
             Log::Blg(log) => Ok(Self::of_blg(log)?),
-            Log::Text(log) => Ok(Self::of_text(log)?),
+            Log::Text(log) => Ok(Self::read_text(log)?),
         }
     }
 
-    fn of_text<R: Read>(mut log: text::TextLogReader<R>) -> Result<Self, text::TextLogError> {
+    fn read_text<R: Read>(mut log: text::TextLogReader<R>) -> Result<Self, text::TextLogError> {
         let mut steps = Steps::default();
         while let Some(line) = log.next_line()? {
             steps.add(line.time);
