@@ -68,7 +68,7 @@ impl Info {
     /// If reading the file fails.
     pub fn read<R: Read>(log: Log<R>) -> Result<Self, LogError> {
         match log {
-            Log::Blg(log) => Ok(Self::of_blg(log)?),
+            Log::Blg(log) => Ok(Self::read_blg(log)?),
             Log::Text(log) => Ok(Self::read_text(log)?),
         }
     }
@@ -100,7 +100,7 @@ impl Info {
         Ok(info)
     }
 
-    fn of_blg<R: Read>(mut log: blg::BlgReader<R>) -> io::Result<Self> {
+    fn read_blg<R: Read>(mut log: blg::BlgReader<R>) -> io::Result<Self> {
         let mut info = Self::default();
         let mut steps = Steps::default();
         let header = log.header().clone();
