@@ -122,7 +122,7 @@ struct Roles {
 
 impl Roles {
     /// Returns the fields that the formula of a counter type uses.
-    fn of(counter_type: CounterType) -> Self {
+    fn for_type(counter_type: CounterType) -> Self {
         let (second, time_base) = (Some(RawField::Second), Some(RawField::TimeBase));
         let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
         match formula::for_type(counter_type).map(|formula| formula.denominator) {
@@ -284,7 +284,9 @@ impl PathCounterset {
         let all = self.counters.iter().enumerate();
         let counters = all.clone().map(|(at, counter)| counter.registration(at));
         let parts = all.flat_map(|(at, counter)| {
-            Roles::of(counter.counter_type).all().map(move |part| part_registration(part.id(counter, at)))
+            Roles::for_type(counter.counter_type)
+                .all()
+                .map(move |part| part_registration(part.id(counter, at)))
         });
         Counterset {
             guid: self.guid(),
@@ -432,7 +434,7 @@ impl PathCounterset {
 
 impl PathCounter {
     fn registration(&self, at: usize) -> Counter {
-        let roles = Roles::of(self.counter_type);
+        let roles = Roles::for_type(self.counter_type);
         let id = |part: Option<RawField>| part.map(|part| part.id(self, at));
         let source = if self.is_formatted { "formatted by the log's writer" } else { "raw value of PDH" };
         let unit = match self.is_formatted {
