@@ -58,7 +58,7 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
 
 /// Whatever a log says, everything that can be asked of it is answered, and a series is what a query gives.
 pub fn check_source(input: &[u8]) {
-    let Ok(mut logs) = Logs::of_bytes(input) else { return };
+    let Ok(mut logs) = Logs::from_bytes(input) else { return };
     let machine = logs.machine().clone();
     for guid in machine.countersets() {
         let _ = machine.instances(&guid);

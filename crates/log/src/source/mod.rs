@@ -121,7 +121,7 @@ impl Logs {
     ///
     /// # Errors
     /// If the bytes are not a log.
-    pub fn of_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         Self::of_inputs(vec![Input::Bytes(bytes.into())])
     }
 

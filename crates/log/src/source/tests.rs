@@ -82,7 +82,7 @@ fn by_hand(counter_type: u32, before: (i64, i64), now: (i64, i64)) -> Option<f64
 
 #[test]
 fn a_real_log_agrees_with_an_independent_calculation() {
-    let mut logs = Logs::of_bytes(&basic()).unwrap();
+    let mut logs = Logs::from_bytes(&basic()).unwrap();
     assert_eq!(logs.machine_name(), "GEORGIS3");
     let mut query = PathQuery::open(&mut logs).unwrap();
     for path in [r"\PhysicalDisk(*)\*", r"\Processor(*)\*"] {
@@ -116,7 +116,7 @@ fn a_real_log_agrees_with_an_independent_calculation() {
 
 #[test]
 fn times_are_utc() {
-    let mut logs = Logs::of_bytes(&basic()).unwrap();
+    let mut logs = Logs::from_bytes(&basic()).unwrap();
     assert_eq!(logs.offset(), BEHIND);
     let mut query = PathQuery::open(&mut logs).unwrap();
     query.add(&mut logs, &r"\Processor(0)\% Processor Time".parse().unwrap()).unwrap();
@@ -128,7 +128,7 @@ fn times_are_utc() {
 
 #[test]
 fn logged_countersets_are_registered() {
-    let logs = Logs::of_bytes(&basic()).unwrap();
+    let logs = Logs::from_bytes(&basic()).unwrap();
     let machine = logs.machine();
     let sets: Vec<_> = machine.countersets().iter().map(|guid| machine.counterset(guid).unwrap()).collect();
     let mut names: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
@@ -172,7 +172,7 @@ fn every_role_of_the_second_value() {
             &[entry(0, counter_type, base, r"\\HOST\Thing\Number")],
             &[(0, block(before)), (1, block(now))],
         );
-        let mut logs = Logs::of_bytes(&log).unwrap();
+        let mut logs = Logs::from_bytes(&log).unwrap();
         let all = played(&mut logs, &[r"\Thing\Number"]);
         assert_eq!(all[1], [format!("={want}")], "{counter_type}: {all:?}");
     }
@@ -190,7 +190,7 @@ fn unrecorded_counters_have_reasons() {
             (1, vec![(1, one(0, 5, 0, 1)), (2, several(&[]))]),
         ],
     );
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     let all = played(&mut logs, &[r"\Thing(*)\Number"]);
     assert_eq!(all[0], ["a=no_instance", "b=failed", "c=7.000"]);
     assert_eq!(all[1], ["a=5.000", "b=failed"], "the sample ends there");
@@ -218,7 +218,7 @@ fn only_what_was_played_tells_damage() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
     let list = [entry(0, raw, 0, r"\\HOST\Thing\Number"), entry(1, raw, 0, r"\\HOST\Other(*)\Number")];
     let log = built(&list, &[(0, vec![(1, one(0, 5, 0, 1)), (1, one(0, 5, 0, 1))])]);
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     let found = |logs: &Logs| logs.damages().iter().map(Damages::count).sum::<u64>();
     let machine = logs.within(Window::default()).machine().clone();
     for guid in machine.countersets() {
@@ -251,7 +251,7 @@ fn instances_come_and_go() {
             (2, vec![(1, one(0, 7, 0, 1)), (2, several(&[("c", 4, 2 * SECOND), ("b", 24, 2 * SECOND)]))]),
         ],
     );
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     assert_eq!(
         played(&mut logs, &[r"\Thing(*)\Rate"]),
         [
@@ -276,7 +276,7 @@ fn long_names_keep_their_rows() {
         .map(|n| (n, vec![(2, several(&[(&*long, 5 * n, n * SECOND), ("b", n, n * SECOND)]))]))
         .collect();
     let log = built(&[entry(1, rate, SECOND, r"\\HOST\Thing(*)\Rate")], &samples);
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     let all = played(&mut logs, &[r"\Thing(*)\Rate"]);
     let want = [format!("{}=5.000", "x".repeat(1_023)), "b=1.000".to_owned()];
     assert_eq!(all[1..], [want.clone(), want.clone(), want]);
@@ -292,7 +292,7 @@ fn objects_of_a_real_machine() {
     let list = [(r"\\ZACH-PC\System\*"), (r"\\ZACH-PC\Process(*)\*")]
         .map(|path| entry(0x10, CounterType(0x10), 0, path));
     let log = built(&list, &[(0, blocks(0).to_vec()), (60, blocks(1).to_vec())]);
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     let mut query = PathQuery::open(&mut logs).unwrap();
     for path in [r"\System\*", r"\Process(*)\*"] {
         query.add(&mut logs, &path.parse().unwrap()).unwrap();
@@ -331,7 +331,7 @@ const CSV: &str = "\"(PDH-CSV 4.0) (X)(60)\",\"\\\\HOST\\Thing(a)\\Number\",\"\\
 
 #[test]
 fn text_is_formatted_already() {
-    let mut logs = Logs::of_bytes(CSV.as_bytes()).unwrap();
+    let mut logs = Logs::from_bytes(CSV.as_bytes()).unwrap();
     let mut query = PathQuery::open(&mut logs).unwrap();
     query.add(&mut logs, &r"\Thing(*)\Number".parse().unwrap()).unwrap();
     query.collect().unwrap();
@@ -353,7 +353,7 @@ fn text_is_formatted_already() {
 
 #[test]
 fn windows_of_time() {
-    let mut logs = Logs::of_bytes(CSV.as_bytes()).unwrap();
+    let mut logs = Logs::from_bytes(CSV.as_bytes()).unwrap();
     let first = 134_383_500_000_000_000; // 2026-11-05 11:00:00 UTC
     let count = |window: Window| played(&mut logs.within(window), &[r"\Other\Rate"]).len();
     for (begin, end, want) in [
@@ -374,7 +374,7 @@ fn some_samples_only() {
     let rate = CounterType::PERF_COUNTER_BULK_COUNT;
     let samples: Vec<_> = (0..7).map(|n| (n, vec![(1, one(0, n * n, n * SECOND, 1))])).collect();
     let log = built(&[entry(0, rate, SECOND, r"\\HOST\Thing\A")], &samples);
-    let logs = Logs::of_bytes(&log).unwrap();
+    let logs = Logs::from_bytes(&log).unwrap();
     let third = Pick::Nth(std::num::NonZeroU64::new(3).unwrap());
     for (pick, want) in [
         (third, &["needs_two_samples", "3.000", "9.000"][..]),
@@ -455,7 +455,7 @@ fn slow_and_fast_logs_as_one() {
 fn names_in_capitals_and_words_that_are_no_path() {
     let csv = "\"(PDH-CSV 4.0) (UTC)(0)\",\"Comment\",\"\\\\H\\Memory\\Pages/sec\",\"\\\\h\\memory\\pages/SEC\",\
                \"\\\\H\\memory\\Other\"\n\"11/05/2026 10:00:00.000\",\"x\",\"1\",\"2\",\"3\"\n";
-    let mut logs = Logs::of_bytes(csv.as_bytes()).unwrap();
+    let mut logs = Logs::from_bytes(csv.as_bytes()).unwrap();
     assert_eq!(logs.machines().len(), 1);
     assert_eq!(played(&mut logs, &[r"\Memory\*"]), [["=1.000", "=3.000"]]);
     assert_eq!(logs.of_machine("h").unwrap().machine_name(), "H");
@@ -468,7 +468,7 @@ fn machines_apart() {
         &[entry(0, raw, 0, r"\\ONE\Thing\Number"), entry(0, raw, 0, r"\\TWO\Thing\Number")],
         &[(0, vec![(1, one(0, 1, 0, 1)), (1, one(0, 2, 0, 1))])],
     );
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     assert_eq!(logs.machines().iter().map(String::as_str).collect::<Vec<_>>(), ["ONE", "TWO"]);
     assert_eq!(played(&mut logs, &[r"\Thing\Number"]), [["=1.000"]]);
     let mut other = logs.of_machine("two").unwrap();
@@ -489,14 +489,14 @@ fn another_list_begins() {
         .at(START + SECOND)
         .record(SAMPLE, &sample(&[(1, &value(2)), (1, &value(3))]))
         .finish();
-    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut logs = Logs::from_bytes(&log).unwrap();
     assert_eq!(played(&mut logs, &[r"\Thing\A"]), [["=1.000"], ["=3.000"]]);
 }
 
 /// A series has the samples that a query makes its values of.
 #[test]
 fn series_and_steps_agree() {
-    let mut logs = Logs::of_bytes(&basic()).unwrap();
+    let mut logs = Logs::from_bytes(&basic()).unwrap();
     for (path, instance) in [
         (r"\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read", "0 C:"),
         (r"\PhysicalDisk(0 C:)\Avg. Disk Queue Length", "0 C:"),
@@ -542,7 +542,7 @@ fn series_and_steps_agree() {
 
 /// Whatever a log says, everything that can be asked of it is answered.
 fn ask_everything(bytes: &[u8]) {
-    let Ok(mut logs) = Logs::of_bytes(bytes) else { return };
+    let Ok(mut logs) = Logs::from_bytes(bytes) else { return };
     let machine = logs.machine().clone();
     let mut query = PathQuery::open(&mut logs).unwrap();
     for guid in machine.countersets() {
@@ -645,7 +645,7 @@ fn columns_cost_the_same_however_many_there_are() {
         table::LOOKED_AT.set(0);
         let mut values = Vec::new();
         let taken = allocation_counter::measure(|| {
-            let mut logs = Logs::of_bytes(log.as_bytes()).unwrap();
+            let mut logs = Logs::from_bytes(log.as_bytes()).unwrap();
             values = played(&mut logs, &[pattern]);
         });
         assert_eq!(values.len() as u64, samples);
