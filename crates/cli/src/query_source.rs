@@ -194,7 +194,7 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
         false => Ok(Input::File(file.clone())),
     };
     let inputs = files.iter().map(input).collect::<Result<Vec<_>, _>>()?;
-    let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, error))?;
+    let logs = Logs::from_inputs(inputs).map_err(|error| unopened(files, error))?;
     // Without countersets no path can be bound and nothing listed: the damage is the reason.
     if let Some(damage) = first_damage(&logs, files).filter(|_| logs.machine().countersets().is_empty()) {
         return Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; the log has no usable counter")));

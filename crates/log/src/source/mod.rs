@@ -114,7 +114,7 @@ impl Logs {
     /// # Errors
     /// If a file is not a log or cannot be read.
     pub fn open(files: &[impl AsRef<Path>]) -> Result<Self, OpenError> {
-        Self::of_inputs(files.iter().map(|file| Input::File(file.as_ref().to_owned())).collect())
+        Self::from_inputs(files.iter().map(|file| Input::File(file.as_ref().to_owned())).collect())
     }
 
     /// Opens a log in memory.
@@ -122,14 +122,14 @@ impl Logs {
     /// # Errors
     /// If the bytes are not a log.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
-        Self::of_inputs(vec![Input::Bytes(bytes.into())])
+        Self::from_inputs(vec![Input::Bytes(bytes.into())])
     }
 
     /// Opens log files and logs in memory as one source, like [`open`](Self::open).
     ///
     /// # Errors
     /// Errors of [`open`](Self::open).
-    pub fn of_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
+    pub fn from_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
         /// Number of steps between samples from which the shortest interval is measured.
         const STEPS: usize = 16;
         let mut shortest = i64::MAX;

@@ -204,7 +204,7 @@ fn a_log_that_has_gone() {
     let file = std::env::temp_dir().join(format!("perfset-log-gone-{}.csv", std::process::id()));
     std::fs::write(&file, CSV).unwrap();
     let inputs = vec![Input::Bytes(CSV.as_bytes().into()), Input::File(file.clone())];
-    let logs = Logs::of_inputs(inputs).unwrap();
+    let logs = Logs::from_inputs(inputs).unwrap();
     std::fs::remove_file(&file).unwrap();
     let error = logs.of_machine("HOST").unwrap_err();
     assert_eq!((error.number, error.error.is_io()), (1, true));
@@ -404,13 +404,13 @@ fn several_logs_as_one() {
         Input::Bytes(builder.finish().into())
     };
     let both = [r"\Thing\A", r"\Thing\B"];
-    let mut beside = Logs::of_inputs(vec![log("A", 0, 0), log("B", 0, SECOND / 3)]).unwrap();
+    let mut beside = Logs::from_inputs(vec![log("A", 0, 0), log("B", 0, SECOND / 3)]).unwrap();
     assert_eq!(played(&mut beside, &both), [["=needs_two_samples"; 2], ["=10.000"; 2], ["=30.000"; 2]]);
-    let mut behind = Logs::of_inputs(vec![log("A", 100, 0), log("A", 0, 0)]).unwrap();
+    let mut behind = Logs::from_inputs(vec![log("A", 100, 0), log("A", 0, 0)]).unwrap();
     let one_after_the_other = played(&mut behind, &both[..1]);
     assert_eq!(one_after_the_other[..3], [["=needs_two_samples"], ["=10.000"], ["=30.000"]]);
     assert_eq!(one_after_the_other.len(), 6);
-    let mut apart = Logs::of_inputs(vec![log("A", 0, 0), log("B", 100, 0)]).unwrap();
+    let mut apart = Logs::from_inputs(vec![log("A", 0, 0), log("B", 100, 0)]).unwrap();
     let all = played(&mut apart, &both);
     assert_eq!(
         (all.len(), all[2][0].as_str(), all[2][1].as_str()),
@@ -418,7 +418,7 @@ fn several_logs_as_one() {
         "{all:?}"
     );
     // The first log says what both have.
-    let mut twice = Logs::of_inputs(vec![log("A", 0, 0), log("A", 0, 0)]).unwrap();
+    let mut twice = Logs::from_inputs(vec![log("A", 0, 0), log("A", 0, 0)]).unwrap();
     assert_eq!(played(&mut twice, &both[..1]).len(), 3);
 }
 
@@ -433,16 +433,16 @@ fn slow_and_fast_logs_as_one() {
         Input::Bytes(text.into_bytes().into())
     };
     let fast: Vec<i64> = (0..70).collect();
-    let mut logs = Logs::of_inputs(vec![csv("Slow", &[0, 60]), csv("Fast", &fast)]).unwrap();
+    let mut logs = Logs::from_inputs(vec![csv("Slow", &[0, 60]), csv("Fast", &fast)]).unwrap();
     let all = played(&mut logs, &[r"\Thing\Slow", r"\Thing\Fast"]);
     assert_eq!((all.len(), &all[60]), (70, &vec!["=60.000".to_owned(), "=60.000".to_owned()]));
     assert_eq!(all[30], ["=unavailable", "=30.000"]);
     // A first step that is longer than the others says nothing.
     let gap: Vec<i64> = [0].into_iter().chain(60..70).collect();
-    let mut logs = Logs::of_inputs(vec![csv("Gap", &gap), csv("Fast", &fast)]).unwrap();
+    let mut logs = Logs::from_inputs(vec![csv("Gap", &gap), csv("Fast", &fast)]).unwrap();
     assert_eq!(played(&mut logs, &[r"\Thing\Gap", r"\Thing\Fast"])[61], ["=61.000", "=61.000"]);
     let every = |step: i64| -> Vec<String> {
-        let logs = Logs::of_inputs(vec![csv("Fast", &fast[..7])]).unwrap();
+        let logs = Logs::from_inputs(vec![csv("Fast", &fast[..7])]).unwrap();
         let pick = Pick::Every(step * SECOND / 10);
         played(&mut logs.picking(pick), &[r"\Thing\Fast"]).concat()
     };

@@ -120,7 +120,7 @@ fn relogged(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
 /// Checks the output of `perfset get --log` for the same logs.
 fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     let inputs = texts.iter().map(|text| Input::Bytes(text.clone().into_bytes().into())).collect();
-    let logs = Logs::of_inputs(inputs).expect("they are logs");
+    let logs = Logs::from_inputs(inputs).expect("they are logs");
     let known = |path: &perfset::path::CounterPath| {
         let (bare, named) = (format!("\\{}\\", path.counterset), format!("\\{}(", path.counterset));
         texts.iter().any(|text| text.contains(&bare) || text.contains(&named))
