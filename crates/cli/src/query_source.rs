@@ -205,7 +205,7 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
     };
     match machine.map(|name| name.trim_start_matches('\\')) {
         Some(name) if logs.machines().iter().any(|known| known.eq_ignore_ascii_case(name)) => {
-            logs.of_machine(name).map_err(|error| unopened(files, error))
+            logs.for_machine(name).map_err(|error| unopened(files, error))
         }
         Some(name) => {
             let error =

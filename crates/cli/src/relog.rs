@@ -190,7 +190,7 @@ impl RelogJob {
                 let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
                 return Err(Failure::new(Exit::NothingMatched, error));
             }
-            let of_machine = all.of_machine(&name).map_err(|error| unopened(&self.files, error))?;
+            let of_machine = all.for_machine(&name).map_err(|error| unopened(&self.files, error))?;
             logs.push(of_machine.within(window).picking(self.pick));
         }
         Ok(logs)

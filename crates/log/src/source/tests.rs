@@ -206,7 +206,7 @@ fn a_log_that_has_gone() {
     let inputs = vec![Input::Bytes(CSV.as_bytes().into()), Input::File(file.clone())];
     let logs = Logs::from_inputs(inputs).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let error = logs.of_machine("HOST").unwrap_err();
+    let error = logs.for_machine("HOST").unwrap_err();
     assert_eq!((error.number, error.error.is_io()), (1, true));
     let Err(SourceError::Failed(why)) = logs.clone().open() else { panic!("it is gone") };
     assert!(why.starts_with("cannot read the log: No such file"), "{why}");
@@ -458,7 +458,7 @@ fn names_in_capitals_and_words_that_are_no_path() {
     let mut logs = Logs::from_bytes(csv.as_bytes()).unwrap();
     assert_eq!(logs.machines().len(), 1);
     assert_eq!(played(&mut logs, &[r"\Memory\*"]), [["=1.000", "=3.000"]]);
-    assert_eq!(logs.of_machine("h").unwrap().machine_name(), "H");
+    assert_eq!(logs.for_machine("h").unwrap().machine_name(), "H");
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn machines_apart() {
     let mut logs = Logs::from_bytes(&log).unwrap();
     assert_eq!(logs.machines().iter().map(String::as_str).collect::<Vec<_>>(), ["ONE", "TWO"]);
     assert_eq!(played(&mut logs, &[r"\Thing\Number"]), [["=1.000"]]);
-    let mut other = logs.of_machine("two").unwrap();
+    let mut other = logs.for_machine("two").unwrap();
     assert_eq!(played(&mut other, &[r"\Thing\Number"]), [["=2.000"]]);
 }
 
