@@ -180,7 +180,7 @@ impl Logs {
     /// If a file has been removed meanwhile.
     pub fn for_machine(&self, name: &str) -> Result<Self, OpenError> {
         let known = self.machines.iter().find(|known| known.eq_ignore_ascii_case(name));
-        let selection = self.selection.of_machine(known.map_or(name, String::as_str).into());
+        let selection = self.selection.for_machine(known.map_or(name, String::as_str).into());
         let first = LogPlayer::before_the_first(&selection)?;
         Ok(Self { machine: first.machine(), first, selection, ..self.clone() })
     }

@@ -72,7 +72,7 @@ impl Selection {
     }
 
     /// Returns the same selection for another machine.
-    pub fn of_machine(&self, machine_name: Arc<str>) -> Arc<Self> {
+    pub fn for_machine(&self, machine_name: Arc<str>) -> Arc<Self> {
         Arc::new(Self { machine_name, union: Arc::default(), ..self.clone() })
     }
 
