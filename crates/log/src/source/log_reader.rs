@@ -357,7 +357,7 @@ fn listed_text(path: &str, texts: &mut Texts) -> LogEntry {
 #[cfg(test)]
 impl LogEntry {
     /// Returns an entry with this path.
-    pub fn of(path: &str, what: LogEntryKind) -> Self {
+    pub fn new(path: &str, what: LogEntryKind) -> Self {
         Self { path: Texts::default().path(&path.parse().unwrap()), what }
     }
 }

@@ -117,10 +117,10 @@ mod tests {
     #[test]
     fn lists() {
         let list = |texts: &[&str]| -> Arc<[LogEntry]> {
-            let one = |text: &&str| LogEntry::of(text, LogEntryKind::Formatted);
+            let one = |text: &&str| LogEntry::new(text, LogEntryKind::Formatted);
             texts.iter().map(one).collect()
         };
-        let object = |text: &str| -> Arc<[LogEntry]> { [LogEntry::of(text, LogEntryKind::Object)].into() };
+        let object = |text: &str| -> Arc<[LogEntry]> { [LogEntry::new(text, LogEntryKind::Object)].into() };
         for (a, b, want) in [
             (list(&[r"\\H\A(x)\V"]), list(&[r"\\h\a(X)\v"]), true),
             (
