@@ -71,7 +71,7 @@ impl Separator {
     }
 
     /// Returns the separator of a log with this header line; `None` if the line is no header.
-    fn of_header(line: &[u8]) -> Option<Self> {
+    fn from_header(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(b"\"").unwrap_or(line);
         [Self::Comma, Self::Tab].into_iter().find(|separator| line.starts_with(separator.mark().as_bytes()))
     }
@@ -190,7 +190,7 @@ pub fn is_one(first_bytes: &[u8]) -> bool {
     let (encoding, mark_len) = lines::Encoding::of(first_bytes);
     let text = first_bytes.get(mark_len..).unwrap_or_default();
     let first = encoding.ascii(text).skip_while(u8::is_ascii_whitespace).take(HEADER_LEN);
-    Separator::of_header(&first.collect::<Vec<_>>()).is_some()
+    Separator::from_header(&first.collect::<Vec<_>>()).is_some()
 }
 
 /// Returns the beginning of an invalid text for a message.

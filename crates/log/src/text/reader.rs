@@ -141,7 +141,7 @@ impl<R: Read> TextLogReader<R> {
         *line_at = line.at;
         halved(&line, damages);
         let Some(first) = line.text.first() else { return Ok(None) };
-        if Separator::of_header(line.text).is_none() {
+        if Separator::from_header(line.text).is_none() {
             // Output of typeperf has messages between the lines, which are no damage.
             let is_talk = head.talks && *first != b'"' && !first.is_ascii_digit();
             return Ok(if is_talk { None } else { head.values(&line, values, damages) });
@@ -159,7 +159,7 @@ impl<R: Read> TextLogReader<R> {
 impl Head {
     /// Parses a header line. Returns `None` if the line is not a header.
     fn parse(line: &RawLine<'_>, damages: &mut Damages) -> Option<Self> {
-        let separator = Separator::of_header(line.text)?;
+        let separator = Separator::from_header(line.text)?;
         let mut places = LineOffsets::new(line);
         let mut fields = Fields::new(line.text, separator.byte());
         let first = decoded(fields.next()?.text);
