@@ -187,7 +187,7 @@ pub enum TextLogError {
 pub fn is_one(first_bytes: &[u8]) -> bool {
     /// Length of a quote and the mark of a format.
     const HEADER_LEN: usize = 14;
-    let (encoding, mark_len) = lines::Encoding::of(first_bytes);
+    let (encoding, mark_len) = lines::Encoding::detect(first_bytes);
     let text = first_bytes.get(mark_len..).unwrap_or_default();
     let first = encoding.ascii(text).skip_while(u8::is_ascii_whitespace).take(HEADER_LEN);
     Separator::from_header(&first.collect::<Vec<_>>()).is_some()

@@ -17,7 +17,7 @@ pub enum Encoding {
 
 impl Encoding {
     /// Detects the encoding by the byte order mark. Returns the encoding and the length of the mark.
-    pub fn of(first_bytes: &[u8]) -> (Self, usize) {
+    pub fn detect(first_bytes: &[u8]) -> (Self, usize) {
         match first_bytes {
             [0xEF, 0xBB, 0xBF, ..] => (Self::Narrow, 3),
             [0xFF, 0xFE, ..] => (Self::Utf16Le, 2),
@@ -81,7 +81,7 @@ impl<R: Read> Lines<R> {
     pub fn new(mut input: R, limit: usize) -> io::Result<Self> {
         let mut first = Vec::new();
         (&mut input).take(3).read_to_end(&mut first)?;
-        let (encoding, mark_len) = Encoding::of(&first);
+        let (encoding, mark_len) = Encoding::detect(&first);
         let mut first = Cursor::new(first);
         first.set_position(u64_of(mark_len));
         Ok(Self {
