@@ -164,7 +164,7 @@ impl<R: Read> Lines<R> {
         line.text = without_return;
         // Files that were joined have a byte order mark in the middle, before the header of the next file.
         let text = line.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line.text).trim_ascii_start();
-        line.at = LineOffsets::new(&line).of(line.text.len().saturating_sub(text.len()));
+        line.at = LineOffsets::new(&line).offset(line.text.len().saturating_sub(text.len()));
         line.text = text;
         Ok(Some(line))
     }
@@ -199,7 +199,7 @@ impl<'a> LineOffsets<'a> {
     }
 
     /// Returns the file offset of a byte of the line.
-    pub fn of(&mut self, position: usize) -> u64 {
+    pub fn offset(&mut self, position: usize) -> u64 {
         let (part, rest) =
             self.rest.split_at_checked(position.saturating_sub(self.passed)).unwrap_or((self.rest, &[]));
         let len = match self.encoding {

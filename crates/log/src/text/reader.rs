@@ -166,7 +166,7 @@ impl Head {
         let zone_text = first.strip_prefix(separator.mark())?.trim();
         let zone = Zone::parse(zone_text);
         if zone.is_none() && !zone_text.is_empty() {
-            let at = places.of(0);
+            let at = places.offset(0);
             damages.add(at, format!("a time zone is expected, {:?} is none", shown(zone_text.as_bytes())));
         }
         let header = Header { separator, zone, paths: Vec::new(), caption: None };
@@ -185,7 +185,7 @@ impl Head {
             }
             // A hostile header could otherwise take any amount of memory.
             if head.header.paths.len() == PATH_LIMIT {
-                damages.add(places.of(field.at), "there are too many paths: the rest is left out");
+                damages.add(places.offset(field.at), "there are too many paths: the rest is left out");
                 last = None;
                 break;
             }
@@ -194,7 +194,7 @@ impl Head {
                 head.doubtful = head.doubtful.min(head.header.paths.len());
             }
             if field.form == Quoting::Open {
-                damages.add(places.of(field.at), "a path has no quote at its end");
+                damages.add(places.offset(field.at), "a path has no quote at its end");
             }
             head.header.paths.push(decoded(field.text));
             last = Some(field);
@@ -266,7 +266,7 @@ impl Head {
                 first_bare = first_bare.min(values.len());
             }
             values.push(value.unwrap_or_else(|what: String| {
-                damages.add(places.of(field.at), what);
+                damages.add(places.offset(field.at), what);
                 None
             }));
         }
@@ -274,15 +274,17 @@ impl Head {
         let mut is_as_wanted = found == wanted;
         // A line with another number of fields than the header has values that cannot be assigned safely.
         if !is_as_wanted {
-            damages
-                .add(places.of(line.text.len()), format!("the line ends behind {found} of {wanted} values"));
+            damages.add(
+                places.offset(line.text.len()),
+                format!("the line ends behind {found} of {wanted} values"),
+            );
         } else if let Some(extra) = fields.next() {
             if is_cut(line, &extra, &fields) {
-                damages.add(places.of(extra.at), "the file ends in a field behind the values");
+                damages.add(places.offset(extra.at), "the file ends in a field behind the values");
             } else if !fields.is_at_end() || !self.has_comments && !extra.text.trim_ascii().is_empty() {
                 let count = fields.count().saturating_add(1);
                 let what = format!("more fields than the header has, by {count}: they are left out");
-                damages.add(places.of(extra.at), what);
+                damages.add(places.offset(extra.at), what);
                 is_as_wanted = false;
                 doubtful = doubtful.min(first_bare); // `12,5` is two where it has no quotes
             }
