@@ -95,7 +95,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Returns the number of bytes read so far.
-    pub fn at(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.at
     }
 

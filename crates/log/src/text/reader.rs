@@ -64,7 +64,7 @@ impl<R: Read> TextLogReader<R> {
         let mut lines = Lines::new(input, limit).map_err(failed(0))?;
         let mut damages = Damages::default();
         let head = loop {
-            let at = lines.at();
+            let at = lines.offset();
             let Some(line) = lines.next().map_err(failed(at))? else {
                 return Err(TextLogError::NoHeader { at, found: String::new() });
             };
@@ -114,7 +114,7 @@ impl<R: Read> TextLogReader<R> {
     /// If reading the input fails. Then the log is at its end.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, TextLogError> {
         while !self.is_over {
-            let at = self.lines.at();
+            let at = self.lines.offset();
             match self.read() {
                 Ok(Some(time)) => return Ok(Some(Line { time, values: &self.values })),
                 Ok(None) => {}
