@@ -85,7 +85,7 @@ pub(crate) struct OwnedSample {
 
 impl OwnedSample {
     /// Copies a sample into this buffer.
-    pub fn take(&mut self, sample: &Sample<'_>) {
+    pub fn copy_from(&mut self, sample: &Sample<'_>) {
         self.at = sample.at;
         self.bytes.clear();
         self.bytes.extend_from_slice(sample.blocks.rest());

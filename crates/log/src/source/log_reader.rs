@@ -272,7 +272,7 @@ impl LogReader {
                     match record {
                         blg::Record::Sample(sample) => {
                             next.time = sample.time.saturating_add(*offset);
-                            next.sample.take(&sample);
+                            next.sample.copy_from(&sample);
                             self.has_next = true;
                             break;
                         }
