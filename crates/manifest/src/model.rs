@@ -207,7 +207,7 @@ pub(crate) const ATTRIBUTES: [(&str, Attributes); 5] = [
 ];
 
 /// Returns the value of a keyword.
-pub(crate) fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
+pub(crate) fn from_word<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
     words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
 }
 

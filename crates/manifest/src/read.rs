@@ -9,7 +9,7 @@ use perfset_core::{Aggregate, Attributes, Counter, CounterId, CounterType, Detai
 use crate::decode;
 use crate::model::{
     AGGREGATES, ATTRIBUTES, DEFAULT_NAME, DETAILS, INSTANCES, Manifest, ManifestCounter, ManifestSet, Mode,
-    Provider, Resources, SchemaVersion, Struct, of_word, type_of_word,
+    Provider, Resources, SchemaVersion, Struct, from_word, type_of_word,
 };
 use crate::problem::{Problems, Report, Rule, shown};
 use crate::relation::Relation;
@@ -578,7 +578,7 @@ impl ManifestReader<'_> {
 
     fn word<T: Copy>(&mut self, element: &Element<'_>, name: &str, words: &[(&str, T)]) -> Option<T> {
         let attribute = element.attribute(name)?;
-        let found = of_word(words, &attribute.value);
+        let found = from_word(words, &attribute.value);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let what = format_args!("{name} {} is unknown", shown(&attribute.value));
