@@ -151,13 +151,13 @@ fn counterset(
 fn add_clocks(counters: &mut Vec<Counter>) {
     for (relation, word) in [(Relation::PerfTime, "time"), (Relation::PerfFreq, "frequency")] {
         let lacks = |counter: &Counter| {
-            relation.of(counter).is_none()
+            relation.counter_id(counter).is_none()
                 && matches!(relation.needs(counter.counter_type), Requirement::Must(_))
         };
         if !counters.iter().any(lacks) {
             continue;
         }
-        let shared = counters.iter().find_map(|counter| relation.of(counter));
+        let shared = counters.iter().find_map(|counter| relation.counter_id(counter));
         let Some(id) = shared.or_else(|| free_id(counters)) else { continue };
         for counter in counters.iter_mut().filter(|counter| lacks(counter)) {
             relation.set(counter, Some(id));

@@ -25,7 +25,7 @@ impl Relation {
     }
 
     /// Returns the id of the auxiliary counter.
-    pub const fn of(self, counter: &Counter) -> Option<CounterId> {
+    pub const fn counter_id(self, counter: &Counter) -> Option<CounterId> {
         match self {
             Self::Base => counter.base,
             Self::PerfTime => counter.perf_time,

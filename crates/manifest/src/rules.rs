@@ -145,7 +145,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
     for read in &set.counters {
         relations(read, ids.as_ref(), report);
         for (first, relation) in clocks.iter_mut().zip([Relation::PerfTime, Relation::PerfFreq]) {
-            let Some(id) = relation.of(&read.entry.counter) else { continue };
+            let Some(id) = relation.counter_id(&read.entry.counter) else { continue };
             if *first.get_or_insert(id) != id {
                 let name = relation.attribute();
                 let what = format_args!("{name} differs from that of a counter above");
@@ -224,7 +224,7 @@ fn relations(
             }
             continue;
         };
-        let Some(id) = relation.of(counter) else { continue };
+        let Some(id) = relation.counter_id(counter) else { continue };
         let Some(ids) = ids else { continue };
         let Some(other) = ids.get(&id) else {
             let what = format_args!("{name} {}: the counterSet has no counter of that id", id.0);

@@ -124,7 +124,8 @@ fn left_out(set: &ManifestSet) -> Vec<(CounterId, &'static str)> {
     loop {
         let needs = |counter: &&Counter| {
             let gone = |id: CounterId| ids.contains(&id);
-            !gone(counter.id) && Relation::ALL.iter().any(|relation| relation.of(counter).is_some_and(gone))
+            !gone(counter.id)
+                && Relation::ALL.iter().any(|relation| relation.counter_id(counter).is_some_and(gone))
         };
         let more: Vec<CounterId> = counters().filter(needs).map(|counter| counter.id).collect();
         if more.is_empty() {
@@ -138,8 +139,11 @@ fn left_out(set: &ManifestSet) -> Vec<(CounterId, &'static str)> {
 fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<RustField<'a>> {
     let left_out: BTreeSet<CounterId> = left_out.iter().map(|(id, _)| *id).collect();
     let mut users: std::collections::BTreeMap<CounterId, usize> = std::collections::BTreeMap::new();
-    for id in
-        set.counters.iter().flat_map(|e| Relation::ALL.map(|relation| relation.of(&e.counter))).flatten()
+    for id in set
+        .counters
+        .iter()
+        .flat_map(|e| Relation::ALL.map(|relation| relation.counter_id(&e.counter)))
+        .flatten()
     {
         let count = users.entry(id).or_default();
         *count = count.saturating_add(1);
@@ -154,7 +158,7 @@ fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<RustF
         let is_plain = base.attributes == Attributes::NO_DISPLAYABLE
             && base.aggregate == counter.aggregate
             && base.default_scale == 0
-            && Relation::ALL.iter().all(|relation| relation.of(base).is_none());
+            && Relation::ALL.iter().all(|relation| relation.counter_id(base).is_none());
         (is_compound && is_plain && users.get(&base.id) == Some(&1)).then_some(base.id)
     };
     let bases: BTreeSet<CounterId> =
@@ -203,7 +207,7 @@ fn attribute(field: &RustField<'_>) -> String {
     ] {
         let follows = field.base.is_some_and(|base| counter.id.0.checked_add(1) == Some(base.0));
         let is_usual = relation == Relation::Base && follows;
-        if let Some(id) = relation.of(counter).filter(|_| !is_usual) {
+        if let Some(id) = relation.counter_id(counter).filter(|_| !is_usual) {
             parts.push(format!("{key} = {}", id.0));
         }
     }
