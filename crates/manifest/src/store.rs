@@ -209,7 +209,7 @@ impl Store {
     fn read(&mut self) {
         self.list.clear();
         self.ignored.clear();
-        let mut claims = Claims::of_catalogue();
+        let mut claims = Claims::from_catalogue();
         for folder in &self.folders {
             for file in match files(&folder.path) {
                 Ok(files) => files,
@@ -232,7 +232,7 @@ impl Store {
 struct Claims(BTreeMap<Claim, Owner>);
 
 impl Claims {
-    fn of_catalogue() -> Self {
+    fn from_catalogue() -> Self {
         let mut claims = BTreeMap::new();
         for set in catalogue::ALL {
             let provider = set.provider.name.to_string();

@@ -161,7 +161,7 @@ impl Store {
     }
 
     fn claims(&self) -> Claims {
-        let mut claims = Claims::of_catalogue();
+        let mut claims = Claims::from_catalogue();
         for found in &self.list {
             // Registered providers do not conflict.
             let _ = claims.add(found);
