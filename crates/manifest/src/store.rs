@@ -175,7 +175,7 @@ impl Store {
     /// If nothing has changed, the cost is one stat per directory. Files are replaced and never overwritten, and a
     /// directory's modification time shows changes of its names.
     pub fn refresh(&mut self) -> bool {
-        let stamps: Vec<DirStamp> = self.folders.iter().map(|folder| DirStamp::of(&folder.path)).collect();
+        let stamps: Vec<DirStamp> = self.folders.iter().map(|folder| DirStamp::read(&folder.path)).collect();
         let is_same =
             self.folders.iter().zip(&stamps).all(|(folder, stamp)| folder.stamp.as_ref() == Some(stamp));
         if is_same {
@@ -358,7 +358,7 @@ struct DirStamp {
 }
 
 impl DirStamp {
-    fn of(folder: &Path) -> Self {
+    fn read(folder: &Path) -> Self {
         let about = fs::metadata(folder).ok();
         Self {
             modified: about.as_ref().and_then(|about| about.modified().ok()),
