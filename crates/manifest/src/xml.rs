@@ -31,7 +31,7 @@ impl Namespace {
     pub const EVENTS: &str = "http://schemas.microsoft.com/win/2004/08/events";
     pub const COUNTERS: &str = "http://schemas.microsoft.com/win/2005/12/counters";
 
-    fn of(uri: &str) -> Self {
+    fn from_uri(uri: &str) -> Self {
         match uri {
             Self::EVENTS => Self::Events,
             Self::COUNTERS => Self::Counters,
@@ -189,7 +189,7 @@ impl<'a> XmlReader<'a> {
                 let what = format!("there are {NAMESPACES} namespaces already");
                 return Err(XmlError::new(attribute.at, what, "a manifest has 5"));
             }
-            self.namespaces.push((declared, Namespace::of(&attribute.value)));
+            self.namespaces.push((declared, Namespace::from_uri(&attribute.value)));
         }
         let namespace = self.namespace(name.0, at)?;
         let mut kept = Vec::new();
