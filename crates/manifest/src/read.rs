@@ -182,7 +182,7 @@ impl ManifestReader<'_> {
         {
             let what = format_args!("provider has no symbol");
             self.error(
-                element.place("symbol"),
+                element.offset("symbol"),
                 Rule::Attribute,
                 what,
                 "userMode needs the C name of its handle",
@@ -428,7 +428,7 @@ impl ManifestReader<'_> {
                 let Some(one) = self.word(child, "name", &ATTRIBUTES) else { continue };
                 if all.contains(one) {
                     let what = format_args!("this counterAttribute stands here twice");
-                    self.error(child.place("name"), Rule::Unique, what, "once is enough");
+                    self.error(child.offset("name"), Rule::Unique, what, "once is enough");
                 }
                 all = all.with(one);
             }

@@ -25,12 +25,12 @@ pub(crate) fn check(provider: &Element<'_>, sets: &[ParsedSet<'_, '_>], mode: Mo
         let (element, entry) = (set.element, &set.entry);
         if set.guid.is_some_and(|guid| !guids.insert(guid)) {
             let what = format_args!("this guid belongs to a counterSet above");
-            report.error(element.place("guid"), Rule::Unique, what, format_args!("each has its own"));
+            report.error(element.offset("guid"), Rule::Unique, what, format_args!("each has its own"));
         }
         if !entry.name.is_empty() && !names.insert(entry.name.to_lowercase()) {
             let what = format_args!("a counterSet above is called {} too", shown(&entry.name));
             report.error(
-                element.place("name"),
+                element.offset("name"),
                 Rule::Unique,
                 what,
                 format_args!("no path could tell them apart"),
@@ -97,7 +97,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
             if CounterFilter::from_wire(id.0) == CounterFilter::All {
                 let what = format_args!("id {} means all counters", id.0);
                 report.error(
-                    element.place("id"),
+                    element.offset("id"),
                     Rule::Limit,
                     what,
                     format_args!("any smaller number is good"),
@@ -108,14 +108,14 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
             } else {
                 let what = format_args!("id {} belongs to a counter above", id.0);
                 let right = format_args!("each of a counterSet has its own; 0x10 and 16 are the same");
-                report.error(element.place("id"), Rule::Unique, what, right);
+                report.error(element.offset("id"), Rule::Unique, what, right);
             }
         }
         if let Some(name) = counter.name.as_deref().filter(|name| !name.is_empty()) {
             // The schema compares names exactly, counter paths ignore case: one is an error, the other a
             // warning.
             let is_new = folded.insert(name.to_lowercase());
-            let place = element.place("name");
+            let place = element.offset("name");
             if !names.insert(name) {
                 let what = format_args!("a counter above is called {} too", shown(name));
                 report.error(
@@ -135,7 +135,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
         if !is_aggregated && counter.aggregate != Aggregate::Undefined {
             let what = format_args!("aggregate stands in a counterSet that is not aggregated");
             let right = format_args!("its instances would have to be one of the aggregates");
-            report.warning(element.place("aggregate"), Rule::Aggregate, what, right);
+            report.warning(element.offset("aggregate"), Rule::Aggregate, what, right);
         }
     }
     // If an id is invalid, a reference might mean that id, so references are not checked.
@@ -150,7 +150,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
                 let name = relation.attribute();
                 let what = format_args!("{name} differs from that of a counter above");
                 let right = format_args!("all counters of a counterSet should share one");
-                report.warning(read.element.place(name), Rule::Relation, what, right);
+                report.warning(read.element.offset(name), Rule::Relation, what, right);
             }
         }
     }
@@ -187,13 +187,13 @@ fn members(read: &ParsedCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, r
         Mode::Kernel => {
             if read.entry.field.is_none() {
                 let what = format_args!("counter has no field");
-                report.error(element.place("field"), Rule::Mode, what, format_args!("kernelMode needs it"));
+                report.error(element.offset("field"), Rule::Mode, what, format_args!("kernelMode needs it"));
             }
             match &read.entry.of_struct {
                 Some(name) if !structs.contains(name.as_str()) => {
                     let what = format_args!("the counterSet has no struct {}", shown(name));
                     let right = format_args!("structs stand before its counters");
-                    report.error(element.place("struct"), Rule::Reference, what, right);
+                    report.error(element.offset("struct"), Rule::Reference, what, right);
                 }
                 None if structs.len() > 1 => {
                     let what = format_args!("counter has no struct");

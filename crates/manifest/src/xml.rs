@@ -60,7 +60,7 @@ impl<'a> Element<'a> {
     }
 
     /// Returns the offset of an attribute's value, or of the element if the attribute is missing.
-    pub fn place(&self, name: &str) -> usize {
+    pub fn offset(&self, name: &str) -> usize {
         self.attribute(name).map_or(self.at, |attribute| attribute.value_at)
     }
 }
