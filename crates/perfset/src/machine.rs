@@ -27,7 +27,7 @@ use perfset_windows::capture::{self, CaptureReplay, Captures};
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| chosen(Environment::of_local(), false)).clone()
+    LOCAL.get_or_init(|| chosen(Environment::local_providers(), false)).clone()
 }
 
 /// Returns the local machine like [`local`], including counters published by programs of all users whose files are
@@ -36,7 +36,7 @@ pub fn local() -> Machine {
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
-    ALL.get_or_init(|| chosen(Environment::of_local(), true)).clone()
+    ALL.get_or_init(|| chosen(Environment::local_providers(), true)).clone()
 }
 
 /// Returns an independent handle to this machine, with its own providers, file descriptors and locks.
@@ -61,7 +61,7 @@ enum Environment {
 
 impl Environment {
     /// Returns the mode for [`local`]: `Trusted`, or `Ignored` in a program with elevated privileges.
-    fn of_local() -> Self {
+    fn local_providers() -> Self {
         if backend::has_more_rights() { Self::Ignored } else { Self::Trusted }
     }
 
@@ -104,7 +104,7 @@ pub fn capture(
     is_costly: bool,
     pause: Duration,
 ) -> io::Result<Captures> {
-    let environment = Environment::of_local();
+    let environment = Environment::local_providers();
     let mut by = format!("{by} on {}", system());
     let (functions, key, language) = match environment.capture() {
         Some(folder) => {
