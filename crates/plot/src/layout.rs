@@ -83,7 +83,7 @@ impl Chart {
         let (panels, left_out) = panels(self, look.top, look.is_stack);
         let mut drawing = Drawing {
             font: Font::new(),
-            palette: Palette::of(look.theme),
+            palette: Palette::for_theme(look.theme),
             width: f64::from(look.width),
             y: MARGIN,
             shapes: Vec::new(),

@@ -32,7 +32,7 @@ pub const DASHES: [&[f64]; 3] = [&[], &[7.0, 3.0], &[2.0, 2.0]];
 impl Palette {
     /// Returns the colours of a theme. They are based on the palette of Okabe and Ito for figures. Colours with too
     /// low a contrast are darker than there on white, and lighter on black.
-    pub fn of(theme: Theme) -> Self {
+    pub fn for_theme(theme: Theme) -> Self {
         match theme {
             Theme::Light => Self {
                 background: Colour(0xFF_FF_FF),
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn everything_stands_out_from_what_is_behind() {
         for theme in [Theme::Light, Theme::Dark] {
-            let palette = Palette::of(theme);
+            let palette = Palette::for_theme(theme);
             for (colour, least) in [(palette.text, 7.0), (palette.faint, 4.5)] {
                 assert!(contrast(colour, palette.background) >= least, "{theme:?} {colour:?}");
             }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn twenty_lines_are_told_apart() {
-        let palette = Palette::of(Theme::Light);
+        let palette = Palette::for_theme(Theme::Light);
         for number in 0..20 {
             for other in 0..number {
                 assert_ne!(palette.line(number), palette.line(other));
