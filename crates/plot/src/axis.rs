@@ -79,7 +79,7 @@ mod tests {
             ("", 0.0, 0.0, 5, "0 0.2 0.4 0.6 0.8 1.0", ""),
             ("", 0.0, 1e300, 5, "0 2.00e299 4.00e299 6.00e299 8.00e299 1.00e300", ""),
         ] {
-            let axis = Axis::new(&Unit::of(unit), least, greatest, most);
+            let axis = Axis::new(&Unit::from_ucum(unit), least, greatest, most);
             let labels: Vec<_> = axis.ticks.iter().map(|(_, label)| label.as_str()).collect();
             assert_eq!((labels.join(" "), axis.unit.as_str()), (want.to_owned(), unit_shown), "{greatest}");
             assert!(axis.least <= least && axis.greatest >= greatest * (1.0 - 1e-9), "{axis:?}");
@@ -94,7 +94,7 @@ mod tests {
                 let greatest = 3.7 * 10_f64.powi(exponent.min(299));
                 for least in [0.0, -greatest, greatest * 0.999] {
                     let Axis { least: low, greatest: high, ticks, .. } =
-                        Axis::new(&Unit::of(unit), least, greatest, 6);
+                        Axis::new(&Unit::from_ucum(unit), least, greatest, 6);
                     assert!((2..=14).contains(&ticks.len()), "{exponent} {unit} {least}: {ticks:?}");
                     assert!(low.is_finite() && high.is_finite() && ticks.is_sorted_by(|a, b| a.0 < b.0));
                     assert!(ticks.iter().all(|(at, _)| (low..=high).contains(at)));

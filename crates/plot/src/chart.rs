@@ -110,7 +110,7 @@ impl Chart {
             counterset: label.counterset.to_owned(),
             counter: label.counter.to_owned(),
             instance: label.instance.to_owned(),
-            unit: Unit::of(label.unit),
+            unit: Unit::from_ucum(label.unit),
             is_sum: label.is_sum,
             stretches: Vec::new(),
             total: None,

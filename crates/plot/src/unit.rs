@@ -53,7 +53,7 @@ const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
 
 impl Unit {
     /// Returns the unit for a UCUM code; an unknown code is shown unchanged.
-    pub fn of(ucum: &str) -> Self {
+    pub fn from_ucum(ucum: &str) -> Self {
         let (of_time, per) = match ucum.strip_suffix("/s") {
             Some(of_time) if !of_time.is_empty() => (of_time, "/s"),
             _ => (ucum, ""),
@@ -197,7 +197,7 @@ mod tests {
             ("", 1e300, "1.00e300"),
             ("", -2_500.0, "−2,500"),
         ] {
-            let unit = Unit::of(unit);
+            let unit = Unit::from_ucum(unit);
             assert_eq!(unit.text(number * unit.factor), want, "{number}");
         }
     }
