@@ -76,22 +76,22 @@ impl Folders {
             return Self::without_env();
         }
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        Self { only: variable("PERFSET_RUNTIME_DIR"), ..Self::of_session(variable("XDG_RUNTIME_DIR")) }
+        Self { only: variable("PERFSET_RUNTIME_DIR"), ..Self::for_session(variable("XDG_RUNTIME_DIR")) }
     }
 
     /// Returns the directories of this user, ignoring the environment.
     #[must_use]
     pub fn without_env() -> Self {
-        Self::of_session(None)
+        Self::for_session(None)
     }
 
     /// Uses a single directory and no other.
     #[must_use]
     pub fn only(folder: impl Into<PathBuf>) -> Self {
-        Self { only: Some(folder.into()), ..Self::of_session(None) }
+        Self { only: Some(folder.into()), ..Self::for_session(None) }
     }
 
-    fn of_session(session: Option<PathBuf>) -> Self {
+    fn for_session(session: Option<PathBuf>) -> Self {
         let session = session.filter(|path| path.is_absolute()).map(|path| path.join("perfset"));
         let places =
             Places { machine: "/run/perfset".into(), sessions: "/run/user".into(), temporary: "/tmp".into() };
