@@ -26,7 +26,7 @@ pub(crate) struct SharedMemory(&'static [AtomicU64]);
 impl SharedMemory {
     /// Maps a range of a file, which must be allocated already and never removed. `at` and `len` are multiples of a
     /// page.
-    pub fn of_file(file: impl AsFd, at: u64, len: usize, populate: bool) -> io::Result<Self> {
+    pub fn map(file: impl AsFd, at: u64, len: usize, populate: bool) -> io::Result<Self> {
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
         // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let start =

@@ -274,7 +274,7 @@ fn map(
     if (one.st_dev, one.st_ino) != (other.st_dev, other.st_ino) {
         return Err(io::Error::other("the file was replaced by another"));
     }
-    SharedMemory::of_file(&again, at, len, len <= POPULATED)
+    SharedMemory::map(&again, at, len, len <= POPULATED)
 }
 
 fn descriptor(file: BorrowedFd<'_>) -> String {
