@@ -232,7 +232,7 @@ mod tests {
     fn memory_that_is_gone_ends_the_child_alone() {
         let place = Place::new("guard");
         let file = file(&place, 3 << 12);
-        let view = MappedView::of_file(&file, 0, 3 << 12).unwrap();
+        let view = MappedView::map(&file, 0, 3 << 12).unwrap();
         for _ in 0..20 {
             file.set_len(1 << 12).unwrap();
             let at = AtomicUsize::new(0);
@@ -254,7 +254,7 @@ mod tests {
     fn children_of_many_threads() {
         let place = Place::new("guard-threads");
         let file = file(&place, 1 << 12);
-        let view = MappedView::of_file(&file, 0, 2 << 12).unwrap();
+        let view = MappedView::map(&file, 0, 2 << 12).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let view = &view;

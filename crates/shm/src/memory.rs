@@ -88,7 +88,7 @@ unsafe impl Sync for MappedView {}
 
 impl MappedView {
     /// Maps `len` bytes of a file from offset `at` on; both are multiples of a page.
-    pub fn of_file(file: impl AsFd, at: u64, len: usize) -> io::Result<Self> {
+    pub fn map(file: impl AsFd, at: u64, len: usize) -> io::Result<Self> {
         // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let start = unsafe { mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, at) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;

@@ -233,8 +233,7 @@ impl ProgramFile {
         // A file that is shorter than it states, or has holes, would be read as zeros.
         check_len(&stat, committed, limit)?;
         let bytes = if is_mapped {
-            let view =
-                MappedView::of_file(&file, 0, header::BYTES).map_err(FileError::io("cannot be mapped"))?;
+            let view = MappedView::map(&file, 0, header::BYTES).map_err(FileError::io("cannot be mapped"))?;
             let header = Head { view, words: Default::default() };
             header.take((0..lines::FIRST).map(|at| word(&bytes, at)));
             FileAccess::Mapped { header: Box::new(header) }
@@ -329,7 +328,7 @@ impl ProgramFile {
         self.unmapped = Some(Instant::now());
         let mapped = self.file().and_then(|file| {
             let is_private = fstat(&file)?.st_mode & OTHERS_WRITE == 0;
-            Ok(if is_private { Some(MappedView::of_file(&file, 0, header::BYTES)?) } else { None })
+            Ok(if is_private { Some(MappedView::map(&file, 0, header::BYTES)?) } else { None })
         });
         if let Ok(Some(view)) = mapped {
             self.bytes = FileAccess::Mapped { header: Box::new(Head { view, words: Default::default() }) };
@@ -502,7 +501,7 @@ impl ProgramFile {
             if instances.counterset != counterset || instances.values.is_some() {
                 continue;
             }
-            let view = MappedView::of_file(&file, instances.at, instances.len);
+            let view = MappedView::map(&file, instances.at, instances.len);
             match view.and_then(|view| Segment::new(view, instances.shape)) {
                 Ok(values) => instances.values = Some(values),
                 Err(error) => {
