@@ -19,7 +19,7 @@ pub trait Counterset: Send + Sync + Sized + 'static {
     /// Returns the instance of that name, published by this process with its process id: a new one, or the existing
     /// one. The name ends at the first NUL, and is truncated to 1023 UTF-16 units.
     fn instance(name: &str) -> PublishedInstance<Self> {
-        Publisher::of_process().instance(name)
+        Publisher::current().instance(name)
     }
 
     /// Returns the only instance of a single-instance counterset.

@@ -23,7 +23,7 @@ pub struct Publisher {
 impl Publisher {
     /// Returns the publisher of this process. A forked child gets a different one from its parent's.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn current() -> Self {
         static OWN: OnceLock<Publisher> = OnceLock::new();
         let own = OWN.get_or_init(|| {
             let own = Self::in_folders(Folders::from_env());
@@ -172,7 +172,7 @@ impl Publisher {
 /// Returns the reason why some or all counters of this process are not published; `None` if all are.
 #[must_use]
 pub fn problem() -> Option<PublishError> {
-    Publisher::of_process().problem()
+    Publisher::current().problem()
 }
 
 /// Returns where this process publishes its counters, who can see them, and all problems.
@@ -184,7 +184,7 @@ pub fn problem() -> Option<PublishError> {
 /// ```
 #[must_use]
 pub fn status() -> PublishStatus {
-    Publisher::of_process().status()
+    Publisher::current().status()
 }
 
 /// Removal of the file at process exit, because statics are never dropped.
@@ -198,6 +198,6 @@ mod at_exit {
     }
 
     extern "C" fn unlink() {
-        super::Publisher::of_process().unlink();
+        super::Publisher::current().unlink();
     }
 }
