@@ -81,7 +81,7 @@ impl PublishStatus {
         }
     }
 
-    pub(super) fn of(
+    pub(super) fn new(
         file: &File,
         folders: &Folders,
         tried: &[(PathBuf, String)],

@@ -263,7 +263,7 @@ impl Store {
     /// Returns the location of the file, who can see it, and known problems.
     pub fn status(&self) -> PublishStatus {
         let problems = self.problem().into_iter().collect();
-        PublishStatus::of(&self.file, &self.folders, &self.tried, problems)
+        PublishStatus::new(&self.file, &self.folders, &self.tried, problems)
     }
 
     /// Returns the path of the file, if other processes see it.
