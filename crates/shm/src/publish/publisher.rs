@@ -124,7 +124,7 @@ impl Publisher {
     #[must_use]
     pub fn problem(&self) -> Option<PublishError> {
         match self.store() {
-            Some(store) => store.problem().or_else(|| PublishError::of_left_out(self.left_out())),
+            Some(store) => store.problem().or_else(|| PublishError::from_left_out(self.left_out())),
             None => Some(PublishError::NoFolder { tried: "no memory for a file header".into() }),
         }
     }

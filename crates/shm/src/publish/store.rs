@@ -65,7 +65,7 @@ pub enum PublishError {
 
 impl PublishError {
     /// Combines all that readers leave out into one problem; `None` if nothing is left out.
-    pub(super) fn of_left_out(parts: Vec<LeftOut>) -> Option<Self> {
+    pub(super) fn from_left_out(parts: Vec<LeftOut>) -> Option<Self> {
         let more = parts.len().saturating_sub(1);
         let first = parts.into_iter().next()?;
         Some(if more == 0 { Self::LeftOut(first) } else { Self::SeveralLeftOut { first, more } })
