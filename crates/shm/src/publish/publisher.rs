@@ -40,7 +40,7 @@ impl Publisher {
     }
 
     fn store(&self) -> Option<Arc<Store>> {
-        self.store.as_ref().map(Store::of_this_process)
+        self.store.as_ref().map(Store::current)
     }
 
     /// Returns the instance of that name with the process id: a new one, or the existing one.

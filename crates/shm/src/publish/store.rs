@@ -232,7 +232,7 @@ impl Store {
     }
 
     /// Returns this store, or in a process forked since its creation the store that replaces it.
-    pub fn of_this_process(self: &Arc<Self>) -> Arc<Self> {
+    pub fn current(self: &Arc<Self>) -> Arc<Self> {
         let mut store = self;
         // A child of a child has a store of its own as well.
         while store.generation != fork::generation() {
