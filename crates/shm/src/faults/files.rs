@@ -519,7 +519,7 @@ fn a_stranger_has_256_files() {
     set_word(&mut bytes, header::SEGMENTS, 1);
     let place = Place::new("strangers");
     let user = rustix::process::geteuid().as_raw();
-    let mut applications = ApplicationProvider::of_user(place.path(), user + 1, true);
+    let mut applications = ApplicationProvider::for_user(place.path(), user + 1, true);
     let mut forged = Vec::new();
     for part in [200, 200] {
         for _ in 0..part {
@@ -536,7 +536,7 @@ fn a_stranger_has_256_files() {
     assert!(about[0].1.to_string().starts_with("256 programs publish 1 "), "{about:?}");
     let problems = applications.problems();
     assert!(problems[0].ends_with("its owner has too many files"), "{problems:?}");
-    let mut not_asked = ApplicationProvider::of_user(place.path(), user + 1, false);
+    let mut not_asked = ApplicationProvider::for_user(place.path(), user + 1, false);
     let _ = not_asked.catalogue().unwrap();
     let about = not_asked.describe();
     assert!(about[0].1.to_string().starts_with("0 programs"), "{about:?}");

@@ -293,7 +293,7 @@ fn omissions_of_other_users_name_both_users() {
         chown(&forged.last().unwrap().path, Some(user), None).unwrap();
         std::thread::sleep(Duration::from_millis(30)); // times of files have steps
     }
-    let mut applications = ApplicationProvider::of_user(place.path(), 1, true);
+    let mut applications = ApplicationProvider::for_user(place.path(), 1, true);
     assert_eq!(applications.catalogue().unwrap().countersets.len(), 1);
     let said: Vec<_> = applications.left_out().into_iter().map(|(_, why)| why.into_owned()).collect();
     let has = |user: u32| {

@@ -29,7 +29,7 @@ impl OfOthers {
     }
 
     fn reader(&self, everybody: bool, groups: &[u32], budget: &Budget) -> Reader {
-        let applications = ApplicationProvider::of_user(self.place.path(), user() + 1, everybody);
+        let applications = ApplicationProvider::for_user(self.place.path(), user() + 1, everybody);
         let machine = Machine::bare(Box::new(FixedClock::default()));
         machine.register(Box::new(applications.limited(groups, budget)));
         Reader(machine)

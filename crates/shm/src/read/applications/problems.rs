@@ -209,7 +209,7 @@ mod tests {
         for (publisher, user) in [(&junk, 65_534), (&victim, 65_533)] {
             std::os::unix::fs::chown(path(publisher), Some(user), None).unwrap();
         }
-        let mut reader = ApplicationProvider::of_user(place.path(), 0, true);
+        let mut reader = ApplicationProvider::for_user(place.path(), 0, true);
         let _ = reader.catalogue().unwrap();
         let problems = reader.problems();
         let victims = path(&victim).display().to_string();

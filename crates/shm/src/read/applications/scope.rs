@@ -318,7 +318,7 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 impl ApplicationProvider {
     /// Creates a reader of one directory that acts as another user.
-    pub(crate) fn of_user(folder: &Path, user: u32, everybody: bool) -> Self {
+    pub(crate) fn for_user(folder: &Path, user: u32, everybody: bool) -> Self {
         let mut this = Self::new(&crate::Folders::only(folder), everybody, Box::new(|| None));
         this.asker = AccessPolicy { user, everybody, ..this.asker };
         this.groups.clear();
