@@ -122,7 +122,7 @@ impl ApplicationProvider {
         let asker = AccessPolicy {
             user,
             everybody: everybody || scope::sees_everybody(user),
-            budget: Budget::of_process(),
+            budget: Budget::for_process(),
             namespace: process::namespace(),
             time_namespace: process::time_namespace("self"),
             boot_id: process::boot_id(),

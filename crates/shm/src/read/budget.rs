@@ -21,7 +21,7 @@ impl Budget {
     }
 
     /// Returns the budget of this process, shared by all its readers.
-    pub fn of_process() -> Self {
+    pub fn for_process() -> Self {
         static OWN: OnceLock<Budget> = OnceLock::new();
         OWN.get_or_init(|| Self::new(MOST_BYTES, MOST_INSTANCES)).clone()
     }
