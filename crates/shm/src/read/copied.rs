@@ -93,7 +93,7 @@ pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: SegmentLayout) -> io::
 
 /// Copies `len` bytes from offset `at`; bytes beyond the end of the file are zero.
 fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Lines> {
-    Lines::of(file, at, len)
+    Lines::read(file, at, len)
 }
 
 impl CopiedInstance<'_> {
@@ -160,7 +160,7 @@ mod tests {
         std::fs::write(&path, vec![0xFF; WORDS * WORD]).unwrap();
         let ones = std::fs::File::open(path).unwrap();
         let shape = SegmentLayout::new(1, 0, 0);
-        let [one, other] = [&ones, &zero].map(|file| Lines::of(file.as_fd(), 0, WORDS * WORD).unwrap());
+        let [one, other] = [&ones, &zero].map(|file| Lines::read(file.as_fd(), 0, WORDS * WORD).unwrap());
         let copies = Copies { file: zero.as_fd(), at: 0, shape, one, other, again: Cell::new(MOST_AGAIN) };
         let had = (0..WORDS).filter(|at| copies.word(*at) == Some(0)).count();
         assert_eq!(had, MOST_AGAIN);

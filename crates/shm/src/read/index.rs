@@ -124,7 +124,7 @@ impl Part {
         const IN_LINE: usize = LINE / WORD;
         let (from, end) = (self.shape.sequence(slots.start), self.shape.sequence(slots.end));
         let line = (from / IN_LINE).saturating_mul(IN_LINE);
-        let lines = Lines::of(file, self.byte(line), end.saturating_sub(line).saturating_mul(WORD))?;
+        let lines = Lines::read(file, self.byte(line), end.saturating_sub(line).saturating_mul(WORD))?;
         to.clear();
         to.extend((from..end).map(|at| word(&lines, at.saturating_sub(line))));
         Ok(())

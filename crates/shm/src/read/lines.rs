@@ -50,7 +50,7 @@ impl Lines {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn of(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Self> {
+    pub fn read(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Self> {
         let mut lines = Self::default();
         lines.copy(file, at, len)?;
         Ok(lines)
