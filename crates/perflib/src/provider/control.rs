@@ -31,8 +31,8 @@ impl Control {
             (_, entry, Some(callback)) => {
                 let shape = if entry.is_some() { TextLocation::Identity } else { TextLocation::Text };
                 let about = match self.wide {
-                    TextUnit::Utf16 => request.about().to_vec(),
-                    TextUnit::Utf32 => to_utf32(request.about(), shape),
+                    TextUnit::Utf16 => request.body().to_vec(),
+                    TextUnit::Utf32 => to_utf32(request.body(), shape),
                 };
                 Status(self.call(callback, request.what().to_wire(), &about)).into()
             }

@@ -187,7 +187,7 @@ impl<'a> RequestMessage<'a> {
 
     /// Returns the subject of the request as bytes: the data that a control callback receives after its WNODE_HEADER.
     #[must_use]
-    pub fn about(&self) -> &'a [u8] {
+    pub fn body(&self) -> &'a [u8] {
         self.about
     }
 

@@ -59,7 +59,7 @@ fn requests_there_and_back() {
         let packet = RequestMessage::new(what, &about).unwrap().encode();
         assert_eq!(packet[..8], [number.to_le_bytes(), [0; 4]].concat());
         let request = RequestMessage::decode(&packet).unwrap();
-        assert_eq!((request.what(), request.about()), (what, &about[..]));
+        assert_eq!((request.what(), request.body()), (what, &about[..]));
         assert_eq!(request.machine(), "HOST1");
         let entry = request.entry();
         assert_eq!(entry.is_some(), what.is_of_entry(), "{what:?}");
@@ -85,7 +85,7 @@ fn invalid_requests_are_rejected() {
                 let mut packet = packet.clone();
                 packet[at] ^= flip;
                 if let Ok(request) = RequestMessage::decode(&packet) {
-                    assert_eq!(RequestMessage::decode(&request.encode()).unwrap().about(), request.about());
+                    assert_eq!(RequestMessage::decode(&request.encode()).unwrap().body(), request.body());
                 }
             }
         }
@@ -188,7 +188,7 @@ fn a_program_answers_as_long_as_it_likes() {
     assert_eq!((flags(&file), socket.exists()), (0, false));
     let (heard, hears) = mpsc::channel();
     let answer = move |request: RequestMessage<'_>| {
-        heard.send((request.what(), request.about().to_vec())).unwrap();
+        heard.send((request.what(), request.body().to_vec())).unwrap();
         CallbackReply { status: Status(request.what().to_wire()), values: values(3000) }
     };
     let server = publisher.answer(answer).unwrap().unwrap();

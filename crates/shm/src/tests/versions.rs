@@ -224,7 +224,7 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
         let asked = Arc::clone(&asked);
         move |request: RequestMessage<'_>| -> CallbackReply {
             if request.what() == RequestCode::AddCounter {
-                for identity in Identities::new(request.about()) {
+                for identity in Identities::new(request.body()) {
                     asked.lock().unwrap().push((who, format!("{:?}", identity.unwrap().counter())));
                 }
             }
