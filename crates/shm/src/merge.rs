@@ -100,7 +100,7 @@ pub(crate) struct Fit {
 impl Fit {
     /// Returns the index of a counter's value in an instance, or the reason why it has no value. `Err(None)` if the
     /// publisher has no such counter.
-    pub fn place(&self, id: CounterId) -> Result<usize, Option<&Arc<str>>> {
+    pub fn index(&self, id: CounterId) -> Result<usize, Option<&Arc<str>>> {
         if !self.left_out.is_empty() {
             if let Ok(at) = self.left_out.binary_search_by_key(&id, |(id, _)| *id) {
                 return Err(self.left_out.get(at).map(|(_, why)| why));

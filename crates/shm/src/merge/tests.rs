@@ -89,7 +89,7 @@ fn served(merged: &Merged) -> Vec<Of> {
     let of = |fit: &Fitting| {
         let fit = fit.as_ref().unwrap();
         let ids = merged.set.counters.iter().map(|counter| counter.id);
-        let had = ids.filter(|id| fit.place(*id).is_ok()).map(|id| id.0).collect();
+        let had = ids.filter(|id| fit.index(*id).is_ok()).map(|id| id.0).collect();
         (had, fit.left_out.iter().map(|(id, why)| (id.0, why.to_string())).collect())
     };
     merged.fits.iter().map(of).collect()
@@ -325,7 +325,7 @@ fn any_definitions() {
             for (place, counter) in program.counters.iter().enumerate() {
                 let is_left_out = left_out.contains(&counter.id);
                 let known = merged.set.counter(counter.id);
-                match fit.place(counter.id) {
+                match fit.index(counter.id) {
                     Ok(at) => {
                         let known = known.unwrap();
                         assert_eq!((at, known.counter_type), (place, counter.counter_type), "round {round}");
@@ -339,7 +339,7 @@ fn any_definitions() {
                 }
             }
             let lacking = merged.set.counters.iter().filter(|known| program.counter(known.id).is_none());
-            assert!(lacking.clone().all(|known| fit.place(known.id) == Err(None)), "round {round}");
+            assert!(lacking.clone().all(|known| fit.index(known.id) == Err(None)), "round {round}");
         }
     }
 }

@@ -72,7 +72,7 @@ impl Wanted {
         self.referenced.clear();
         self.left_out.clear();
         for (column, id) in wanted.iter().enumerate() {
-            let place = fit.place(*id);
+            let place = fit.index(*id);
             match place.map(|at| (at, set.counters.get(at))) {
                 Ok((_, Some(counter))) if counter.attributes.contains(Attributes::BY_REFERENCE) => {
                     self.referenced.push((column, counter.id));

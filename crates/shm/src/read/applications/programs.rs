@@ -108,7 +108,7 @@ impl ApplicationProvider {
 /// not know the other counters, and must not refuse them on behalf of other publishers.
 fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
     let Some(ids) = entry.counters.ids() else { return Some(Cow::Borrowed(entry)) };
-    let own: Vec<CounterId> = ids.iter().copied().filter(|id| fit.place(*id).is_ok()).collect();
+    let own: Vec<CounterId> = ids.iter().copied().filter(|id| fit.index(*id).is_ok()).collect();
     if own.is_empty() {
         return None;
     }
