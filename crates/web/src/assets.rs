@@ -42,7 +42,7 @@ impl Assets {
     /// Compresses all files. The page names the others with the version of all: if one changes, all get new
     /// addresses.
     pub fn new() -> Self {
-        Self::of(&files![
+        Self::from_files(&files![
             "index.html",
             "api.js",
             "browser.js",
@@ -70,7 +70,7 @@ impl Assets {
         ])
     }
 
-    fn of(files: &[(&'static str, &'static [u8])]) -> Self {
+    fn from_files(files: &[(&'static str, &'static [u8])]) -> Self {
         let mut crc = Crc::new();
         files.iter().for_each(|(_, bytes)| crc.update(bytes));
         let version = format!("{:08x}{:x}", crc.sum(), crc.amount());
@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn the_page_names_versions_and_files_are_kept() {
         const APP: &[u8] = b"let x = 1; let x = 1; let x = 1; let x = 1; let x = 1; let x = 1; let x = 1;";
-        let assets = Assets::of(&[(PAGE, b"<script src=\"/assets/app.js\"></script>"), ("app.js", APP)]);
+        let assets =
+            Assets::from_files(&[(PAGE, b"<script src=\"/assets/app.js\"></script>"), ("app.js", APP)]);
         let page = String::from_utf8(assets.by_name[PAGE].plain.to_vec()).unwrap();
         let version = assets.version.clone();
         assert_eq!(page, format!("<script src=\"/assets/{version}/app.js\"></script>"));
