@@ -54,7 +54,7 @@ type Connection = (Origin, Arc<watch::Sender<Standing>>);
 struct Origin(IpAddr);
 
 impl Origin {
-    fn of(address: IpAddr) -> Self {
+    fn from_address(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(address.into()),
             IpAddr::V6(address) => {
@@ -126,7 +126,7 @@ impl Places {
         let number = *next;
         *next = number.saturating_add(1);
         let standing = Arc::new(watch::Sender::new(Standing::Stranger));
-        strangers.insert(number, (Origin::of(peer), Arc::clone(&standing)));
+        strangers.insert(number, (Origin::from_address(peer), Arc::clone(&standing)));
         Place { number, standing, places: self.clone() }
     }
 
