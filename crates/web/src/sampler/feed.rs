@@ -175,7 +175,7 @@ impl WatchedPath {
         if self.has_sums.get() {
             // Before the instances: if there is no place for all of them, their sum has one.
             for column in Column::all(self.shown(values)) {
-                without.extend(Without::of(&column));
+                without.extend(Without::new(&column));
                 if !column.adds_up() {
                     continue;
                 }
@@ -209,7 +209,7 @@ impl WatchedPath {
         let reason = greatest.iter().find_map(|v| v.value.value.as_ref().err());
         let nothing = reason.map(|reason| (reason.keyword(), reason.to_string()));
         greatest.retain(|v| number(v).is_some());
-        let without = Column::all(self.shown(values)).iter().filter_map(Without::of).collect();
+        let without = Column::all(self.shown(values)).iter().filter_map(Without::new).collect();
         let taken = match greatest.is_empty() {
             true => PathPoints { nothing, ..PathPoints::default() },
             false => PathPoints::of(greatest.into_iter(), query, table),
@@ -220,7 +220,7 @@ impl WatchedPath {
 
 impl Without {
     /// Returns `None` if every instance has a value.
-    fn of(column: &Column<'_>) -> Option<Self> {
+    fn new(column: &Column<'_>) -> Option<Self> {
         let reasons = column.reasons();
         (!reasons.is_empty()).then(|| Self {
             counter: column.counter.shown_name().into_owned(),
