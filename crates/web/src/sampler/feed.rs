@@ -186,7 +186,7 @@ impl WatchedPath {
                 sums.push(Point { id, value: column.sum, status, mark });
             }
         }
-        let taken = PathPoints { sums, without, ..PathPoints::of(self.shown(values), query, table) };
+        let taken = PathPoints { sums, without, ..PathPoints::new(self.shown(values), query, table) };
         for (points, ids) in [(&taken.points, &self.members), (&taken.sums, &self.sums)] {
             for point in points {
                 table.keep(point.id, point.value);
@@ -212,7 +212,7 @@ impl WatchedPath {
         let without = Column::all(self.shown(values)).iter().filter_map(Without::new).collect();
         let taken = match greatest.is_empty() {
             true => PathPoints { nothing, ..PathPoints::default() },
-            false => PathPoints::of(greatest.into_iter(), query, table),
+            false => PathPoints::new(greatest.into_iter(), query, table),
         };
         PathPoints { without, ..taken }
     }
@@ -231,7 +231,7 @@ impl Without {
 }
 
 impl PathPoints {
-    fn of<'a, 'b: 'a>(
+    fn new<'a, 'b: 'a>(
         values: impl Iterator<Item = &'a PathValue<'b>>,
         query: &PathQuery,
         table: &mut SeriesTable,
