@@ -39,7 +39,7 @@ impl SeriesKey {
     }
 
     /// Returns the key of the sum over the instances of a path.
-    pub fn of_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
+    pub fn for_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
         let pattern = path.instance.as_deref().unwrap_or_default().to_lowercase();
         Self {
             counterset,
@@ -194,7 +194,7 @@ impl SeriesTable {
             counter: counter.shown_name().into_owned(),
             ..path.clone()
         };
-        self.numbered(SeriesKey::of_sum(path, set.guid, counter.id), |id| {
+        self.numbered(SeriesKey::for_sum(path, set.guid, counter.id), |id| {
             to_json(&SeriesJson { sum: true, ..SeriesJson::new(id, &own, set, counter) })
         })
     }
@@ -255,7 +255,7 @@ impl SeriesTable {
         counters: &[CounterId],
     ) -> BTreeSet<SeriesId> {
         let of_sum =
-            |counter: &CounterId| self.by_key.get(&SeriesKey::of_sum(path, counterset, *counter)).copied();
+            |counter: &CounterId| self.by_key.get(&SeriesKey::for_sum(path, counterset, *counter)).copied();
         counters.iter().filter_map(of_sum).collect()
     }
 
