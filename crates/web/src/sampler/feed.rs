@@ -179,7 +179,7 @@ impl WatchedPath {
                 if !column.adds_up() {
                     continue;
                 }
-                let Some(id) = table.of_sum(&self.path, column.set, column.counter) else { continue };
+                let Some(id) = table.sum_series(&self.path, column.set, column.counter) else { continue };
                 let status = column.reasons().first().map_or("", |(reason, _)| *reason);
                 let is_partial = column.sum.is_some() && !column.reasons.is_empty();
                 let mark = is_partial.then_some("partial"); // how many it lacks is in `without`

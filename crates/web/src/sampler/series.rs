@@ -187,7 +187,12 @@ impl SeriesTable {
     }
 
     /// Returns the series of the sum over the instances of a path.
-    pub fn of_sum(&mut self, path: &CounterPath, set: &Counterset, counter: &Counter) -> Option<SeriesId> {
+    pub fn sum_series(
+        &mut self,
+        path: &CounterPath,
+        set: &Counterset,
+        counter: &Counter,
+    ) -> Option<SeriesId> {
         let own = CounterPath {
             machine: None,
             counterset: set.name.to_string(),
