@@ -241,7 +241,7 @@ impl PathPoints {
             match (&v.value.instance_id, &v.value.value) {
                 (None, Err(reason)) => taken.nothing = Some((reason.keyword(), reason.to_string())),
                 _ => {
-                    let Some(id) = table.of(v, query.birth(v)) else { continue };
+                    let Some(id) = table.series(v, query.birth(v)) else { continue };
                     let mark = v.value.mark.and_then(|mark| mark.keyword());
                     taken.points.push(Point { id, value: number(v), status: status(v), mark });
                 }

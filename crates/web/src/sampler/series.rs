@@ -179,7 +179,7 @@ impl SeriesTable {
     }
 
     /// Returns the series of a value of this sample; `None` if there is no room for another series.
-    pub fn of(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
+    pub fn series(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {
             let about = SeriesJson::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
             to_json(&SeriesJson { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })

@@ -55,7 +55,7 @@ impl Samples {
         self.table.begin(&self.clock.read());
         let mut ids = Vec::new();
         for v in self.query.values().iter().filter(|v| v.value.instance_id.is_some()) {
-            let id = self.table.of(v, self.query.birth(v));
+            let id = self.table.series(v, self.query.birth(v));
             let value = v.value.value.as_ref().ok().map(|value| value.raw);
             id.into_iter().for_each(|id| self.table.keep(id, value));
             ids.push(id.unwrap_or(0));
