@@ -391,7 +391,7 @@ pub enum RelogFormat {
 
 impl RelogFormat {
     /// Returns the format that matches the ending of a file name.
-    pub fn of_name(file: &Path) -> Option<Self> {
+    pub fn from_extension(file: &Path) -> Option<Self> {
         let ending = file.extension()?.to_str()?.to_lowercase();
         Some(match ending.as_str() {
             "csv" => Self::Csv,

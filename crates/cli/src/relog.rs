@@ -49,7 +49,7 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
                 .into(),
         ));
     };
-    let format = match args.format.or_else(|| RelogFormat::of_name(output)) {
+    let format = match args.format.or_else(|| RelogFormat::from_extension(output)) {
         Some(format) => format,
         None if is_dash(output) => RelogFormat::Csv,
         None => {

@@ -120,7 +120,7 @@ fn target(options: &ParsedOptions) -> Result<Option<RelogTarget<'_>>, Failure> {
         Some("bin") => return Err(no_binary()),
         Some(other) => return Err(usage(format!("-f {}: csv, tsv or sql is expected", escaped(other)))),
         // Without `-f`, relog of Windows writes a binary log.
-        None => match RelogFormat::of_name(Path::new(name)) {
+        None => match RelogFormat::from_extension(Path::new(name)) {
             Some(format @ (RelogFormat::Csv | RelogFormat::Tsv)) => format,
             _ => return Err(no_binary()),
         },
