@@ -19,7 +19,7 @@ const WIDTH: usize = 80;
 
 /// Prints one counterset: its counters, with unit, type and source of data.
 pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::of(&args.files)?;
+    let asked = QuerySource::new(&args.files)?;
     let set = counterset(&asked, &args.name)?;
     let mut out = io::stdout().lock();
     if let Some(text) = &args.counter {
@@ -135,7 +135,7 @@ fn kind_of(instance_type: InstanceType) -> &'static str {
 
 /// Prints the instances of a counterset, one per line.
 pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::of(&args.files)?;
+    let asked = QuerySource::new(&args.files)?;
     let set = counterset(&asked, &args.name)?;
     let found = match asked.machine().instances(&set.guid) {
         Ok(found) => found,
@@ -174,7 +174,7 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
 
 /// Prints the counters whose counterset, name or help text contains all the words.
 pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::of(&args.files)?;
+    let asked = QuerySource::new(&args.files)?;
     let found = path::find(&countersets(asked.machine()), &args.words, args.all);
     if found.is_empty() {
         return Err(nothing_found(

@@ -12,7 +12,7 @@ use crate::resolve::{countersets, no_counterset, nothing_found};
 use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::of(&args.files)?;
+    let asked = QuerySource::new(&args.files)?;
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
     let mut sets = countersets(asked.machine());
     if sets.is_empty() {

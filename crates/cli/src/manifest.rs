@@ -95,7 +95,7 @@ fn generate(args: &ManifestGenerateArgs) -> Result<Exit, Failure> {
 }
 
 fn export(args: &ManifestExportArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::of(&LogFiles::default())?;
+    let asked = QuerySource::new(&LogFiles::default())?;
     let sets = args.names.iter().map(|name| Ok((*counterset(&asked, name)?).clone()));
     let sets = sets.collect::<Result<Vec<_>, Failure>>()?;
     let manifest = Manifest::export(&sets).map_err(|error| {

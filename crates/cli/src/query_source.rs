@@ -23,7 +23,7 @@ pub enum QuerySource {
 
 impl QuerySource {
     /// Returns the logs if the user named any, else this machine.
-    pub fn of(files: &LogFiles) -> Result<Self, Failure> {
+    pub fn new(files: &LogFiles) -> Result<Self, Failure> {
         match files.log.as_slice() {
             [] if files.machine.is_some() => Err(Failure::new(
                 Exit::Usage,
@@ -46,7 +46,7 @@ impl QuerySource {
         paths: &[CounterPath],
     ) -> Result<Self, Failure> {
         if files.log.is_empty() && files.machine.is_some() {
-            return Self::of(files);
+            return Self::new(files);
         }
         let named: Vec<&str> = paths.iter().filter_map(|path| path.machine.as_deref()).collect();
         if files.log.is_empty() {
