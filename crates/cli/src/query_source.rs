@@ -39,7 +39,7 @@ impl QuerySource {
 
     /// Same as [`of`](Self::of) for counter paths, which may name the machine themselves. Of a log, only the samples
     /// within `window` are used.
-    pub fn of_paths(
+    pub fn for_paths(
         files: &LogFiles,
         window: &LogWindow,
         pick: Pick,

@@ -119,7 +119,7 @@ impl Samples {
         if files.log.is_empty() && operands.interval.is_some() {
             bpf_capabilities::settle_for(&operands.paths, operands.count);
         }
-        Self::of(QuerySource::of_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
+        Self::of(QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
     }
 
     /// Binds the operands' paths to a machine or to logs.
