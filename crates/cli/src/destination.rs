@@ -102,10 +102,10 @@ enum Target {
 impl Destination {
     /// Resolves the path of a file.
     pub fn new(file: &Path) -> Result<Self, Failure> {
-        Self::of(file, Trusted::of_this_process())
+        Self::with_trusted(file, Trusted::of_this_process())
     }
 
-    fn of(file: &Path, trusted: Trusted) -> Result<Self, Failure> {
+    fn with_trusted(file: &Path, trusted: Trusted) -> Result<Self, Failure> {
         let name = file.to_owned();
         if is_dash(file) {
             return Ok(Self { name, target: Target::Stdout });

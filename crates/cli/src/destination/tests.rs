@@ -78,7 +78,7 @@ mod linux {
     }
 
     fn written(file: &Path, trusted: Trusted, text: &str) -> Result<(), Failure> {
-        let destination = Destination::of(file, trusted)?;
+        let destination = Destination::with_trusted(file, trusted)?;
         destination.check()?;
         let mut writer = destination.open()?;
         writer.write_all(text.as_bytes()).unwrap();
@@ -125,10 +125,10 @@ mod linux {
             ("nowhere/x", "Not a directory"),
             ("no/x", "No such file"),
         ] {
-            let error = Destination::of(&others.path(name), me).unwrap_err().error;
+            let error = Destination::with_trusted(&others.path(name), me).unwrap_err().error;
             assert!(format!("{error:#}").contains(why), "{name}: {error:#}");
         }
-        assert!(Destination::of(Path::new(""), me).is_err());
+        assert!(Destination::with_trusted(Path::new(""), me).is_err());
     }
 
     #[test]
@@ -235,10 +235,13 @@ mod linux {
         mkfifoat(CWD, others.path("shared/pipe"), Mode::from_raw_mode(0o666)).unwrap();
         others.give_away("shared/pipe");
         if others.is_root {
-            let error = Destination::of(&others.path("shared/pipe"), others.stranger()).unwrap_err().error;
+            let error =
+                Destination::with_trusted(&others.path("shared/pipe"), others.stranger()).unwrap_err().error;
             assert!(format!("{error:#}").contains("is a pipe of another user"), "{error:#}");
         }
-        assert!(Destination::of(Path::new("/dev/null"), Trusted::of_this_process()).unwrap().check().is_ok());
+        assert!(
+            Destination::new(Path::new("/dev/null"), Trusted::of_this_process()).unwrap().check().is_ok()
+        );
     }
 
     /// What no test may write to is only looked for.
