@@ -72,12 +72,12 @@ pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
 
 /// Resolves the path of a directory that is to be created. An existing file or directory is an error.
 pub fn new_folder(folder: &Path) -> Result<NewFolder, Failure> {
-    place::find_new_folder(folder, Trusted::of_this_process()).map_err(|error| unwritable(folder, error))
+    place::find_new_folder(folder, Trusted::current()).map_err(|error| unwritable(folder, error))
 }
 
 /// Refuses a path to a directory if it contains a link that is not followed.
 pub fn refuse_foreign_links(folder: &Path) -> Result<(), Failure> {
-    place::check_links(folder, Trusted::of_this_process()).map_err(|error| unwritable(folder, error))
+    place::check_links(folder, Trusted::current()).map_err(|error| unwritable(folder, error))
 }
 
 /// Output file that appears complete or not at all; a device or a pipe is written in place.
@@ -102,7 +102,7 @@ enum Target {
 impl Destination {
     /// Resolves the path of a file.
     pub fn new(file: &Path) -> Result<Self, Failure> {
-        Self::with_trusted(file, Trusted::of_this_process())
+        Self::with_trusted(file, Trusted::current())
     }
 
     fn with_trusted(file: &Path, trusted: Trusted) -> Result<Self, Failure> {

@@ -27,7 +27,7 @@ pub struct Trusted {
 
 impl Trusted {
     /// Returns the user who runs the command, and root.
-    pub fn of_this_process() -> Self {
+    pub fn current() -> Self {
         Self { me: rustix::process::geteuid().as_raw() }
     }
 

@@ -11,7 +11,7 @@ pub struct Trusted;
 
 impl Trusted {
     /// Returns a value that trusts all users.
-    pub fn of_this_process() -> Self {
+    pub fn current() -> Self {
         Self
     }
 }

@@ -91,7 +91,7 @@ mod linux {
     fn pipe_is_written_by_its_path() {
         let (mut reader, writer) = io::pipe().unwrap();
         let name = format!("/proc/self/fd/{}", writer.as_raw_fd());
-        written(Path::new(&name), Trusted::of_this_process(), "text").unwrap();
+        written(Path::new(&name), Trusted::current(), "text").unwrap();
         drop(writer);
         assert_eq!(io::read_to_string(&mut reader).unwrap(), "text");
         // And what cannot be written is called what it was called.
@@ -108,7 +108,7 @@ mod linux {
         symlink(others.path("dangling"), others.path("other")).unwrap();
         fs::create_dir(others.path("folder")).unwrap();
         symlink("folder/../folder/.", others.path("way")).unwrap();
-        let me = Trusted::of_this_process();
+        let me = Trusted::current();
         written(&others.path("other"), me, "text").unwrap();
         written(&others.path("way//x"), me, "text").unwrap();
         assert!(["dangling", "other", "way"].iter().all(|link| fs::read_link(others.path(link)).is_ok()));
@@ -224,7 +224,7 @@ mod linux {
         for name in ["pipe", "link"] {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let reader: File = open(others.path("pipe"), flags, Mode::empty()).unwrap().into();
-            written(&others.path(name), Trusted::of_this_process(), "text").unwrap();
+            written(&others.path(name), Trusted::current(), "text").unwrap();
             assert_eq!(io::read_to_string(reader).unwrap(), "text", "{name}");
         }
         assert!(fs::metadata(others.path("pipe")).unwrap().file_type().is_fifo());
@@ -240,14 +240,14 @@ mod linux {
             assert!(format!("{error:#}").contains("is a pipe of another user"), "{error:#}");
         }
         assert!(
-            Destination::new(Path::new("/dev/null"), Trusted::of_this_process()).unwrap().check().is_ok()
+            Destination::with_trusted(Path::new("/dev/null"), Trusted::current()).unwrap().check().is_ok()
         );
     }
 
     /// What no test may write to is only looked for.
     #[test]
     fn devices_are_no_files() {
-        let me = Trusted::of_this_process();
+        let me = Trusted::current();
         for device in ["/dev/null", "/dev/full", "/dev/../dev/zero"] {
             let found = place::find(Path::new(device), me).unwrap();
             assert!(
@@ -273,7 +273,7 @@ mod linux {
     #[test]
     fn a_new_file_is_not_more_open_than_the_old_one() {
         let others = Others::new("destination-mode");
-        let me = Trusted::of_this_process();
+        let me = Trusted::current();
         for (mode, want) in [(0o600, 0o600), (0o4_755, 0o755), (0o640, 0o640)] {
             fs::write(others.path("file"), "old").unwrap();
             fs::set_permissions(others.path("file"), fs::Permissions::from_mode(mode)).unwrap();
