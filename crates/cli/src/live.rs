@@ -47,7 +47,7 @@ pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     }
     let mut screen = Screen {
         out: io::stdout(),
-        terminal: Terminal::of_stdout(),
+        terminal: Terminal::stdout(),
         heads: Heads::new(args.full_names),
         interval: args.interval,
         drawn: 0,
@@ -144,7 +144,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn of_stdout() -> Option<Self> {
+    fn stdout() -> Option<Self> {
         let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         if dumb || !io::stdout().is_terminal() {
             return None;
