@@ -100,7 +100,7 @@ pub enum PictureFormat {
 
 impl PictureFormat {
     /// Returns the format that matches the ending of a file name.
-    fn of_name(file: &Path) -> Option<Self> {
+    fn from_extension(file: &Path) -> Option<Self> {
         if is_dash(file) {
             return Some(Self::Svg);
         }
@@ -115,7 +115,7 @@ impl PictureFormat {
 pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     const LIVE_COUNT: u64 = 60;
     let operands = Operands::parse(&args.operands)?;
-    let format = args.format.or_else(|| PictureFormat::of_name(&args.output)).ok_or_else(|| {
+    let format = args.format.or_else(|| PictureFormat::from_extension(&args.output)).ok_or_else(|| {
         let name = name_of(&args.output);
         Failure::new(
             Exit::Usage,
