@@ -165,7 +165,7 @@ struct CountersetLine {
 }
 
 impl RegistrationJson {
-    fn of(file: &Path) -> Self {
+    fn new(file: &Path) -> Self {
         let file = file.display().to_string();
         Self { file, provider: None, guid: None, countersets: Vec::new(), ignored: None }
     }
@@ -180,11 +180,11 @@ impl RegistrationJson {
             provider: Some(provider.name.clone()),
             guid: Some(provider.guid.to_string()),
             countersets: countersets.collect(),
-            ..Self::of(&found.file)
+            ..Self::new(&found.file)
         }
     }
 
     fn ignored(ignored: &IgnoredFile) -> Self {
-        Self { ignored: Some(reason(ignored)), ..Self::of(&ignored.file) }
+        Self { ignored: Some(reason(ignored)), ..Self::new(&ignored.file) }
     }
 }
