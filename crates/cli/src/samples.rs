@@ -119,11 +119,11 @@ impl Samples {
         if files.log.is_empty() && operands.interval.is_some() {
             bpf_capabilities::settle_for(&operands.paths, operands.count);
         }
-        Self::of(QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
+        Self::new(QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
     }
 
     /// Binds the operands' paths to a machine or to logs.
-    pub fn of(asked: QuerySource, operands: Operands) -> Result<Self, Failure> {
+    pub fn new(asked: QuerySource, operands: Operands) -> Result<Self, Failure> {
         let (source, query) = bound(&asked, &operands.paths)?;
         Ok(Self { asked, source, query, operands })
     }

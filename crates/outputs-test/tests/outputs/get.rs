@@ -60,7 +60,7 @@ pub fn first_shown(world: &World) -> usize {
 pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> Samples {
     let count = (world.steps.len() - first) as u64;
     let operands = Operands { paths, interval: Some(Duration::ZERO), count: Some(count) };
-    match Samples::of(QuerySource::Machine(Play::new(world).machine()), operands) {
+    match Samples::new(QuerySource::Machine(Play::new(world).machine()), operands) {
         Ok(samples) => samples,
         Err(failure) => panic!("seed {}: {:#}", world.seed, failure.error),
     }

@@ -127,7 +127,7 @@ fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     };
     let paths = paths(world).into_iter().filter(known).collect();
     let operands = Operands { paths, interval: None, count: None };
-    let samples = Samples::of(QuerySource::Logs { logs, files: vec![] }, operands);
+    let samples = Samples::new(QuerySource::Logs { logs, files: vec![] }, operands);
     let mut samples = samples.unwrap_or_else(|failure| panic!("seed {}: {:#}", world.seed, failure.error));
     let mut check = expected(world, "logs to json");
     let options = OutputOptions { format: OutputFormat::Json, ..OutputOptions::default() };
