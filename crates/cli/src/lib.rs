@@ -59,7 +59,7 @@ use crate::windows::Tool;
 /// Runs the command line.
 pub fn run() -> ExitCode {
     let mut args = std::env::args_os();
-    if let Some(tool) = args.next().and_then(|program| Tool::of(Path::new(&program))) {
+    if let Some(tool) = args.next().and_then(|program| Tool::from_program(Path::new(&program))) {
         return tool.run(args);
     }
     let Args { command, live } = Args::parse();

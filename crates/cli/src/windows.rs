@@ -26,7 +26,7 @@ pub enum Tool {
 
 impl Tool {
     /// Returns the tool with the name that the program was started by.
-    pub fn of(program: &Path) -> Option<Self> {
+    pub fn from_program(program: &Path) -> Option<Self> {
         let name = program.file_name()?.to_str()?.to_lowercase();
         match name.strip_suffix(".exe").unwrap_or(&name) {
             "typeperf" => Some(Self::Typeperf),
@@ -98,7 +98,7 @@ mod tests {
             ("typeperf2", None),
             ("", None),
         ] {
-            assert_eq!(Tool::of(Path::new(name)), want, "{name}");
+            assert_eq!(Tool::from_program(Path::new(name)), want, "{name}");
         }
     }
 }
