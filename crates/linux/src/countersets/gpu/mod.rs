@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::NoValue;
 use perfset_engine::{Deadline, Provider};
 
-use super::slow::LazyProvider;
+use super::lazy::LazyProvider;
 use super::together::ProviderGroup;
 use crate::collection::Collection;
 use crate::roots::Roots;
