@@ -33,7 +33,7 @@ mod name;
 mod windows_exporter;
 mod catalogue;
 mod text;
-mod widen;
+mod wrap;
 mod table;
 mod family;
 mod limit;

@@ -13,7 +13,7 @@ use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
 
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
-use crate::widen::WrapTracker;
+use crate::wrap::WrapTracker;
 
 /// Exported data of one counterset.
 #[derive(Debug)]
