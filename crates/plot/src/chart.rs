@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::bucket::{self, Bucket, Point};
 use crate::number::real;
-use crate::stretch::{self, Bucket, Point};
 use crate::unit::Unit;
 
 /// Description of a line that is added to a chart.
@@ -152,7 +152,7 @@ impl Chart {
         let is_joined = line.seen.is_some_and(|seen| seen.saturating_add(1) >= samples);
         line.seen = Some(samples);
         let (before, new) = (line.stretches.len(), Bucket::of(cell, point, is_joined));
-        stretch::add(&mut line.stretches, new);
+        bucket::add(&mut line.stretches, new);
         match &mut line.total {
             Some(total) => total.add(&new),
             none => *none = Some(new),
@@ -188,7 +188,7 @@ impl Chart {
         self.cells = self.cells.map(|(first, last)| (first.div_euclid(2), last.div_euclid(2)));
         self.kept = 0;
         for line in &mut self.lines {
-            stretch::coarsen(&mut line.stretches);
+            bucket::coarsen(&mut line.stretches);
             self.kept = self.kept.saturating_add(line.stretches.len());
         }
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::axis::Axis;
+use crate::bucket::{Bucket, Point};
 use crate::chart::{Chart, Line};
 use crate::font::Font;
 use crate::number::{real, real_count, whole};
 use crate::panels::{Panel, panels};
 use crate::picture::{Anchor, Picture, Position, Shape};
-use crate::stretch::{Bucket, Point};
 use crate::theme::{Colour, Palette, Theme};
 use crate::time;
 use crate::unit::Unit;

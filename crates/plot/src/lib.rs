@@ -34,7 +34,7 @@ mod layout;
 mod number;
 mod picture;
 mod png;
-mod stretch;
+mod bucket;
 mod svg;
 mod theme;
 mod time;
