@@ -28,7 +28,11 @@ pub(crate) struct LazyProvider {
 impl LazyProvider {
     /// Creates a lazy provider of the entries of a directory. While the directory is empty, as on many machines, no
     /// request goes to the other thread, which would cost ten times as much as the check.
-    pub(crate) fn of_folder(folder: PathBuf, provider: impl Provider + 'static, deadline: &Deadline) -> Self {
+    pub(crate) fn for_directory(
+        folder: PathBuf,
+        provider: impl Provider + 'static,
+        deadline: &Deadline,
+    ) -> Self {
         Self { folder: Some(DirReader::new(folder)), ..Self::waiting(provider, deadline) }
     }
 
@@ -144,7 +148,8 @@ mod tests {
         let roots = fixture("two-nodes");
         let all = |folder: &str| {
             let numa = MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots)));
-            let mut provider = LazyProvider::of_folder(roots.sys.join(folder), numa, &Deadline::new(LONG));
+            let mut provider =
+                LazyProvider::for_directory(roots.sys.join(folder), numa, &Deadline::new(LONG));
             let mut rows = Rows::default();
             rows.start();
             provider.instances(&id::GUID, &mut rows).unwrap();
@@ -161,7 +166,7 @@ mod tests {
         let tree = Tree::copy_of("two-nodes");
         let folder = tree.path("sys/new");
         std::fs::create_dir(&folder).unwrap();
-        let mut provider = LazyProvider::of_folder(
+        let mut provider = LazyProvider::for_directory(
             folder.clone(),
             MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
             &Deadline::new(LONG),

@@ -132,13 +132,13 @@ pub fn providers_within(
         Box::new(SingleInstanceProvider::new(LinuxIp::new(netstat))),
         Box::new(MultiInstanceProvider::new(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
-        Box::new(LazyProvider::of_folder(
+        Box::new(LazyProvider::for_directory(
             roots.sys.join("class/thermal"),
             MultiInstanceProvider::new(ThermalZones::new(&roots)),
             deadline,
         )),
         Box::new(MultiInstanceProvider::new(EnergyMeter::new(&roots))),
-        Box::new(LazyProvider::of_folder(
+        Box::new(LazyProvider::for_directory(
             roots.sys.join("class/hwmon"),
             MultiInstanceProvider::new(LinuxSensors::new(&roots)),
             deadline,
