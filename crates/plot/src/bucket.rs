@@ -26,7 +26,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub fn of(cell: i64, point: Point, is_joined: bool) -> Self {
+    pub fn new(cell: i64, point: Point, is_joined: bool) -> Self {
         let (first, least, greatest, last) = (point, point, point, point);
         Self { cell, first, least, greatest, last, mean: point.value, count: 1, is_joined }
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn stretch(cell: i64, time: i64, value: f64) -> Bucket {
-        Bucket::of(cell, Point { time, value }, true)
+        Bucket::new(cell, Point { time, value }, true)
     }
 
     #[test]

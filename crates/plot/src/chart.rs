@@ -151,7 +151,7 @@ impl Chart {
         let Some(line) = self.lines.get_mut(line.0) else { return };
         let is_joined = line.seen.is_some_and(|seen| seen.saturating_add(1) >= samples);
         line.seen = Some(samples);
-        let (before, new) = (line.stretches.len(), Bucket::of(cell, point, is_joined));
+        let (before, new) = (line.stretches.len(), Bucket::new(cell, point, is_joined));
         bucket::add(&mut line.stretches, new);
         match &mut line.total {
             Some(total) => total.add(&new),
