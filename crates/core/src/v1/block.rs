@@ -158,7 +158,7 @@ pub struct Objects<'a> {
 impl Objects<'_> {
     /// Returns the offset of the next object in the block.
     #[must_use]
-    pub fn at(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.rest.offset()
     }
 }

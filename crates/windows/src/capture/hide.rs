@@ -49,14 +49,14 @@ impl NameMask {
         let (mut lengths, mut first) = (Vec::new(), Ok(()));
         let mut objects = DataBlock::parse(block).map(|block| block.objects());
         while let Ok(objects) = &mut objects {
-            let at = objects.at();
+            let at = objects.offset();
             let Some(object) = objects.next() else { break };
             let read = object.and_then(|object| match object.contents() {
                 Contents::Multiple(mut instances) => instances.try_for_each(|instance| instance.map(drop)),
                 Contents::Single(_) | Contents::Metadata { .. } => Ok(()),
             });
             // Other objects may follow one of a known length.
-            if read.is_err() && objects.at() > at {
+            if read.is_err() && objects.offset() > at {
                 let length = at..at.saturating_add(4);
                 lengths.extend(block.get(length.clone()).map(|bytes| (length, bytes.to_vec())));
             }
@@ -160,7 +160,7 @@ pub fn machine_in_v1(block: &mut [u8]) -> Result<(), WireError> {
     let place = DataBlock::parse(block).map(|parsed| {
         let name = parsed.system_name().as_bytes();
         let at = name.as_ptr().addr().wrapping_sub(block.as_ptr().addr());
-        (at..at.saturating_add(name.len()), parsed.objects().at())
+        (at..at.saturating_add(name.len()), parsed.objects().offset())
     });
     let Ok((name, end)) = place else {
         block.fill(0);
