@@ -95,7 +95,7 @@ fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
 
 fn write_object(object: &Object<'_>, names: &TitleNames, out: &mut impl Write) -> io::Result<()> {
     let name = |index| names.get(index).map_or_else(|| "-".to_owned(), |name| escaped(cut(name, NAME_MAX)));
-    let (at, index) = (object.at(), object.name_index());
+    let (at, index) = (object.offset(), object.name_index());
     let kind = match object.contents() {
         Contents::Single(_) => "",
         Contents::Multiple(instances) if instances.clone().next().is_none() => ", no instances now",

@@ -276,7 +276,7 @@ impl<'a> Object<'a> {
 
     /// Returns the offset of the object in the block.
     #[must_use]
-    pub fn at(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.at
     }
 

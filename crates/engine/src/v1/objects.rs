@@ -102,7 +102,7 @@ impl ObjectSets {
             };
             match taken {
                 Ok(whole) => {
-                    objects.insert(name_index, object.at());
+                    objects.insert(name_index, object.offset());
                     troubles.extend(whole.err());
                 }
                 Err(trouble) => troubles.push(trouble),

@@ -369,7 +369,7 @@ fn names_in_unusual_places_of_v1_are_hidden() {
     let shown = global();
     let block = DataBlock::parse(&shown).unwrap();
     let object = block.object(230).unwrap();
-    let at = object.at();
+    let at = object.offset();
     let Contents::Multiple(instances) = object.contents() else { panic!() };
     let instance =
         instances.flatten().find(|instance| instance.name().to_string() == "svchost").unwrap().offset();
