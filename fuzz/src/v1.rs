@@ -61,7 +61,7 @@ fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
             }
             Event::CounterValue { at, position, value, .. } => {
                 let is_there = match value {
-                    FieldValue::BlockValue(value) => stands_at(bytes, at, value),
+                    FieldValue::Value(value) => stands_at(bytes, at, value),
                     FieldValue::Text(text) => stands_at(bytes, at, BlockValue::Other(text.as_bytes())),
                     FieldValue::Ascii(text) => stands_at(bytes, at, BlockValue::Other(text)),
                     _ => false,
