@@ -29,7 +29,9 @@ pub fn check(input: &[u8]) {
     }
     if let Ok(kernel) = Kernel::from_btf(input) {
         assert!(
-            kernel.has(ColumnSet::new(&Column::ALL)).contain(ColumnSet::new(&[Column::Pid, Column::Sequence]))
+            kernel
+                .has(ColumnSet::new(&Column::ALL))
+                .contain(ColumnSet::new(&[Column::Pid, Column::Sequence]))
         );
     }
 }

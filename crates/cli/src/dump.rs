@@ -65,8 +65,8 @@ impl DumpFormat {
 
     fn walk(self, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
         match self {
-            Self::V1 => v1::walk(bytes, visit),
-            Self::V2(format) => v2::walk(format, bytes, visit),
+            Self::V1 => v1::visit(bytes, visit),
+            Self::V2(format) => v2::visit(format, bytes, visit),
         }
     }
 

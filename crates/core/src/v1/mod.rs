@@ -40,7 +40,7 @@ pub use build::{BlockBuilder, InstancesBuilder, NewCounter, NewInstance, NewObje
 pub use definition::{Definition, Definitions, DefinitionsIter};
 pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter};
 pub use names::{NameTable, NamesIter, TitleNames, name_table};
-pub use visit::{read, walk};
+pub use visit::{read, visit};
 
 /// PERF_NO_UNIQUE_ID: the instance is identified by its name.
 pub const PERF_NO_UNIQUE_ID: i32 = -1;

@@ -112,7 +112,7 @@ fn dumps() {
     for name in ["single", "process-thread"] {
         let bytes = file(&format!("{name}.bin"));
         let mut text = String::new();
-        crate::visit::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
+        crate::visit::dump(|each| visit(&bytes, each), &mut text).unwrap();
         let stored = path(&format!("{name}.txt"));
         if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
             fs::write(&stored, &text).unwrap();
@@ -169,7 +169,7 @@ fn samba_is_read_and_its_deviations_are_named() {
 /// What is legal and unusual, a line each.
 fn remarks(bytes: &[u8]) -> Vec<String> {
     let mut remarks = Vec::new();
-    walk(bytes, &mut |event| {
+    visit(bytes, &mut |event| {
         if let Event::Unusual(remark) = event {
             remarks.push(remark.to_string());
         }
@@ -287,7 +287,7 @@ fn use_all(bytes: &[u8]) {
             }
         }
     }
-    let _ = crate::visit::dump(|visit| walk(bytes, visit), &mut String::new());
+    let _ = crate::visit::dump(|each| visit(bytes, each), &mut String::new());
 }
 
 /// The blocks that sweeps damage.
@@ -493,13 +493,13 @@ fn a_multi_timer_without_items_has_them_behind_its_value() {
     assert_eq!(values.items_behind(&object.definitions().get(0).unwrap()), Some(4096));
     assert!(remarks(&bytes).iter().any(|remark| remark.contains("no number of items follows")));
     let mut visited = Vec::new();
-    let mut visit = |event: Event<'_>| {
+    let mut each = |event: Event<'_>| {
         if let Event::Field { name: "number of items", value: FieldValue::U32(items), .. } = event {
             visited.push(items);
         }
         ControlFlow::Continue(())
     };
-    walk(&bytes, &mut visit).unwrap();
+    visit(&bytes, &mut each).unwrap();
     assert_eq!(visited.get(1), Some(&4096));
 }
 
@@ -521,7 +521,7 @@ fn work_is_in_proportion_to_the_bytes() {
     }
     bytes[block_at + 4..end].fill(b'a');
     let mut text = String::new();
-    crate::visit::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
+    crate::visit::dump(|each| visit(&bytes, each), &mut text).unwrap();
     assert!(text.len() < bytes.len() * 20, "{} characters for {} bytes", text.len(), bytes.len());
     // The first definition takes the place of two.
     put(&mut bytes, 96 + 64, 80);

@@ -17,7 +17,7 @@ use crate::wire::{Why, WireError, length};
 /// # Errors
 /// Fails if the header cannot be read (R1 to R6, R8); in strict mode also at the first violation.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>), WireError> {
-    let forgiven = forgiven(mode, bytes.len(), |visit| walk(bytes, visit))?;
+    let forgiven = forgiven(mode, bytes.len(), |each| visit(bytes, each))?;
     Ok((DataBlock::parse(bytes)?, forgiven))
 }
 
@@ -29,7 +29,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>),
 /// # Errors
 /// Fails if the header cannot be read. Every later violation is an [`Event::Broken`], and the visit continues with
 /// everything that can be read without it.
-pub fn walk(bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
+pub fn visit(bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
     let block = DataBlock::parse(bytes)?;
     Stop::into_result(data(&mut Visitor::new(bytes, visit), &block))
 }

@@ -46,7 +46,7 @@ pub use block::{
 };
 pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use rows::TableRows;
-pub use visit::{BlockFormat, read, walk};
+pub use visit::{BlockFormat, read, visit};
 
 /// Rounds up to the next multiple of 8.
 pub(crate) fn align8(len: usize) -> usize {

@@ -19,7 +19,7 @@ use crate::wire::{Why, WireError};
 
 /// A block or list as text.
 fn dump(format: BlockFormat, bytes: &[u8], out: &mut String) -> Result<(), WireError> {
-    crate::visit::dump(|visit| walk(format, bytes, visit), out)
+    crate::visit::dump(|each| visit(format, bytes, each), out)
 }
 
 /// The examples of `testdata/v2/examples.txt` by name.
@@ -356,7 +356,7 @@ fn dump_shows_every_field() {
 fn strict_reading_accepts_every_example() {
     for (name, bytes) in readable_examples() {
         let mut broken = Vec::new();
-        walk(format_of(name), &bytes, &mut |event| {
+        visit(format_of(name), &bytes, &mut |event| {
             if let Event::Broken(rule) = event {
                 broken.push(rule);
             }
@@ -672,7 +672,7 @@ fn every_prefix_is_an_error_or_a_shorter_list() {
         for len in 0..bytes.len() {
             let list_ends_here = matches!(format, BlockFormat::Instances if [0, 16].contains(&len))
                 || matches!(format, BlockFormat::Identifiers if len == 0);
-            let end = walk(format, &bytes[..len], &mut |_| ControlFlow::Continue(()));
+            let end = visit(format, &bytes[..len], &mut |_| ControlFlow::Continue(()));
             assert_eq!(end.is_ok(), list_ends_here, "{name}, {len} bytes");
         }
     }
@@ -696,7 +696,7 @@ fn every_changed_byte_is_an_error_or_a_valid_view() {
 /// Whatever the bytes: the walk ends, errors lie inside them, and both ways to read a block agree.
 fn check_any_bytes(format: BlockFormat, bytes: &[u8]) {
     let mut events = 0_usize;
-    let end = walk(format, bytes, &mut |event| {
+    let end = visit(format, bytes, &mut |event| {
         events += 1;
         if let Event::Field { value, .. } = event {
             let _ = value.to_string();

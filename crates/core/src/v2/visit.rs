@@ -42,7 +42,7 @@ impl BlockFormat {
 /// # Errors
 /// The first structure that cannot be read; in strict mode also the first violation.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), WireError> {
-    let forgiven = forgiven(mode, bytes.len(), |visit| walk(BlockFormat::Data, bytes, visit))?;
+    let forgiven = forgiven(mode, bytes.len(), |each| visit(BlockFormat::Data, bytes, each))?;
     Ok((Block::parse(bytes)?, forgiven))
 }
 
@@ -53,7 +53,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), Wir
 ///
 /// # Errors
 /// The first structure that cannot be read; everything before it has been visited.
-pub fn walk(format: BlockFormat, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
+pub fn visit(format: BlockFormat, bytes: &[u8], visit: &mut VisitFn<'_>) -> Result<(), WireError> {
     let mut walk = Visitor::new(bytes, visit);
     let end = match format {
         BlockFormat::Data => walk.data(),

@@ -29,7 +29,7 @@ impl NameMask {
     /// # Errors
     /// The first data that cannot be parsed: this and everything behind it is zeros.
     pub fn in_list(&self, list: &mut [u8]) -> Result<(), WireError> {
-        self.tell(list, |bytes, visit| v2::walk(BlockFormat::Instances, bytes, visit))
+        self.tell(list, |bytes, visit| v2::visit(BlockFormat::Instances, bytes, visit))
     }
 
     /// Replaces the names in a PERF_DATA_HEADER block.
@@ -37,7 +37,7 @@ impl NameMask {
     /// # Errors
     /// As [`in_list`](Self::in_list).
     pub fn in_v2(&self, block: &mut [u8]) -> Result<(), WireError> {
-        self.tell(block, |bytes, visit| v2::walk(BlockFormat::Data, bytes, visit))
+        self.tell(block, |bytes, visit| v2::visit(BlockFormat::Data, bytes, visit))
     }
 
     /// Replaces the names in a PERF_DATA_BLOCK.
@@ -62,7 +62,7 @@ impl NameMask {
             }
             first = first.and(read);
         }
-        self.tell(block, v1::walk)?;
+        self.tell(block, v1::visit)?;
         for (range, length) in lengths {
             block.get_mut(range).unwrap_or_default().copy_from_slice(&length);
         }
