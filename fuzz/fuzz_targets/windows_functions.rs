@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use perfset_core::{Guid, Language, Status};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Snapshot};
-use perfset_windows::{Filled, PerfLib, RawQuery, machine_of_v2};
+use perfset_windows::{FillResult, PerfLib, RawQuery, machine_of_v2};
 
 #[derive(Debug)]
 struct Answers {
@@ -20,10 +20,10 @@ struct Answers {
 const CALLS_MOST: usize = 2_000;
 
 impl Answers {
-    fn next(&self, buffer: &mut [u8]) -> Filled {
+    fn next(&self, buffer: &mut [u8]) -> FillResult {
         let mut left = self.left.lock().unwrap();
         if self.calls.fetch_add(1, Relaxed) > CALLS_MOST || left.len() < 5 {
-            return Filled::failed(Status::ERROR_ACCESS_DENIED);
+            return FillResult::failed(Status::ERROR_ACCESS_DENIED);
         }
         let head: Vec<u8> = left.drain(..5).collect();
         let actual = u32::from(u16::from_le_bytes([head[1], head[2]]));
@@ -31,20 +31,20 @@ impl Answers {
         for (to, from) in buffer.iter_mut().zip(left.drain(..len)) {
             *to = from;
         }
-        Filled { status: Status(head[0].into()), actual }
+        FillResult { status: Status(head[0].into()), actual }
     }
 }
 
 impl PerfLib for Answers {
-    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult {
         self.next(guids)
     }
 
-    fn registration_info(&self, _: &Guid, _: u32, _: u32, info: &mut [u8]) -> Filled {
+    fn registration_info(&self, _: &Guid, _: u32, _: u32, info: &mut [u8]) -> FillResult {
         self.next(info)
     }
 
-    fn enumerate_instances(&self, _: &Guid, instances: &mut [u8]) -> Filled {
+    fn enumerate_instances(&self, _: &Guid, instances: &mut [u8]) -> FillResult {
         self.next(instances)
     }
 
@@ -64,11 +64,11 @@ impl PerfLib for Answers {
         self.next(identifiers).status
     }
 
-    fn query_info(&self, _: RawQuery, identifiers: &mut [u8]) -> Filled {
+    fn query_info(&self, _: RawQuery, identifiers: &mut [u8]) -> FillResult {
         self.next(identifiers)
     }
 
-    fn query_data(&self, _: RawQuery, block: &mut [u8]) -> Filled {
+    fn query_data(&self, _: RawQuery, block: &mut [u8]) -> FillResult {
         self.next(block)
     }
 }

@@ -1,7 +1,8 @@
 //! Aggregates of several instances.
 //!
 //! A provider delivers the instances themselves. For a counterset of an aggregate type, the engine appends rows that
-//! stand for several instances during the collection. The type determines which rows an entry selects: see [`AggregateView`].
+//! stand for several instances during the collection. The type determines which rows an entry selects: see
+//! [`AggregateView`].
 //!
 //! **Missing values** are not zero. A cell aggregates the instances that have a value, and is marked
 //! [`Mark::Partial`] if others have none. If no instance has a value, the cell has the reason of the first instance.

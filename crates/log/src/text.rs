@@ -1,7 +1,7 @@
 //! Text logs: PDH-CSV 4.0 and PDH-TSV 4.0.
 //!
-//! [`TextLogReader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop. [`TextLogWriter`]
-//! writes the same format.
+//! [`TextLogReader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop.
+//! [`TextLogWriter`] writes the same format.
 //!
 //! ```
 //! use perfset_log::text::{Reader, is_one};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use perfset_export::ExportOptions;
 use perfset_web::Limits;
 
 use super::{ProcessArgs, interval};
@@ -45,7 +46,7 @@ pub struct ServeArgs {
     /// Maximum number of lines with values in /metrics
     ///
     /// If there are more, the largest countersets are left out first. The response reports it.
-    #[arg(long, value_name = "N", default_value_t = perfset_export::ExportOptions::SERIES_MAX, help_heading = "Metrics")]
+    #[arg(long, value_name = "N", default_value_t = ExportOptions::SERIES_MAX, help_heading = "Metrics")]
     pub series_max: usize,
     /// Additional host name under which clients reach the server
     #[arg(long = "host", value_name = "NAME")]

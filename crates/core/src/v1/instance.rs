@@ -258,8 +258,8 @@ impl<'a> Values<'a> {
         self.definitions.is_empty()
     }
 
-    /// Returns the value at a position: [`BlockValue::Empty`] if the counter block contains none, [`BlockValue::Other`] for a
-    /// text and everything else that is not a number of 4 or 8 bytes.
+    /// Returns the value at a position: [`BlockValue::Empty`] if the counter block contains none,
+    /// [`BlockValue::Other`] for a text and everything else that is not a number of 4 or 8 bytes.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<BlockValue<'a>> {
         if let Some(values) = self.dense {

@@ -12,8 +12,8 @@ use crate::clock::elapsed_ns;
 use crate::folder::DirReader;
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
-/// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other countersets needs no
-/// thread.
+/// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other
+/// countersets needs no thread.
 pub(crate) struct LazyProvider {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,

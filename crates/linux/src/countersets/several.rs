@@ -64,8 +64,8 @@ pub(crate) enum Total {
     /// Sum over the rows of one counter, or of two counters. A counter that is the sum of two others in each row is
     /// their sum in `_Total` too. A counter with the meaning of another one has its value.
     Rows([Option<CounterId>; 2]),
-    /// Mean, or a value of the kernel, computed by [`InstanceSource::total`]. Two samples of it are compared only if they
-    /// have the same instances.
+    /// Mean, or a value of the kernel, computed by [`InstanceSource::total`]. Two samples of it are compared only if
+    /// they have the same instances.
     Own,
 }
 

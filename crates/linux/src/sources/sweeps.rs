@@ -104,7 +104,8 @@ const PARSERS: &[(&str, Walk)] = &[
         let mut stats = diskstats::DiskStats::default();
         stats.parse(text)?;
         for device in &stats.devices {
-            let _ = device.numbers.as_ref().map(|numbers| numbers.get(diskstats::DiskStatsField::FlushMs)); // any will do
+            // Any field will do.
+            let _ = device.numbers.as_ref().map(|numbers| numbers.get(diskstats::DiskStatsField::FlushMs));
         }
         Ok(())
     }),
