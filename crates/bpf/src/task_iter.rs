@@ -347,7 +347,7 @@ impl<'a> Records<'a> {
         Some(Record { words: self.words.get(start..start.checked_add(self.size)?)? })
     }
 
-    /// Returns the check for [torn](Torn::is) records.
+    /// Returns the check for [torn](ConsistencyCheck::is) records.
     #[must_use]
     pub fn torn(&self) -> ConsistencyCheck {
         ConsistencyCheck {

@@ -63,7 +63,7 @@ pub enum SeqFileKind {
     /// Printed record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel returns whole records, as many as
     /// fit into its own page, so any chunk may be short. Only an empty chunk is the end.
     Records,
-    /// Printed in records, as [`Records`](Self::InRecords), that are lines below 1 KiB: `/proc/vmstat`,
+    /// Printed in records, as [`Records`](Self::Records), that are lines below 1 KiB: `/proc/vmstat`,
     /// `/proc/diskstats`. A chunk that leaves more space than that, in the kernel's page and in the buffer, is the
     /// last.
     Lines,

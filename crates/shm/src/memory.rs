@@ -68,8 +68,9 @@ impl SharedMemory {
 /// Replaces a mapping by private memory of this process. Makes only system calls.
 pub(crate) fn replace(start: *mut c_void, len: usize) {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    // SAFETY: only `SharedMemory` calls this, for its own mappings. Holders of pointers continue with zeros, as if
-    // another process had stored them. If there is no memory for a mapping, the old one stays, which harms readers only.
+    // SAFETY: only `SharedMemory` calls this, for its own mappings. Holders of pointers continue with zeros, as
+    // if another process had stored them. If there is no memory for a mapping, the old one stays, which harms
+    // readers only.
     let _ = unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) };
 }
 

@@ -16,7 +16,7 @@ impl BlgNames {
     /// Maximum number of bytes, far more than any system has: Windows' own names take 100 KiB.
     const MOST: usize = 16 << 20;
 
-    /// Returns all names read so far, for [`v1::BlgNames::read`](perfset_core::v1::Names::read).
+    /// Returns all names read so far, for [`TitleNames::read`](perfset_core::v1::TitleNames::read).
     #[must_use]
     pub fn table(&self) -> NameTable<'_> {
         NameTable::new(&self.pairs)

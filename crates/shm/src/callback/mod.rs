@@ -10,7 +10,7 @@
 //!
 //! | offset | type | meaning |
 //! |---|---|---|
-//! | 0 | u32 | request code ([`What`]) |
+//! | 0 | u32 | request code ([`RequestCode`]) |
 //! | 4 | u32 | 0; ignored |
 //! | 8 | | subject: PERF_COUNTER_IDENTITY, or the name of the machine with its NUL, in UTF-16 |
 //!

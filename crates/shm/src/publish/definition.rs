@@ -26,7 +26,7 @@ pub struct CounterInfo {
     pub name: Option<&'static str>,
     /// Help text of the counter.
     pub help: &'static str,
-    /// Counter type, if it differs from the field's [`TYPE`](Field::TYPE).
+    /// Counter type, if it differs from the field's [`TYPE`](CounterField::TYPE).
     pub counter_type: Option<CounterType>,
     /// Display attributes of the counter.
     pub attributes: Attributes,

@@ -12,7 +12,7 @@ use crate::callback::{CallbackReply, RequestMessage, Server};
 use crate::folder::Folders;
 use crate::merge::LeftOut;
 
-/// Publisher with one file of countersets. A process has [one of its own](Self::of_process), which is usually enough.
+/// Publisher with one file of countersets. A process has [one of its own](Self::current), which is usually enough.
 ///
 /// The file is removed when the publisher and the last of its instances are dropped, or when the process ends.
 #[derive(Clone, Debug)]
