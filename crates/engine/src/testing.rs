@@ -57,7 +57,7 @@ pub struct Script {
     pub panics: bool,
     /// Lock that a collection waits for; holding it makes the provider late.
     pub gate: Arc<Mutex<()>>,
-    /// Texts that [`Provider::about`] returns.
+    /// Texts that [`Provider::describe`] returns.
     pub about: Vec<(Text, Text)>,
     /// Texts that [`Provider::problems`] returns.
     pub problems: Vec<Text>,

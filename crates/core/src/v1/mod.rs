@@ -1,9 +1,9 @@
 //! The V1 performance data format: the bytes of HKEY_PERFORMANCE_DATA, of remote registry reads and of recorded logs.
 //!
 //! [`DataBlock::parse`] reads a block of perfset, Windows or any other program; [`BlockBuilder`] writes one.
-//! [`NameTable`] reads and [`name_table`] writes the tables that map title indexes to texts. [`walk()`] visits every
+//! [`NameTable`] reads and [`name_table`] writes the tables that map title indexes to texts. [`visit()`] visits every
 //! field of a block and checks every rule. [`read`] fails at the first violation, or lists the violations that it
-//! ignores. [`walk::dump`](crate::walk::dump) prints a block.
+//! ignores. [`visit::dump`](crate::visit::dump) prints a block.
 //!
 //! ```
 //! use perfset_core::v1::{BlockBuilder, Contents, DataBlock, NewCounter, NewInstance, NewObject};

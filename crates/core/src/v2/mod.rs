@@ -4,8 +4,8 @@
 //! other lists of the interface each have a view and a writer: [`identifier`], [`identity`], [`registration`],
 //! [`strings`], [`instances`]. Descriptions of countersets by a provider are only read: [`template`].
 //!
-//! [`walk()`] visits every field of any of these formats and checks the rules for writers. [`read`] fails at the
-//! first violation, or lists the violations that it ignores. [`walk::dump`](crate::walk::dump) prints a block.
+//! [`visit()`] visits every field of any of these formats and checks the rules for writers. [`read`] fails at the
+//! first violation, or lists the violations that it ignores. [`visit::dump`](crate::visit::dump) prints a block.
 //!
 //! ```
 //! use perfset_core::v2::{Block, BlockBuilder, Body, raw::Cell};

@@ -58,7 +58,7 @@ layout! {
     CounterHeader, 16 {
         /// `dwStatus`: Win32 code, 0 is success.
         status: U32,
-        /// `dwType`: type of the result, see [`ValueKind`](super::Kind).
+        /// `dwType`: type of the result, see [`CounterDataType`](super::CounterDataType).
         kind: U32,
         /// `dwSize`: number of bytes, including this header.
         size: U32,
