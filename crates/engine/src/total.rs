@@ -132,7 +132,7 @@ pub struct Totals<K> {
     /// Counts that are stored between collections.
     kept: Vec<Column<K>>,
     /// Columns requested in this collection, in their order.
-    wanted: Vec<Wanted>,
+    wanted: Vec<RequestedColumn>,
     /// Finders, one for each distinct roster of the columns. Their memory is reused.
     finders: Vec<Finder>,
     /// Number of finders in use.
@@ -185,7 +185,7 @@ struct Ended {
 
 /// Column requested in this collection.
 #[derive(Debug)]
-struct Wanted {
+struct RequestedColumn {
     /// For a count: its index in `kept`, the index of its finder, its width, and `true` if it is collected for the
     /// first time.
     count: Option<(usize, usize, Width, bool)>,
@@ -262,7 +262,14 @@ impl<K: PartialEq> Totals<K> {
                 Some((at, finder, width, known.is_none()))
             }
         };
-        self.wanted.push(Wanted { count, sum: 0, has_value: false, missing: 0, mark: None, reason: None });
+        self.wanted.push(RequestedColumn {
+            count,
+            sum: 0,
+            has_value: false,
+            missing: 0,
+            mark: None,
+            reason: None,
+        });
     }
 
     /// Returns the index of the finder for the roster of a column.
@@ -384,7 +391,7 @@ impl<K: PartialEq> Totals<K> {
     pub fn end(&mut self) {
         let Self { kept, wanted, finders, now, now_100ns, .. } = self;
         let mut new = None;
-        for Wanted { count, .. } in wanted {
+        for RequestedColumn { count, .. } in wanted {
             let Some((column, finder, _, _)) = count else { continue };
             let (Some(column), Some(finder)) = (kept.get_mut(*column), finders.get_mut(*finder)) else {
                 continue;
