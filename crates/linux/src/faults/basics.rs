@@ -123,7 +123,7 @@ pub(crate) enum Source {
 
 /// Rule for what a value may be.
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum Expected {
     /// No machine has the value.
     Never,
     /// The model does not have the value: it may be any number that its type allows.
@@ -139,7 +139,7 @@ pub(crate) enum Wanted {
     /// Count of which only the increase is known.
     Growth(Count),
     /// Value that may be missing although no file is at fault.
-    MayLack(Box<Wanted>),
+    MayLack(Box<Expected>),
     /// Sum of a level over rows.
     Sum(Sum),
     /// Sum of a count over rows.
@@ -181,12 +181,12 @@ pub(crate) struct Total {
 /// Rule for a value, and the files that it comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: Expected,
     pub(crate) from: [Option<Source>; 3],
 }
 
 impl Known {
-    pub(crate) fn new(wanted: Wanted, from: &[Source]) -> Self {
+    pub(crate) fn new(wanted: Expected, from: &[Source]) -> Self {
         let at = |at: usize| from.get(at).copied();
         Self { wanted, from: [at(0), at(1), at(2)] }
     }

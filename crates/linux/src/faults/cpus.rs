@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_processor, processor, processor_information, scheduler};
 
-use super::basics::{Count, Known, Random, Source, Tally, Wanted};
+use super::basics::{Count, Expected, Known, Random, Source, Tally};
 
 /// Length of a tick of `/proc/stat`, in ns.
 pub(crate) const TICK_NS: u64 = 10_000_000;
@@ -243,10 +243,10 @@ impl Cpus {
     }
 
     /// Returns the sum over the processors of a row, or the mean.
-    fn over(&self, at: Option<usize>, mean: bool, of: impl Fn(&Cpu) -> Count) -> Wanted {
+    fn over(&self, at: Option<usize>, mean: bool, of: impl Fn(&Cpu) -> Count) -> Expected {
         let cpus = self.online().filter(|(other, _)| at.is_none_or(|at| at == *other));
         let (sum, count) = cpus.fold((Count::default(), 0), |(sum, n), (_, cpu)| (sum.and(of(cpu)), n + 1));
-        Wanted::Count(if mean { sum.over(count) } else { sum })
+        Expected::Count(if mean { sum.over(count) } else { sum })
     }
 
     pub(crate) fn rest(cpu: &Cpu) -> Count {
@@ -295,7 +295,7 @@ impl Cpus {
                 let softirqs = self.over(at, false, |cpu| cpu.softirq);
                 Known::new(softirqs, &[Source::File("proc/softirqs"), ONLINE, STAT])
             }
-            _ => Known::new(Wanted::Never, &[]),
+            _ => Known::new(Expected::Never, &[]),
         }
     }
 
@@ -321,12 +321,12 @@ impl Cpus {
             id::PERCENT_IRQ_TIME => time(IRQ),
             id::PERCENT_SOFTIRQ_TIME => time(SOFTIRQ),
             id::PERCENT_GUEST_TIME | id::PERCENT_GUEST_NICE_TIME => {
-                Known::new(Wanted::Count(Count::default()), &[STAT, ONLINE])
+                Known::new(Expected::Count(Count::default()), &[STAT, ONLINE])
             }
             id::TASKLET_SOFT_INTERRUPTS_PER_SEC => {
                 Known::new(self.over(at, false, |cpu| cpu.softirq), &[softirqs, ONLINE, STAT])
             }
-            _ => Known::new(Wanted::Count(Count::default()), &[softirqs, ONLINE, STAT]),
+            _ => Known::new(Expected::Count(Count::default()), &[softirqs, ONLINE, STAT]),
         }
     }
 
@@ -337,14 +337,14 @@ impl Cpus {
             id::PERCENT_RUN_TIME => self.over_ns(at, |cpu| cpu.run_ns),
             id::PERCENT_RUN_QUEUE_WAIT_TIME => self.over_ns(at, |cpu| cpu.wait_ns),
             id::TIMESLICES_PER_SEC => self.over(at, false, |cpu| cpu.timeslices),
-            _ => Wanted::Count(Count::default()),
+            _ => Expected::Count(Count::default()),
         };
         Known::new(wanted, &from)
     }
 
-    fn over_ns(&self, at: Option<usize>, of: impl Fn(&Cpu) -> Count) -> Wanted {
+    fn over_ns(&self, at: Option<usize>, of: impl Fn(&Cpu) -> Count) -> Expected {
         match self.over(at, true, of) {
-            Wanted::Count(count) => Wanted::Count(count.over(100)),
+            Expected::Count(count) => Expected::Count(count.over(100)),
             other => other,
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{block_io, network_interface, physical_disk};
 
-use super::basics::{Count, Known, Random, Source, Sum, Tally, Wanted};
+use super::basics::{Count, Expected, Known, Random, Source, Sum, Tally};
 use super::totals::{FIELDS, Kept, Totals};
 
 /// Indexes of the fields of `/proc/diskstats`.
@@ -255,8 +255,8 @@ impl Disks {
         })
     }
 
-    fn wanted(&self, count: Count) -> Wanted {
-        if self.is_short { Wanted::Short(count) } else { Wanted::Count(count) }
+    fn wanted(&self, count: Count) -> Expected {
+        if self.is_short { Expected::Short(count) } else { Expected::Count(count) }
     }
 
     /// Returns the idle time of a disk: the time of the clock less the busy time.
@@ -271,14 +271,14 @@ impl Disks {
         use physical_disk as id;
         let from = [DISKSTATS, if is_logical { MOUNTS } else { DISKSTATS }];
         let wanted = match counter {
-            id::CURRENT_DISK_QUEUE_LENGTH => Wanted::Level(disk.in_flight),
-            id::PERCENT_IDLE_TIME => Wanted::MayLack(Box::new(Wanted::Growth(self.idle(disk)))),
+            id::CURRENT_DISK_QUEUE_LENGTH => Expected::Level(disk.in_flight),
+            id::PERCENT_IDLE_TIME => Expected::MayLack(Box::new(Expected::Growth(self.idle(disk)))),
             id::PERCENT_DISK_TIME_BASE
             | id::PERCENT_DISK_READ_TIME_BASE
             | id::PERCENT_DISK_WRITE_TIME_BASE
-            | id::PERCENT_IDLE_TIME_BASE => Wanted::Unknown,
-            id::SPLIT_IO_PER_SEC => Wanted::Never,
-            _ => self.count(disk, counter).map_or(Wanted::Never, |count| self.wanted(count)),
+            | id::PERCENT_IDLE_TIME_BASE => Expected::Unknown,
+            id::SPLIT_IO_PER_SEC => Expected::Never,
+            _ => self.count(disk, counter).map_or(Expected::Never, |count| self.wanted(count)),
         };
         Known::new(wanted, &from)
     }
@@ -303,15 +303,15 @@ impl Disks {
                     sum.is_whole &= !may_lack && !is_cut;
                     sum.lacks |= lacks || is_cut;
                 }
-                let sum = Wanted::Sum(sum);
+                let sum = Expected::Sum(sum);
                 match totals.may_be_none() {
-                    true => Wanted::MayLack(Box::new(sum)),
+                    true => Expected::MayLack(Box::new(sum)),
                     false => sum,
                 }
             }
-            id::SPLIT_IO_PER_SEC => Wanted::Never,
-            _ if is_share && is_logical => Wanted::Unknown,
-            _ => self.kept(counter, is_logical).map_or(Wanted::Unknown, Wanted::Kept),
+            id::SPLIT_IO_PER_SEC => Expected::Never,
+            _ if is_share && is_logical => Expected::Unknown,
+            _ => self.kept(counter, is_logical).map_or(Expected::Unknown, Expected::Kept),
         };
         Known::new(wanted, &from)
     }
@@ -349,7 +349,7 @@ impl Disks {
         use block_io as id;
         let f = |at: usize| disk.fields[at];
         let count = match counter {
-            id::REQUESTS_IN_FLIGHT => return Known::new(Wanted::Level(disk.in_flight), &[DISKSTATS]),
+            id::REQUESTS_IN_FLIGHT => return Known::new(Expected::Level(disk.in_flight), &[DISKSTATS]),
             id::PERCENT_BUSY_TIME => f(BUSY_MS).times(MS_100NS),
             id::AVG_REQUESTS_IN_FLIGHT => f(ALL_MS).times(MS_100NS),
             id::READS_PER_SEC | id::AVG_SEC_READ_BASE | id::AVG_SECTORS_READ_BASE => f(READS),
@@ -362,7 +362,7 @@ impl Disks {
             id::SECTORS_WRITTEN_PER_SEC | id::AVG_SECTORS_WRITE => f(SECTORS_WRITTEN),
             id::PERCENT_WRITE_TIME => f(WRITE_MS).times(MS_100NS),
             id::AVG_SEC_WRITE => f(WRITE_MS).times(MS_NS),
-            _ => return Known::new(Wanted::Never, &[]),
+            _ => return Known::new(Expected::Never, &[]),
         };
         Known::new(self.wanted(count), &[DISKSTATS])
     }
@@ -509,21 +509,21 @@ impl Networks {
             id::PACKETS_OUTBOUND_ERRORS => return self.level(te),
             id::PACKETS_RECEIVED_UNKNOWN => {
                 let from = Source::Link(network.serial, "statistics/rx_nohandler");
-                return Known::new(Wanted::Level(network.unknown.shown), &[from]);
+                return Known::new(Expected::Level(network.unknown.shown), &[from]);
             }
             id::CURRENT_BANDWIDTH => {
                 let from = Source::Link(network.serial, "speed");
-                return Known::new(Wanted::Level(network.megabits * 1_000_000), &[from]);
+                return Known::new(Expected::Level(network.megabits * 1_000_000), &[from]);
             }
             id::PACKETS_RECEIVED_UNICAST_PER_SEC => {
-                return Known::new(Wanted::Unknown, &[Source::File(self.file())]);
+                return Known::new(Expected::Unknown, &[Source::File(self.file())]);
             }
-            _ => return Known::new(Wanted::Never, &[]),
+            _ => return Known::new(Expected::Never, &[]),
         };
-        Known::new(Wanted::Count(count), &[Source::File(self.file())])
+        Known::new(Expected::Count(count), &[Source::File(self.file())])
     }
 
     fn level(&self, count: Count) -> Known {
-        Known::new(Wanted::Level(count.shown), &[Source::File(self.file())])
+        Known::new(Expected::Level(count.shown), &[Source::File(self.file())])
     }
 }

@@ -9,7 +9,7 @@ use perfset_core::catalogue::{
 use perfset_core::{Counter, CounterId, CounterType, Guid, Mark, NoValue, RawValue};
 use perfset_engine::Value;
 
-use super::basics::{Count, Known, Source, Tally, Wanted};
+use super::basics::{Count, Expected, Known, Source, Tally};
 use super::world::{Row, SETS, Thing, World};
 
 /// Sample of the model, with its rows.
@@ -128,15 +128,15 @@ impl Judge<'_> {
         let Some(raw) = value.raw else {
             let has_come = has_come((set, counter.id), row, self.old);
             return match &known.wanted {
-                Wanted::Never | Wanted::Unknown | Wanted::MayLack(_) => Ok(()),
-                Wanted::Total(total) if total.rows.is_empty() => Ok(()),
-                Wanted::Sum(sum) if !sum.is_whole && sum.readable.1 == 0 => Ok(()),
+                Expected::Never | Expected::Unknown | Expected::MayLack(_) => Ok(()),
+                Expected::Total(total) if total.rows.is_empty() => Ok(()),
+                Expected::Sum(sum) if !sum.is_whole && sum.readable.1 == 0 => Ok(()),
                 _ if is_excused || has_come => Ok(()),
                 wanted => Err(format!("it is missing, and should be {wanted:?}")),
             };
         };
         check_raw(raw, value.mark, &known.wanted)?;
-        if let Wanted::Unknown = known.wanted {
+        if let Expected::Unknown = known.wanted {
             return self.unknown(value);
         }
         match counter.counter_type.needs_two_samples() {
@@ -165,7 +165,7 @@ impl Judge<'_> {
                     .base
                     .map(|base| self.new.world.known(value.counterset.guid, row.thing, base));
                 match base.map(|base| base.wanted) {
-                    Some(Wanted::Level(base)) => 100.0 * raw as f64 / base as f64,
+                    Some(Expected::Level(base)) => 100.0 * raw as f64 / base as f64,
                     _ => return Ok(()),
                 }
             }
@@ -200,7 +200,7 @@ impl Judge<'_> {
             let other = old_row.is_some_and(|old| {
                 old.serial != row.serial || has_come((set, value.counter.id), old, self.older)
             });
-            let falls = |wanted: &Wanted| self.is_disturbed(wanted);
+            let falls = |wanted: &Expected| self.is_disturbed(wanted);
             let base = value.counter.divisor().map(|base| self.new.world.known(set, row.thing, base).wanted);
             let is_other = was_missing || other || self.new.world.cpus.changed + 1 >= self.new.world.sample;
             let fell = matches!(value.value, Err(NoValue::NegativeValue { .. }));
@@ -216,7 +216,7 @@ impl Judge<'_> {
                 || base.as_ref().is_some_and(falls)
                 || self.changes(row)
                 || is_share_of_others(known, base.as_ref())
-                || matches!(known.wanted, Wanted::Never)
+                || matches!(known.wanted, Expected::Never)
                 || value.raw.is_some_and(|raw| matches!(raw, RawValue::U32(_)) && !value.counter.wraps);
             return if is_allowed {
                 Ok(())
@@ -239,7 +239,7 @@ impl Judge<'_> {
         }
         // Without a mark, the value must be exact, so a fall should have been noticed.
         let before = old.world.known(set, old_row.thing, value.counter.id);
-        if let (Wanted::Count(a), Wanted::Count(b), None) = (&before.wanted, &known.wanted, value.mark) {
+        if let (Expected::Count(a), Expected::Count(b), None) = (&before.wanted, &known.wanted, value.mark) {
             if b.shown < a.shown {
                 return Err(format!("it fell, from {} to {}", a.shown, b.shown));
             }
@@ -283,10 +283,10 @@ impl Judge<'_> {
     }
 
     /// Returns `true` if a count fell, or was below an earlier number, at either end of the interval.
-    fn is_disturbed(&self, wanted: &Wanted) -> bool {
+    fn is_disturbed(&self, wanted: &Expected) -> bool {
         match wanted {
-            Wanted::Count(count) | Wanted::Short(count) | Wanted::Growth(count) => self.is_late(count),
-            Wanted::MayLack(wanted) => self.is_disturbed(wanted),
+            Expected::Count(count) | Expected::Short(count) | Expected::Growth(count) => self.is_late(count),
+            Expected::MayLack(wanted) => self.is_disturbed(wanted),
             _ => false,
         }
     }
@@ -311,34 +311,34 @@ impl Judge<'_> {
         }
     }
 
-    fn grown(&self, before: &Wanted, now: &Wanted, is_other: bool, mark: Option<Mark>) -> Range {
+    fn grown(&self, before: &Expected, now: &Expected, is_other: bool, mark: Option<Mark>) -> Range {
         let reals = |before: u64, now: u64| now.saturating_sub(before) as f64;
         match (before, now) {
             (
-                Wanted::Count(_) | Wanted::Short(_) | Wanted::Growth(_),
-                Wanted::Count(now) | Wanted::Short(now) | Wanted::Growth(now),
+                Expected::Count(_) | Expected::Short(_) | Expected::Growth(_),
+                Expected::Count(now) | Expected::Short(now) | Expected::Growth(now),
             ) if is_other => (0.0, now.real as f64),
-            (Wanted::Count(a), Wanted::Count(b))
+            (Expected::Count(a), Expected::Count(b))
                 if !self.is_late(b) && a.shown >= a.most && mark.is_none() =>
             {
                 let grown = b.shown as f64 - a.shown as f64;
                 (grown, grown)
             }
-            (Wanted::Short(a), Wanted::Short(b)) if !self.is_late(b) && a.shown >= a.most => {
+            (Expected::Short(a), Expected::Short(b)) if !self.is_late(b) && a.shown >= a.most => {
                 let grown = reals(a.real, b.real);
                 (grown, grown)
             }
-            (Wanted::Growth(a), Wanted::Growth(b))
+            (Expected::Growth(a), Expected::Growth(b))
                 if !self.is_late(b) && a.shown >= a.most && !self.is_clock_behind() && mark.is_none() =>
             {
                 let grown = reals(a.real, b.real);
                 (grown, grown)
             }
             (
-                Wanted::Count(a) | Wanted::Short(a) | Wanted::Growth(a),
-                Wanted::Count(b) | Wanted::Short(b) | Wanted::Growth(b),
+                Expected::Count(a) | Expected::Short(a) | Expected::Growth(a),
+                Expected::Count(b) | Expected::Short(b) | Expected::Growth(b),
             ) => (0.0, reals(a.real, b.real) + 1.0),
-            (Wanted::Total(a), Wanted::Total(b)) => {
+            (Expected::Total(a), Expected::Total(b)) => {
                 let mut least = 0.0;
                 for (serial, count) in b.rows.iter().filter(|_| a.is_whole && b.is_whole) {
                     let same = a.rows.iter().find(|(other, _)| other == serial);
@@ -352,11 +352,11 @@ impl Judge<'_> {
                 };
                 ((least - b.lag as f64).max(0.0), most)
             }
-            (Wanted::Kept(_), Wanted::Kept(now)) => {
+            (Expected::Kept(_), Expected::Kept(now)) => {
                 let grown = |grown: u64| (grown * now.factor) as f64;
                 (grown(now.grown.0), grown(now.grown.1))
             }
-            (Wanted::MayLack(a), Wanted::MayLack(b)) => self.grown(a, b, is_other, mark),
+            (Expected::MayLack(a), Expected::MayLack(b)) => self.grown(a, b, is_other, mark),
             _ => (0.0, f64::INFINITY),
         }
     }
@@ -380,8 +380,8 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// Returns `true` for a total of disks that is divided by a mean over other disks than before.
-fn is_share_of_others(known: &Known, base: Option<&Wanted>) -> bool {
-    matches!((&known.wanted, base), (Wanted::Kept(kept), Some(Wanted::Unknown)) if kept.has_other_rows)
+fn is_share_of_others(known: &Known, base: Option<&Expected>) -> bool {
+    matches!((&known.wanted, base), (Expected::Kept(kept), Some(Expected::Unknown)) if kept.has_other_rows)
 }
 
 /// Returns `true` if a reader holds a count that the kernel lowers, so that it never falls.
@@ -395,25 +395,27 @@ fn is_partial(mark: Option<Mark>) -> bool {
     matches!(mark, Some(Mark::Partial(_)))
 }
 
-fn check_raw(raw: RawValue, mark: Option<Mark>, wanted: &Wanted) -> Verdict {
+fn check_raw(raw: RawValue, mark: Option<Mark>, wanted: &Expected) -> Verdict {
     const SHORT: u64 = 1 << 32;
     let bits = |n: u64| if let RawValue::U32(_) = raw { n % SHORT } else { n };
     let got = raw.get();
     let is_right = match wanted {
-        Wanted::Unknown | Wanted::Growth(_) => true,
-        Wanted::MayLack(wanted) => return check_raw(raw, mark, wanted),
-        Wanted::Never => false,
-        Wanted::Level(level) => got == bits(*level),
-        Wanted::Aged(now, before) => got == bits(*now) || mark == Some(Mark::Reused) && got == bits(*before),
-        Wanted::Count(count) => {
+        Expected::Unknown | Expected::Growth(_) => true,
+        Expected::MayLack(wanted) => return check_raw(raw, mark, wanted),
+        Expected::Never => false,
+        Expected::Level(level) => got == bits(*level),
+        Expected::Aged(now, before) => {
+            got == bits(*now) || mark == Some(Mark::Reused) && got == bits(*before)
+        }
+        Expected::Count(count) => {
             let is_held = mark == Some(Mark::Held) && (count.shown..=count.most).contains(&got);
             got == bits(count.shown) || is_held
         }
-        Wanted::Short(count) => {
+        Expected::Short(count) => {
             let is_held = mark == Some(Mark::Held);
             got % SHORT == count.shown % SHORT || is_held
         }
-        Wanted::Sum(sum) => {
+        Expected::Sum(sum) => {
             let is_in = |(least, most): (u64, u64)| (least..=most).contains(&got);
             match is_partial(mark) {
                 true => !sum.is_whole && is_in((sum.readable.0, sum.all.1)),
@@ -421,12 +423,12 @@ fn check_raw(raw: RawValue, mark: Option<Mark>, wanted: &Wanted) -> Verdict {
                 false => !sum.lacks && is_in(sum.all),
             }
         }
-        Wanted::Kept(kept) => {
+        Expected::Kept(kept) => {
             let is_short = matches!(raw, RawValue::U32(_));
             let is_mark_right = if is_partial(mark) { kept.may_lack } else { !kept.lacks };
             kept.allows(got, is_short) && is_mark_right
         }
-        Wanted::Total(total) => {
+        Expected::Total(total) => {
             // A total may be less than the sum of the rows: a row that appears later does not add its past.
             let is_possible = matches!(raw, RawValue::U32(_)) || got <= total.real + total.lag;
             is_possible && if is_partial(mark) { !total.is_whole } else { !total.lacks }

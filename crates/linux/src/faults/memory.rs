@@ -3,7 +3,7 @@
 use perfset_core::CounterId;
 use perfset_core::catalogue::{cache, cgroup, linux_memory, memory, pressure_stall};
 
-use super::basics::{Count, Known, Random, Source, Tally, Wanted};
+use super::basics::{Count, Expected, Known, Random, Source, Tally};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -72,9 +72,9 @@ impl Memory {
         let name = name.unwrap_or_default();
         let is_count = self.count(&name).is_some() || self.gauges.iter().any(|(known, _)| *known == name);
         let wanted = match (self.count(&name), self.level(&name)) {
-            (Some(count), _) => Wanted::Count(count),
-            (_, Some(level)) => Wanted::Level(level * if is_count { 1 } else { 1_024 }),
-            _ => Wanted::Never,
+            (Some(count), _) => Expected::Count(count),
+            (_, Some(level)) => Expected::Level(level * if is_count { 1 } else { 1_024 }),
+            _ => Expected::Never,
         };
         Known::new(wanted, &[if is_count { VMSTAT } else { MEMINFO }])
     }
@@ -82,26 +82,26 @@ impl Memory {
     pub(crate) fn memory(&self, counter: CounterId) -> Known {
         use memory as id;
         let level =
-            |name, bytes: u64| Known::new(Wanted::Level(self.level(name).unwrap() * bytes), &[MEMINFO]);
+            |name, bytes: u64| Known::new(Expected::Level(self.level(name).unwrap() * bytes), &[MEMINFO]);
         match counter {
             id::AVAILABLE_BYTES => level("MemAvailable", 1_024),
             id::AVAILABLE_KBYTES => level("MemAvailable", 1),
             id::COMMITTED_BYTES => level("Committed_AS", 1_024),
             id::COMMIT_LIMIT => level("CommitLimit", 1_024),
-            id::PAGE_FAULTS_PER_SEC => Known::new(Wanted::Count(self.count("pgfault").unwrap()), &[VMSTAT]),
-            _ => Known::new(Wanted::Unknown, &[MEMINFO, VMSTAT]),
+            id::PAGE_FAULTS_PER_SEC => Known::new(Expected::Count(self.count("pgfault").unwrap()), &[VMSTAT]),
+            _ => Known::new(Expected::Unknown, &[MEMINFO, VMSTAT]),
         }
     }
 
     pub(crate) fn cache(&self, counter: CounterId) -> Known {
         use cache as id;
         let wanted = match counter {
-            id::DIRTY_PAGES => Wanted::Level(self.level("nr_dirty").unwrap()),
-            id::DIRTY_PAGE_THRESHOLD => Wanted::Level(self.level("nr_dirty_threshold").unwrap()),
+            id::DIRTY_PAGES => Expected::Level(self.level("nr_dirty").unwrap()),
+            id::DIRTY_PAGE_THRESHOLD => Expected::Level(self.level("nr_dirty_threshold").unwrap()),
             id::LAZY_WRITE_PAGES_PER_SEC | id::DATA_FLUSH_PAGES_PER_SEC => {
-                Wanted::MayLack(Box::new(Wanted::Count(self.count("nr_written").unwrap())))
+                Expected::MayLack(Box::new(Expected::Count(self.count("nr_written").unwrap())))
             }
-            _ => return Known::new(Wanted::Never, &[]),
+            _ => return Known::new(Expected::Never, &[]),
         };
         Known::new(wanted, &[VMSTAT])
     }
@@ -145,16 +145,16 @@ impl Pressure {
 
     pub(crate) fn known(&self, at: usize, counter: CounterId) -> Known {
         use pressure_stall as id;
-        let [some, full] = self.total[at].map(|total| Wanted::Count(total.times(10)));
+        let [some, full] = self.total[at].map(|total| Expected::Count(total.times(10)));
         let wanted = match counter {
             id::PERCENT_SOME_STALLED_TIME => some,
             id::PERCENT_FULL_STALLED_TIME => full,
             id::PERCENT_SOME_STALLED_TIME_10_SECONDS | id::PERCENT_FULL_STALLED_TIME_10_SECONDS => {
-                Wanted::Level(self.average * 100 + 50)
+                Expected::Level(self.average * 100 + 50)
             }
-            id::STALLED_TIME_BASE => Wanted::Level(10_000),
-            id::STALLED_TIME_TIMESTAMP => Wanted::Unknown,
-            _ => Wanted::Level(0),
+            id::STALLED_TIME_BASE => Expected::Level(10_000),
+            id::STALLED_TIME_TIMESTAMP => Expected::Unknown,
+            _ => Expected::Level(0),
         };
         Known::new(wanted, &[Source::File(RESOURCES[at])])
     }
@@ -255,22 +255,22 @@ impl Groups {
     pub(crate) fn known(&self, group: &Group, counter: CounterId) -> Known {
         use cgroup as id;
         let of = |wanted, file| Known::new(wanted, &[Source::Group(group.serial, file)]);
-        let time = |count: Count| of(Wanted::Count(count.times(10)), "cpu.stat");
+        let time = |count: Count| of(Expected::Count(count.times(10)), "cpu.stat");
         match counter {
             id::PERCENT_PROCESSOR_TIME => time(group.usage),
             id::PERCENT_USER_TIME => time(group.user),
             id::PERCENT_PRIVILEGED_TIME => time(group.system),
-            id::MEMORY_BYTES => of(Wanted::Level(group.memory), "memory.current"),
-            id::ANONYMOUS_BYTES => of(Wanted::Level(5), "memory.stat"),
-            id::PAGE_FAULTS_PER_SEC => of(Wanted::Count(group.faults), "memory.stat"),
-            id::STORAGE_READ_BYTES_PER_SEC => of(Wanted::Count(group.read), "io.stat"),
+            id::MEMORY_BYTES => of(Expected::Level(group.memory), "memory.current"),
+            id::ANONYMOUS_BYTES => of(Expected::Level(5), "memory.stat"),
+            id::PAGE_FAULTS_PER_SEC => of(Expected::Count(group.faults), "memory.stat"),
+            id::STORAGE_READ_BYTES_PER_SEC => of(Expected::Count(group.read), "io.stat"),
             id::STORAGE_WRITE_BYTES_PER_SEC
             | id::STORAGE_READS_PER_SEC
             | id::STORAGE_WRITES_PER_SEC
             | id::STORAGE_DISCARD_BYTES_PER_SEC
-            | id::STORAGE_DISCARDS_PER_SEC => of(Wanted::Count(Count::default()), "io.stat"),
-            id::TASK_COUNT => of(Wanted::Level(group.tasks), "pids.current"),
-            _ => Known::new(Wanted::Never, &[]),
+            | id::STORAGE_DISCARDS_PER_SEC => of(Expected::Count(Count::default()), "io.stat"),
+            id::TASK_COUNT => of(Expected::Level(group.tasks), "pids.current"),
+            _ => Known::new(Expected::Never, &[]),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_process, process, process_v2};
 
-use super::basics::{Count, Known, Random, Source, Sum, Tally, Total, Wanted};
+use super::basics::{Count, Expected, Known, Random, Source, Sum, Tally, Total};
 use super::cpus::{Cpus, IDLE, IOWAIT, IRQ, NICE, SOFTIRQ, STAT, STEAL, SYSTEM, TICK, TICK_NS, USER};
 
 mod counters;
@@ -503,8 +503,8 @@ impl Processes {
                     continue;
                 }
                 let range = match process.known(is_linux, counter, self.is_gated, 0).wanted {
-                    Wanted::Level(level) => (level, level),
-                    Wanted::Aged(now, before) => (now.min(before), now.max(before)),
+                    Expected::Level(level) => (level, level),
+                    Expected::Aged(now, before) => (now.min(before), now.max(before)),
                     _ => (0, 0),
                 };
                 plus(&mut sum.all, range);
@@ -532,9 +532,9 @@ impl Processes {
         let is_settled = self.unsettled == 0 || !self.is_gated && sample > self.unsettled + 4;
         let total = Total { rows, is_whole: is_whole && is_settled, lacks, real, lag };
         let wanted = match (is_count, is_level) {
-            (true, _) => Wanted::Total(total),
-            (_, true) => Wanted::Sum(Sum { is_whole, lacks: sum_lacks, may_end: true, ..sum }),
-            _ => Wanted::Never,
+            (true, _) => Expected::Total(total),
+            (_, true) => Expected::Sum(Sum { is_whole, lacks: sum_lacks, may_end: true, ..sum }),
+            _ => Expected::Never,
         };
         Known::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
     }
@@ -544,16 +544,16 @@ impl Processes {
         use {linux_process as linux, process_v2 as id};
         let wanted = match (is_linux, counter) {
             (false, id::PERCENT_PROCESSOR_TIME) => {
-                Wanted::Count(cpus.sum(&[USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL]))
+                Expected::Count(cpus.sum(&[USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL]))
             }
-            (false, id::PERCENT_USER_TIME) => Wanted::Count(cpus.sum(&[USER, NICE])),
+            (false, id::PERCENT_USER_TIME) => Expected::Count(cpus.sum(&[USER, NICE])),
             (false, id::PERCENT_PRIVILEGED_TIME) => {
-                Wanted::Count(cpus.sum(&[SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL]))
+                Expected::Count(cpus.sum(&[SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL]))
             }
-            (false, id::PAGE_FAULTS_PER_SEC) => Wanted::Count(faults[0]),
-            (true, linux::MAJOR_FAULTS_PER_SEC) => Wanted::Count(faults[1]),
+            (false, id::PAGE_FAULTS_PER_SEC) => Expected::Count(faults[0]),
+            (true, linux::MAJOR_FAULTS_PER_SEC) => Expected::Count(faults[1]),
             // Difference of two counts, each of which may fall.
-            (true, linux::MINOR_FAULTS_PER_SEC) => Wanted::Unknown,
+            (true, linux::MINOR_FAULTS_PER_SEC) => Expected::Unknown,
             _ => return None,
         };
         Some(Known::new(wanted, &[STAT, Source::File("proc/vmstat")]))
@@ -562,9 +562,9 @@ impl Processes {
     pub(crate) fn idle_known(&self, is_linux: bool, counter: CounterId, cpus: &Cpus) -> Known {
         use process_v2 as id;
         let wanted = match (is_linux, counter) {
-            (false, id::PERCENT_PROCESSOR_TIME | id::PERCENT_PRIVILEGED_TIME) => Wanted::Count(cpus.idle()),
-            (false, id::PERCENT_USER_TIME) => Wanted::Count(Count::default()),
-            _ => return Known::new(Wanted::Never, &[]),
+            (false, id::PERCENT_PROCESSOR_TIME | id::PERCENT_PRIVILEGED_TIME) => Expected::Count(cpus.idle()),
+            (false, id::PERCENT_USER_TIME) => Expected::Count(Count::default()),
+            _ => return Known::new(Expected::Never, &[]),
         };
         Known::new(wanted, &[STAT])
     }

@@ -9,7 +9,7 @@ use perfset_core::catalogue::{
 };
 use perfset_core::{CounterId, Guid};
 
-use super::basics::{Known, Random, Source, Tally, Wanted};
+use super::basics::{Expected, Known, Random, Source, Tally};
 use super::cpus::{Cpus, STAT};
 use super::devices::{Disks, Networks};
 use super::kernel::Answers;
@@ -500,25 +500,25 @@ impl World {
                 self.processes.thread_known(process, &process.threads[of], counter, start)
             }
             Thing::ThreadTotal | Thing::RootGroup => {
-                Known::new(Wanted::Unknown, &[Source::File("sys/fs/cgroup/cgroup.controllers")])
+                Known::new(Expected::Unknown, &[Source::File("sys/fs/cgroup/cgroup.controllers")])
             }
             Thing::Disk(at) if set == block_io::GUID => self.disks.block_io(&self.disks.all[at], counter),
             Thing::Disk(at) => match physical(set, counter) {
                 Some(counter) => self.disks.physical(&self.disks.all[at], counter, set == logical_disk::GUID),
-                None => Known::new(Wanted::Never, &[]),
+                None => Known::new(Expected::Never, &[]),
             },
             Thing::DiskTotal => match physical(set, counter) {
                 Some(counter) => self.disks.physical_total(counter, set == logical_disk::GUID),
-                None => Known::new(Wanted::Never, &[]),
+                None => Known::new(Expected::Never, &[]),
             },
             Thing::Network(at) => self.networks.known(&self.networks.all[at], counter),
             Thing::Pressure(at) => self.pressure.known(at, counter),
             Thing::Group(at) => self.groups.known(&self.groups.all[at], counter),
             Thing::Swap => {
                 let wanted = match counter {
-                    paging_file::PERCENT_USAGE => Wanted::Level(self.swapped),
-                    paging_file::PERCENT_USAGE_BASE => Wanted::Level(2_000),
-                    _ => Wanted::Never,
+                    paging_file::PERCENT_USAGE => Expected::Level(self.swapped),
+                    paging_file::PERCENT_USAGE_BASE => Expected::Level(2_000),
+                    _ => Expected::Never,
                 };
                 Known::new(wanted, &[Source::File("proc/swaps")])
             }
@@ -542,35 +542,38 @@ impl World {
             linux_memory::GUID => self.memory.linux(counter),
             cache::GUID => self.memory.cache(counter),
             system::GUID => match counter {
-                system::CONTEXT_SWITCHES_PER_SEC => Known::new(Wanted::Count(self.cpus.switches), &[STAT]),
+                system::CONTEXT_SWITCHES_PER_SEC => Known::new(Expected::Count(self.cpus.switches), &[STAT]),
                 system::PROCESSOR_QUEUE_LENGTH => {
                     let online = self.cpus.online().count() as u64;
-                    Known::new(Wanted::Level(self.cpus.running.saturating_sub(online)), &[STAT])
+                    Known::new(Expected::Level(self.cpus.running.saturating_sub(online)), &[STAT])
                 }
-                system::THREADS => Known::new(Wanted::Level(77), &[loadavg]),
-                system::PROCESSES => {
-                    Known::new(Wanted::Level(self.processes.listed().count() as u64), &[Source::File("proc")])
-                }
-                _ => Known::new(Wanted::Unknown, &[STAT]),
+                system::THREADS => Known::new(Expected::Level(77), &[loadavg]),
+                system::PROCESSES => Known::new(
+                    Expected::Level(self.processes.listed().count() as u64),
+                    &[Source::File("proc")],
+                ),
+                _ => Known::new(Expected::Unknown, &[STAT]),
             },
             _ => match counter {
-                linux_system::LOAD_AVERAGE_1_MINUTE => Known::new(Wanted::Level(self.load * 100), &[loadavg]),
+                linux_system::LOAD_AVERAGE_1_MINUTE => {
+                    Known::new(Expected::Level(self.load * 100), &[loadavg])
+                }
                 linux_system::LOAD_AVERAGE_5_MINUTES | linux_system::LOAD_AVERAGE_15_MINUTES => {
-                    Known::new(Wanted::Level(0), &[loadavg])
+                    Known::new(Expected::Level(0), &[loadavg])
                 }
-                linux_system::LOAD_AVERAGE_BASE => Known::new(Wanted::Level(10_000), &[]),
+                linux_system::LOAD_AVERAGE_BASE => Known::new(Expected::Level(10_000), &[]),
                 linux_system::PROCESSES_CREATED_PER_SEC => {
-                    Known::new(Wanted::Count(self.cpus.forks), &[STAT])
+                    Known::new(Expected::Count(self.cpus.forks), &[STAT])
                 }
-                linux_system::RUNNING_THREADS => Known::new(Wanted::Level(self.cpus.running), &[STAT]),
-                linux_system::BLOCKED_PROCESSES => Known::new(Wanted::Level(self.cpus.blocked), &[STAT]),
+                linux_system::RUNNING_THREADS => Known::new(Expected::Level(self.cpus.running), &[STAT]),
+                linux_system::BLOCKED_PROCESSES => Known::new(Expected::Level(self.cpus.blocked), &[STAT]),
                 linux_system::PERCENT_PROCESS_IDS_IN_USE => {
-                    Known::new(Wanted::Level(77), &[loadavg, Source::File("proc/sys/kernel/pid_max")])
+                    Known::new(Expected::Level(77), &[loadavg, Source::File("proc/sys/kernel/pid_max")])
                 }
                 linux_system::PERCENT_PROCESS_IDS_IN_USE_BASE | linux_system::PROCESS_ID_LIMIT => {
-                    Known::new(Wanted::Level(32_768), &[Source::File("proc/sys/kernel/pid_max")])
+                    Known::new(Expected::Level(32_768), &[Source::File("proc/sys/kernel/pid_max")])
                 }
-                _ => Known::new(Wanted::Never, &[]),
+                _ => Known::new(Expected::Never, &[]),
             },
         }
     }

@@ -3,7 +3,7 @@
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_process, process_v2, thread};
 
-use super::{Count, Known, Process, Source, TICK, Thread, Wanted};
+use super::{Count, Expected, Known, Process, Source, TICK, Thread};
 
 impl Process {
     /// Returns the count of a counter, and the file that contains it in addition to `stat`.
@@ -93,33 +93,33 @@ impl Process {
         use {linux_process as linux, process_v2 as id};
         let from = |file: &'static str| [Source::Process(self.pid, "stat"), Source::Process(self.pid, file)];
         if self.is_zombie && Self::is_of_memory(is_linux, counter) {
-            return Known::new(Wanted::Never, &[]);
+            return Known::new(Expected::Never, &[]);
         }
         if let Some((count, file)) = self.count(is_linux, counter, is_gated) {
-            return Known::new(Wanted::Count(count), &from(file));
+            return Known::new(Expected::Count(count), &from(file));
         }
         if let (false, id::WORKING_SET | id::WORKING_SET_PRIVATE) = (is_linux, counter) {
             let bytes = |pages: u64| (pages - u64::from(counter == id::WORKING_SET_PRIVATE)) * 4_096;
-            let aged = Wanted::Aged(bytes(self.resident), bytes(self.resident_before));
+            let aged = Expected::Aged(bytes(self.resident), bytes(self.resident_before));
             return Known::new(aged, &from("statm"));
         }
         if let Some((level, file)) = self.level(is_linux, counter) {
-            return Known::new(Wanted::Level(level), &from(file));
+            return Known::new(Expected::Level(level), &from(file));
         }
         let priority = |nice| if nice > 0 { 6 } else { 8 };
         let (wanted, file) = match (is_linux, counter) {
             (false, id::PRIORITY_BASE) => {
-                (Wanted::Aged(priority(self.nice), priority(self.nice_before)), "stat")
+                (Expected::Aged(priority(self.nice), priority(self.nice_before)), "stat")
             }
-            (false, id::ELAPSED_TIME) => (Wanted::Level(start_100ns + self.start * TICK), "stat"),
-            (false, id::PROCESS_ID) => (Wanted::Level(self.pid.into()), "stat"),
+            (false, id::ELAPSED_TIME) => (Expected::Level(start_100ns + self.start * TICK), "stat"),
+            (false, id::PROCESS_ID) => (Expected::Level(self.pid.into()), "stat"),
             (false, id::CREATING_PROCESS_ID) => {
-                (Wanted::Aged(self.parent.into(), self.parent_before.into()), "stat")
+                (Expected::Aged(self.parent.into(), self.parent_before.into()), "stat")
             }
-            (true, linux::OOM_SCORE) => (Wanted::Level(40), "oom_score"),
-            (true, linux::SESSION_ID) => (Wanted::Level(3), "stat"),
-            (true, linux::USER_ID) => (Wanted::Level(7), "status"),
-            _ => return Known::new(Wanted::Never, &[]),
+            (true, linux::OOM_SCORE) => (Expected::Level(40), "oom_score"),
+            (true, linux::SESSION_ID) => (Expected::Level(3), "stat"),
+            (true, linux::USER_ID) => (Expected::Level(7), "status"),
+            _ => return Known::new(Expected::Never, &[]),
         };
         Known::new(wanted, &from(file))
     }
@@ -128,21 +128,21 @@ impl Process {
         use thread as id;
         let wanted = match counter {
             // If the kernel has only ticks, the count is less, by less than two ticks.
-            id::PERCENT_PROCESSOR_TIME => Wanted::Count(of.run_ns.over(100)),
-            id::PERCENT_USER_TIME => Wanted::Count(of.user.in_100ns()),
-            id::PERCENT_PRIVILEGED_TIME => Wanted::Count(of.system.in_100ns()),
-            id::CONTEXT_SWITCHES_PER_SEC => Wanted::Count(of.timeslices),
-            id::ELAPSED_TIME => Wanted::Level(start_100ns + of.start * TICK),
+            id::PERCENT_PROCESSOR_TIME => Expected::Count(of.run_ns.over(100)),
+            id::PERCENT_USER_TIME => Expected::Count(of.user.in_100ns()),
+            id::PERCENT_PRIVILEGED_TIME => Expected::Count(of.system.in_100ns()),
+            id::CONTEXT_SWITCHES_PER_SEC => Expected::Count(of.timeslices),
+            id::ELAPSED_TIME => Expected::Level(start_100ns + of.start * TICK),
             id::PRIORITY_BASE | id::PRIORITY_CURRENT => {
                 let priority = |nice| if nice > 0 { 6 } else { 8 };
-                Wanted::Aged(priority(self.nice), priority(self.nice_before))
+                Expected::Aged(priority(self.nice), priority(self.nice_before))
             }
-            id::THREAD_STATE => Wanted::Level(if self.is_zombie { 4 } else { 5 }),
-            id::THREAD_WAIT_REASON if self.is_zombie => Wanted::Never,
-            id::THREAD_WAIT_REASON => Wanted::Level(6),
-            id::ID_PROCESS => Wanted::Level(self.pid.into()),
-            id::ID_THREAD => Wanted::Level(of.tid.into()),
-            _ => Wanted::Never,
+            id::THREAD_STATE => Expected::Level(if self.is_zombie { 4 } else { 5 }),
+            id::THREAD_WAIT_REASON if self.is_zombie => Expected::Never,
+            id::THREAD_WAIT_REASON => Expected::Level(6),
+            id::ID_PROCESS => Expected::Level(self.pid.into()),
+            id::ID_THREAD => Expected::Level(of.tid.into()),
+            _ => Expected::Never,
         };
         Known::new(wanted, &[Source::Process(self.pid, "stat"), Source::Thread(self.pid, of.tid)])
     }
