@@ -578,7 +578,7 @@ fn records(query: &PathQuery, paths: &[CounterPath], unread: &UnreadBytes) -> An
 /// Returns values of the last sample as JSON.
 fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes) -> Answer {
     #[derive(Serialize)]
-    struct Values<'a> {
+    struct ValuesJson<'a> {
         values: Vec<Record<'a>>,
     }
     if values.len() > ANSWER_LEN_MOST {
@@ -586,7 +586,7 @@ fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes)
         return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
     }
     let clocks = query.snapshot().clocks();
-    unread.take(to_json(&Values { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
+    unread.take(to_json(&ValuesJson { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
 }
 
 /// Returns an error if a path names another machine.
