@@ -14,7 +14,7 @@ pub(super) struct Requests {
     /// Time that the machine had been up at the reading, less the time that the device was busy.
     idle_100ns: MarkedRaw,
     numbers: DeviceCounters,
-    sums: [Sum; DiskStatsField::ALL.len()],
+    sums: [WidenedCount; DiskStatsField::ALL.len()],
 }
 
 /// Time at which lines were read.
@@ -35,7 +35,7 @@ pub(super) const BYTES: u64 = 512;
 impl Requests {
     /// Creates the counts of a new device.
     pub(super) fn new(numbers: DeviceCounters, now: ReadTime) -> Self {
-        let sums = DiskStatsField::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
+        let sums = DiskStatsField::ALL.map(|field| WidenedCount::new(numbers.get(field).unwrap_or(0)));
         let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
         new.idle_100ns = new.resting();
         new
@@ -69,7 +69,7 @@ impl Requests {
         self.now.up_100ns.saturating_sub(busy).into()
     }
 
-    fn sum(&self, field: DiskStatsField) -> Option<Sum> {
+    fn sum(&self, field: DiskStatsField) -> Option<WidenedCount> {
         DiskStatsField::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
     }
 
@@ -213,7 +213,7 @@ fn both(a: MarkedRaw, b: MarkedRaw) -> Result<MarkedRaw, NoValue> {
 
 /// A count that only grows, of a kernel that prints some counts in 32 bits.
 #[derive(Clone, Copy, Debug)]
-struct Sum {
+struct WidenedCount {
     /// Number that the kernel printed last.
     printed: u64,
     /// Number that the kernel would have printed with more bits, had it begun when this process did.
@@ -222,7 +222,7 @@ struct Sum {
     is_held: bool,
 }
 
-impl Sum {
+impl WidenedCount {
     const TURN: u64 = 1 << 32;
 
     fn new(printed: u64) -> Self {
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn sums_go_on() {
-        let turn = Sum::TURN;
-        let mut sum = Sum::new(7);
+        let turn = WidenedCount::TURN;
+        let mut sum = WidenedCount::new(7);
         for (now, want, held) in [
             (7, 7, false),
             (9, 9, false),
