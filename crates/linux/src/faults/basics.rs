@@ -141,7 +141,7 @@ pub(crate) enum Expected {
     /// Value that may be missing although no file is at fault.
     MayLack(Box<Expected>),
     /// Sum of a level over rows.
-    Sum(Sum),
+    Sum(ModelSum),
     /// Sum of a count over rows.
     Total(Total),
     /// Sum of a count over disks, which a reader keeps.
@@ -150,7 +150,7 @@ pub(crate) enum Expected {
 
 /// Sum of a level over rows, as the least and the greatest possible number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct ModelSum {
     /// Sum over all rows.
     pub(crate) all: (u64, u64),
     /// Sum over the rows that can certainly be read.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{block_io, network_interface, physical_disk};
 
-use super::basics::{Count, Expected, Known, Random, Source, Sum, Tally};
+use super::basics::{Count, Expected, Known, ModelSum, Random, Source, Tally};
 use super::totals::{FIELDS, Kept, Totals};
 
 /// Indexes of the fields of `/proc/diskstats`.
@@ -293,7 +293,7 @@ impl Disks {
         let wanted = match counter {
             id::CURRENT_DISK_QUEUE_LENGTH => {
                 let totals = &self.totals[usize::from(is_logical)];
-                let mut sum = Sum { is_whole: true, ..Sum::default() };
+                let mut sum = ModelSum { is_whole: true, ..ModelSum::default() };
                 for (at, disk) in self.all.iter().enumerate() {
                     let is_cut = self.is_cut && at + 1 == self.all.len();
                     let (may_lack, lacks) = totals.lacks(disk.serial);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_process, process, process_v2};
 
-use super::basics::{Count, Expected, Known, Random, Source, Sum, Tally, Total};
+use super::basics::{Count, Expected, Known, ModelSum, Random, Source, Tally, Total};
 use super::cpus::{Cpus, IDLE, IOWAIT, IRQ, NICE, SOFTIRQ, STAT, STEAL, SYSTEM, TICK, TICK_NS, USER};
 
 mod counters;
@@ -483,7 +483,7 @@ impl Processes {
             return known;
         }
         let (mut rows, mut is_whole, mut is_count, mut is_level) = (Vec::new(), true, false, false);
-        let mut sum = Sum::default();
+        let mut sum = ModelSum::default();
         let plus = |to: &mut (u64, u64), (least, most): (u64, u64)| *to = (to.0 + least, to.1 + most);
         for process in self.listed() {
             if let Some((count, file)) = process.own_count(is_linux, counter, self.is_gated) {
@@ -533,7 +533,7 @@ impl Processes {
         let total = Total { rows, is_whole: is_whole && is_settled, lacks, real, lag };
         let wanted = match (is_count, is_level) {
             (true, _) => Expected::Total(total),
-            (_, true) => Expected::Sum(Sum { is_whole, lacks: sum_lacks, may_end: true, ..sum }),
+            (_, true) => Expected::Sum(ModelSum { is_whole, lacks: sum_lacks, may_end: true, ..sum }),
             _ => Expected::Never,
         };
         Known::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
