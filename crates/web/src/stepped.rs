@@ -21,7 +21,7 @@ pub struct Stepped(Sampler);
 
 /// Client of a stream.
 #[derive(Debug)]
-pub struct Reader(StreamBody);
+pub struct StepReader(StreamBody);
 
 impl Stepped {
     /// Opens a sampler of a machine, whose page has no paths of its own.
@@ -40,11 +40,11 @@ impl Stepped {
     ///
     /// # Errors
     /// The error response to the request.
-    pub fn join(&mut self, query: &str, last: Option<i64>) -> io::Result<Reader> {
+    pub fn join(&mut self, query: &str, last: Option<i64>) -> io::Result<StepReader> {
         let request = request::stream(query).map_err(io::Error::other)?;
         let history_ms = i64::from(request.history_s).saturating_mul(1_000);
         let events = self.0.join(&request.asks, last, history_ms);
-        events.map(Reader).map_err(|problem| io::Error::other(problem.to_json()))
+        events.map(StepReader).map_err(|problem| io::Error::other(problem.to_json()))
     }
 
     /// Returns the number of bytes that wait to be read by clients.
@@ -59,7 +59,7 @@ impl Stepped {
     }
 }
 
-impl Reader {
+impl StepReader {
     /// Returns everything sent since the last call.
     pub fn read(&mut self) -> String {
         let mut text = Vec::new();
