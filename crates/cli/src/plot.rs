@@ -184,7 +184,7 @@ pub struct Drawn {
 /// Draws samples: `live_count` of a machine, unless the operands contain a count.
 pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Result<Drawn, Failure> {
     let paths = samples.operands().paths.clone();
-    let mut lines = Lines::new(look.width);
+    let mut lines = ChartLines::new(look.width);
     let (mut never_there, mut marked) = (NeverThere::default(), MarkedValues::default());
     let how = SamplingOptions { live_count: Some(live_count), ..SamplingOptions::default() };
     samples.take(how, &mut |clocks, values| {
@@ -200,14 +200,14 @@ pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Re
 }
 
 /// Chart, and its line for each series.
-struct Lines {
+struct ChartLines {
     chart: Chart,
     series: SeriesMap,
     /// Line of each series, indexed by its number; `None` for a series beyond the maximum number of lines.
     ids: Vec<Option<LineId>>,
 }
 
-impl Lines {
+impl ChartLines {
     fn new(width: u32) -> Self {
         Self { chart: Chart::new(width), series: SeriesMap::default(), ids: Vec::new() }
     }
