@@ -2,7 +2,7 @@
 //!
 //! Source: `proc_meminfo(5)`.
 
-use crate::sources::named::{Lines, Number, kib, numbers};
+use crate::sources::named::{NamedLines, Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
 /// Lines of the file that are needed for counters. Unit: KiB, which the kernel calls kB.
@@ -100,7 +100,7 @@ impl MemInfo {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AllLines {
     /// Lines in the kernel's order.
-    pub lines: Lines,
+    pub lines: NamedLines,
 }
 
 impl AllLines {

@@ -49,4 +49,4 @@ pub mod topology;
 pub mod uevent;
 pub mod vmstat;
 
-pub use named::{Lines, Number};
+pub use named::{NamedLines, Number};

@@ -67,7 +67,7 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
 /// Names need to be looked up only once: the number found at a [`place`](Self::index) stays there as long as the file
 /// has the same lines in the same order. Parsing such a file again allocates nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Lines {
+pub struct NamedLines {
     /// Names of all lines in sequence, each with the byte that ends it.
     names: Vec<u8>,
     lines: Vec<NamedLine>,
@@ -88,16 +88,16 @@ struct NamedLine {
     number: u64,
 }
 
-impl PartialEq for Lines {
+impl PartialEq for NamedLines {
     /// Returns `true` if both contain the same lines.
     fn eq(&self, other: &Self) -> bool {
         (&self.names, &self.lines, &self.faults) == (&other.names, &other.lines, &other.faults)
     }
 }
 
-impl Eq for Lines {}
+impl Eq for NamedLines {}
 
-impl Lines {
+impl NamedLines {
     /// Returns a number that increases whenever names changed, appeared or disappeared. Indexes that were found
     /// before are invalid then.
     #[must_use]
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_line() {
-        let mut lines = Lines::default();
+        let mut lines = NamedLines::default();
         let mut parse = |text: &str| {
             let parsed = lines.parse(&mut Text::new(text.as_bytes()), b' ', Text::last_number);
             let of = |name: &str| lines.index(name.as_bytes()).and_then(|place| lines.number(place));

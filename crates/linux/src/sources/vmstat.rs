@@ -2,7 +2,7 @@
 //!
 //! Source: `proc_vmstat(5)`.
 
-use crate::sources::named::{Lines, Number};
+use crate::sources::named::{NamedLines, Number};
 use crate::sources::text::{Text, TextError};
 
 /// All lines under the kernel's names, and as fields those that several counters need.
@@ -45,7 +45,7 @@ pub struct VmStat {
     /// Pages that were reclaimed on request, by `memory.reclaim`. Since Linux 6.14.
     pub pgsteal_proactive: Number,
     /// All lines, in the kernel's order.
-    pub lines: Lines,
+    pub lines: NamedLines,
 }
 
 impl VmStat {

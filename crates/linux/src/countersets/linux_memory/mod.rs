@@ -8,7 +8,7 @@ use crate::collection::{Collection, ParsedFile, SharedFile, SharedParsedFile};
 use crate::countersets::single::ValueSource;
 use crate::countersets::value::unavailable;
 use crate::sources::meminfo::AllLines;
-use crate::sources::named::Lines;
+use crate::sources::named::NamedLines;
 use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]
@@ -47,15 +47,15 @@ impl ValueSource for LinuxMemory {
 #[derive(Debug)]
 struct File<T> {
     table: SharedParsedFile<T>,
-    lines: fn(&T) -> &Lines,
+    lines: fn(&T) -> &NamedLines,
     /// Line index of each counter, by counter id; `None` if the file has no such line.
     places: Vec<Option<usize>>,
-    /// Layout of the file, [`Lines::layout`], when the line indexes were found.
+    /// Layout of the file, [`NamedLines::layout`], when the line indexes were found.
     layout: u64,
 }
 
 impl<T: Default> File<T> {
-    fn new(table: SharedParsedFile<T>, lines: fn(&T) -> &Lines) -> Self {
+    fn new(table: SharedParsedFile<T>, lines: fn(&T) -> &NamedLines) -> Self {
         Self { table, lines, places: Vec::new(), layout: 0 }
     }
 
