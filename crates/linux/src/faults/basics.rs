@@ -180,12 +180,12 @@ pub(crate) struct Total {
 
 /// Rule for a value, and the files that it comes from.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownValue {
     pub(crate) wanted: Expected,
     pub(crate) from: [Option<Source>; 3],
 }
 
-impl Known {
+impl KnownValue {
     pub(crate) fn new(wanted: Expected, from: &[Source]) -> Self {
         let at = |at: usize| from.get(at).copied();
         Self { wanted, from: [at(0), at(1), at(2)] }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_processor, processor, processor_information, scheduler};
 
-use super::basics::{Count, Expected, Known, Random, Source, Tally};
+use super::basics::{Count, Expected, KnownValue, Random, Source, Tally};
 
 /// Length of a tick of `/proc/stat`, in ns.
 pub(crate) const TICK_NS: u64 = 10_000_000;
@@ -273,12 +273,12 @@ impl Cpus {
         self.all.iter().map(|cpu| Self::rest(cpu).real).sum()
     }
 
-    pub(crate) fn information(&self, at: Option<usize>, counter: CounterId) -> Known {
+    pub(crate) fn information(&self, at: Option<usize>, counter: CounterId) -> KnownValue {
         use processor_information as id;
         let time = |fields: &[usize]| {
             let sum =
                 |cpu: &Cpu| fields.iter().fold(Count::default(), |sum, f| sum.and(cpu.times[*f])).times(TICK);
-            Known::new(self.over(at, true, sum), &[STAT, ONLINE])
+            KnownValue::new(self.over(at, true, sum), &[STAT, ONLINE])
         };
         match counter {
             id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => time(&[IDLE, IOWAIT]),
@@ -289,26 +289,26 @@ impl Cpus {
             id::PERCENT_PRIORITY_TIME => time(&[IDLE, IOWAIT, NICE]),
             id::CLOCK_INTERRUPTS_PER_SEC | id::INTERRUPTS_PER_SEC => {
                 let timer = self.over(at, false, |cpu| cpu.timer);
-                Known::new(timer, &[Source::File("proc/interrupts"), ONLINE, STAT])
+                KnownValue::new(timer, &[Source::File("proc/interrupts"), ONLINE, STAT])
             }
             id::DPCS_QUEUED_PER_SEC => {
                 let softirqs = self.over(at, false, |cpu| cpu.softirq);
-                Known::new(softirqs, &[Source::File("proc/softirqs"), ONLINE, STAT])
+                KnownValue::new(softirqs, &[Source::File("proc/softirqs"), ONLINE, STAT])
             }
-            _ => Known::new(Expected::Never, &[]),
+            _ => KnownValue::new(Expected::Never, &[]),
         }
     }
 
-    pub(crate) fn view(&self, at: Option<usize>, counter: CounterId) -> Known {
+    pub(crate) fn view(&self, at: Option<usize>, counter: CounterId) -> KnownValue {
         let name = processor::COUNTERSET.counter(counter).and_then(|counter| counter.name.clone());
         let same = processor_information::COUNTERSET.counters.iter().find(|other| other.name == name);
         self.information(at, same.unwrap().id)
     }
 
-    pub(crate) fn linux(&self, at: Option<usize>, counter: CounterId) -> Known {
+    pub(crate) fn linux(&self, at: Option<usize>, counter: CounterId) -> KnownValue {
         use linux_processor as id;
         let time = |field: usize| {
-            Known::new(self.over(at, true, |cpu| cpu.times[field].times(TICK)), &[STAT, ONLINE])
+            KnownValue::new(self.over(at, true, |cpu| cpu.times[field].times(TICK)), &[STAT, ONLINE])
         };
         let softirqs = Source::File("proc/softirqs");
         match counter {
@@ -321,16 +321,16 @@ impl Cpus {
             id::PERCENT_IRQ_TIME => time(IRQ),
             id::PERCENT_SOFTIRQ_TIME => time(SOFTIRQ),
             id::PERCENT_GUEST_TIME | id::PERCENT_GUEST_NICE_TIME => {
-                Known::new(Expected::Count(Count::default()), &[STAT, ONLINE])
+                KnownValue::new(Expected::Count(Count::default()), &[STAT, ONLINE])
             }
             id::TASKLET_SOFT_INTERRUPTS_PER_SEC => {
-                Known::new(self.over(at, false, |cpu| cpu.softirq), &[softirqs, ONLINE, STAT])
+                KnownValue::new(self.over(at, false, |cpu| cpu.softirq), &[softirqs, ONLINE, STAT])
             }
-            _ => Known::new(Expected::Count(Count::default()), &[softirqs, ONLINE, STAT]),
+            _ => KnownValue::new(Expected::Count(Count::default()), &[softirqs, ONLINE, STAT]),
         }
     }
 
-    pub(crate) fn scheduler(&self, at: Option<usize>, counter: CounterId) -> Known {
+    pub(crate) fn scheduler(&self, at: Option<usize>, counter: CounterId) -> KnownValue {
         use scheduler as id;
         let from = [Source::File("proc/schedstat"), ONLINE, STAT];
         let wanted = match counter {
@@ -339,7 +339,7 @@ impl Cpus {
             id::TIMESLICES_PER_SEC => self.over(at, false, |cpu| cpu.timeslices),
             _ => Expected::Count(Count::default()),
         };
-        Known::new(wanted, &from)
+        KnownValue::new(wanted, &from)
     }
 
     fn over_ns(&self, at: Option<usize>, of: impl Fn(&Cpu) -> Count) -> Expected {

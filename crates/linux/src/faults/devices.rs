@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{block_io, network_interface, physical_disk};
 
-use super::basics::{Count, Expected, Known, ModelSum, Random, Source, Tally};
+use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally};
 use super::totals::{FIELDS, Kept, Totals};
 
 /// Indexes of the fields of `/proc/diskstats`.
@@ -267,7 +267,7 @@ impl Disks {
     }
 
     /// Returns the rule for a counter of PhysicalDisk, or the same counter of LogicalDisk.
-    pub(crate) fn physical(&self, disk: &Disk, counter: CounterId, is_logical: bool) -> Known {
+    pub(crate) fn physical(&self, disk: &Disk, counter: CounterId, is_logical: bool) -> KnownValue {
         use physical_disk as id;
         let from = [DISKSTATS, if is_logical { MOUNTS } else { DISKSTATS }];
         let wanted = match counter {
@@ -280,10 +280,10 @@ impl Disks {
             id::SPLIT_IO_PER_SEC => Expected::Never,
             _ => self.count(disk, counter).map_or(Expected::Never, |count| self.wanted(count)),
         };
-        Known::new(wanted, &from)
+        KnownValue::new(wanted, &from)
     }
 
-    pub(crate) fn physical_total(&self, counter: CounterId, is_logical: bool) -> Known {
+    pub(crate) fn physical_total(&self, counter: CounterId, is_logical: bool) -> KnownValue {
         use physical_disk as id;
         let from = [DISKSTATS, if is_logical { MOUNTS } else { DISKSTATS }];
         let is_share = matches!(
@@ -313,7 +313,7 @@ impl Disks {
             _ if is_share && is_logical => Expected::Unknown,
             _ => self.kept(counter, is_logical).map_or(Expected::Unknown, Expected::Kept),
         };
-        Known::new(wanted, &from)
+        KnownValue::new(wanted, &from)
     }
 
     fn kept(&self, counter: CounterId, is_logical: bool) -> Option<Kept> {
@@ -345,11 +345,11 @@ impl Disks {
         Some(Kept { factor, is_short, ..kept })
     }
 
-    pub(crate) fn block_io(&self, disk: &Disk, counter: CounterId) -> Known {
+    pub(crate) fn block_io(&self, disk: &Disk, counter: CounterId) -> KnownValue {
         use block_io as id;
         let f = |at: usize| disk.fields[at];
         let count = match counter {
-            id::REQUESTS_IN_FLIGHT => return Known::new(Expected::Level(disk.in_flight), &[DISKSTATS]),
+            id::REQUESTS_IN_FLIGHT => return KnownValue::new(Expected::Level(disk.in_flight), &[DISKSTATS]),
             id::PERCENT_BUSY_TIME => f(BUSY_MS).times(MS_100NS),
             id::AVG_REQUESTS_IN_FLIGHT => f(ALL_MS).times(MS_100NS),
             id::READS_PER_SEC | id::AVG_SEC_READ_BASE | id::AVG_SECTORS_READ_BASE => f(READS),
@@ -362,9 +362,9 @@ impl Disks {
             id::SECTORS_WRITTEN_PER_SEC | id::AVG_SECTORS_WRITE => f(SECTORS_WRITTEN),
             id::PERCENT_WRITE_TIME => f(WRITE_MS).times(MS_100NS),
             id::AVG_SEC_WRITE => f(WRITE_MS).times(MS_NS),
-            _ => return Known::new(Expected::Never, &[]),
+            _ => return KnownValue::new(Expected::Never, &[]),
         };
-        Known::new(self.wanted(count), &[DISKSTATS])
+        KnownValue::new(self.wanted(count), &[DISKSTATS])
     }
 }
 
@@ -492,7 +492,7 @@ impl Networks {
         }
     }
 
-    pub(crate) fn known(&self, network: &Network, counter: CounterId) -> Known {
+    pub(crate) fn known(&self, network: &Network, counter: CounterId) -> KnownValue {
         use network_interface as id;
         let [rb, rp, re, rd, rm, tb, tp, te, td] = network.counts;
         let count = match counter {
@@ -509,21 +509,21 @@ impl Networks {
             id::PACKETS_OUTBOUND_ERRORS => return self.level(te),
             id::PACKETS_RECEIVED_UNKNOWN => {
                 let from = Source::Link(network.serial, "statistics/rx_nohandler");
-                return Known::new(Expected::Level(network.unknown.shown), &[from]);
+                return KnownValue::new(Expected::Level(network.unknown.shown), &[from]);
             }
             id::CURRENT_BANDWIDTH => {
                 let from = Source::Link(network.serial, "speed");
-                return Known::new(Expected::Level(network.megabits * 1_000_000), &[from]);
+                return KnownValue::new(Expected::Level(network.megabits * 1_000_000), &[from]);
             }
             id::PACKETS_RECEIVED_UNICAST_PER_SEC => {
-                return Known::new(Expected::Unknown, &[Source::File(self.file())]);
+                return KnownValue::new(Expected::Unknown, &[Source::File(self.file())]);
             }
-            _ => return Known::new(Expected::Never, &[]),
+            _ => return KnownValue::new(Expected::Never, &[]),
         };
-        Known::new(Expected::Count(count), &[Source::File(self.file())])
+        KnownValue::new(Expected::Count(count), &[Source::File(self.file())])
     }
 
-    fn level(&self, count: Count) -> Known {
-        Known::new(Expected::Level(count.shown), &[Source::File(self.file())])
+    fn level(&self, count: Count) -> KnownValue {
+        KnownValue::new(Expected::Level(count.shown), &[Source::File(self.file())])
     }
 }

@@ -9,7 +9,7 @@ use perfset_core::catalogue::{
 use perfset_core::{Counter, CounterId, CounterType, Guid, Mark, NoValue, RawValue};
 use perfset_engine::Value;
 
-use super::basics::{Count, Expected, Known, Source, Tally};
+use super::basics::{Count, Expected, KnownValue, Source, Tally};
 use super::world::{Row, SETS, Thing, World};
 
 /// Sample of the model, with its rows.
@@ -155,7 +155,7 @@ impl Judge<'_> {
         }
     }
 
-    fn level(&self, value: &Value<'_>, known: &Known, raw: u64, row: &Row, is_excused: bool) -> Verdict {
+    fn level(&self, value: &Value<'_>, known: &KnownValue, raw: u64, row: &Row, is_excused: bool) -> Verdict {
         let now_100ns = super::kernel::anchor().unwrap().time_100ns(self.new.world.clocks.monotonic_ns);
         let want = match value.counter.counter_type {
             CounterType::PERF_ELAPSED_TIME => (i128::from(now_100ns) - i128::from(raw)) as f64 / 1e7,
@@ -180,7 +180,7 @@ impl Judge<'_> {
         }
     }
 
-    fn growth(&self, value: &Value<'_>, known: &Known, row: &Row, is_excused: bool) -> Verdict {
+    fn growth(&self, value: &Value<'_>, known: &KnownValue, row: &Row, is_excused: bool) -> Verdict {
         let Some(old) = self.old else {
             return if value.value.is_err() { Ok(()) } else { Err("there was nothing before".to_owned()) };
         };
@@ -380,7 +380,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// Returns `true` for a total of disks that is divided by a mean over other disks than before.
-fn is_share_of_others(known: &Known, base: Option<&Expected>) -> bool {
+fn is_share_of_others(known: &KnownValue, base: Option<&Expected>) -> bool {
     matches!((&known.wanted, base), (Expected::Kept(kept), Some(Expected::Unknown)) if kept.has_other_rows)
 }
 

@@ -3,7 +3,7 @@
 use perfset_core::CounterId;
 use perfset_core::catalogue::{cache, cgroup, linux_memory, memory, pressure_stall};
 
-use super::basics::{Count, Expected, Known, Random, Source, Tally};
+use super::basics::{Count, Expected, KnownValue, Random, Source, Tally};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -67,7 +67,7 @@ impl Memory {
         self.counts.iter().find(|(known, _)| *known == name).map(|(_, count)| *count)
     }
 
-    pub(crate) fn linux(&self, counter: CounterId) -> Known {
+    pub(crate) fn linux(&self, counter: CounterId) -> KnownValue {
         let name = linux_memory::COUNTERSET.counter(counter).and_then(|counter| counter.name.clone());
         let name = name.unwrap_or_default();
         let is_count = self.count(&name).is_some() || self.gauges.iter().any(|(known, _)| *known == name);
@@ -76,24 +76,27 @@ impl Memory {
             (_, Some(level)) => Expected::Level(level * if is_count { 1 } else { 1_024 }),
             _ => Expected::Never,
         };
-        Known::new(wanted, &[if is_count { VMSTAT } else { MEMINFO }])
+        KnownValue::new(wanted, &[if is_count { VMSTAT } else { MEMINFO }])
     }
 
-    pub(crate) fn memory(&self, counter: CounterId) -> Known {
+    pub(crate) fn memory(&self, counter: CounterId) -> KnownValue {
         use memory as id;
-        let level =
-            |name, bytes: u64| Known::new(Expected::Level(self.level(name).unwrap() * bytes), &[MEMINFO]);
+        let level = |name, bytes: u64| {
+            KnownValue::new(Expected::Level(self.level(name).unwrap() * bytes), &[MEMINFO])
+        };
         match counter {
             id::AVAILABLE_BYTES => level("MemAvailable", 1_024),
             id::AVAILABLE_KBYTES => level("MemAvailable", 1),
             id::COMMITTED_BYTES => level("Committed_AS", 1_024),
             id::COMMIT_LIMIT => level("CommitLimit", 1_024),
-            id::PAGE_FAULTS_PER_SEC => Known::new(Expected::Count(self.count("pgfault").unwrap()), &[VMSTAT]),
-            _ => Known::new(Expected::Unknown, &[MEMINFO, VMSTAT]),
+            id::PAGE_FAULTS_PER_SEC => {
+                KnownValue::new(Expected::Count(self.count("pgfault").unwrap()), &[VMSTAT])
+            }
+            _ => KnownValue::new(Expected::Unknown, &[MEMINFO, VMSTAT]),
         }
     }
 
-    pub(crate) fn cache(&self, counter: CounterId) -> Known {
+    pub(crate) fn cache(&self, counter: CounterId) -> KnownValue {
         use cache as id;
         let wanted = match counter {
             id::DIRTY_PAGES => Expected::Level(self.level("nr_dirty").unwrap()),
@@ -101,9 +104,9 @@ impl Memory {
             id::LAZY_WRITE_PAGES_PER_SEC | id::DATA_FLUSH_PAGES_PER_SEC => {
                 Expected::MayLack(Box::new(Expected::Count(self.count("nr_written").unwrap())))
             }
-            _ => return Known::new(Expected::Never, &[]),
+            _ => return KnownValue::new(Expected::Never, &[]),
         };
-        Known::new(wanted, &[VMSTAT])
+        KnownValue::new(wanted, &[VMSTAT])
     }
 }
 
@@ -143,7 +146,7 @@ impl Pressure {
         }
     }
 
-    pub(crate) fn known(&self, at: usize, counter: CounterId) -> Known {
+    pub(crate) fn known(&self, at: usize, counter: CounterId) -> KnownValue {
         use pressure_stall as id;
         let [some, full] = self.total[at].map(|total| Expected::Count(total.times(10)));
         let wanted = match counter {
@@ -156,7 +159,7 @@ impl Pressure {
             id::STALLED_TIME_TIMESTAMP => Expected::Unknown,
             _ => Expected::Level(0),
         };
-        Known::new(wanted, &[Source::File(RESOURCES[at])])
+        KnownValue::new(wanted, &[Source::File(RESOURCES[at])])
     }
 }
 
@@ -252,9 +255,9 @@ impl Groups {
         }
     }
 
-    pub(crate) fn known(&self, group: &Group, counter: CounterId) -> Known {
+    pub(crate) fn known(&self, group: &Group, counter: CounterId) -> KnownValue {
         use cgroup as id;
-        let of = |wanted, file| Known::new(wanted, &[Source::Group(group.serial, file)]);
+        let of = |wanted, file| KnownValue::new(wanted, &[Source::Group(group.serial, file)]);
         let time = |count: Count| of(Expected::Count(count.times(10)), "cpu.stat");
         match counter {
             id::PERCENT_PROCESSOR_TIME => time(group.usage),
@@ -270,7 +273,7 @@ impl Groups {
             | id::STORAGE_DISCARD_BYTES_PER_SEC
             | id::STORAGE_DISCARDS_PER_SEC => of(Expected::Count(Count::default()), "io.stat"),
             id::TASK_COUNT => of(Expected::Level(group.tasks), "pids.current"),
-            _ => Known::new(Expected::Never, &[]),
+            _ => KnownValue::new(Expected::Never, &[]),
         }
     }
 }

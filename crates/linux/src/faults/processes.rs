@@ -5,7 +5,7 @@ use std::fmt::Write;
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_process, process, process_v2};
 
-use super::basics::{Count, Expected, Known, ModelSum, Random, Source, Tally, Total};
+use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally, Total};
 use super::cpus::{Cpus, IDLE, IOWAIT, IRQ, NICE, SOFTIRQ, STAT, STEAL, SYSTEM, TICK, TICK_NS, USER};
 
 mod counters;
@@ -448,7 +448,7 @@ impl Processes {
         is_linux: bool,
         counter: CounterId,
         start_100ns: u64,
-    ) -> Known {
+    ) -> KnownValue {
         process.known(is_linux, counter, self.is_gated, start_100ns)
     }
 
@@ -458,7 +458,7 @@ impl Processes {
         thread: &Thread,
         counter: CounterId,
         start_100ns: u64,
-    ) -> Known {
+    ) -> KnownValue {
         process.thread_known(thread, counter, start_100ns)
     }
 
@@ -469,7 +469,7 @@ impl Processes {
         counter: CounterId,
         (cpus, faults, sample): (&Cpus, [Count; 2], u32),
         can_read: impl Fn(u32, &'static str) -> Access,
-    ) -> Known {
+    ) -> KnownValue {
         let mut lacks = false;
         let mut readable = |process: &Process, file: &'static str| {
             let access = ["stat", file].map(|file| can_read(process.pid, file));
@@ -536,11 +536,17 @@ impl Processes {
             (_, true) => Expected::Sum(ModelSum { is_whole, lacks: sum_lacks, may_end: true, ..sum }),
             _ => Expected::Never,
         };
-        Known::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
+        KnownValue::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
     }
 
     /// Returns the rule for a sum that the kernel has. `faults`: all page faults, and those that read from disk.
-    fn kernels(&self, is_linux: bool, counter: CounterId, cpus: &Cpus, faults: [Count; 2]) -> Option<Known> {
+    fn kernels(
+        &self,
+        is_linux: bool,
+        counter: CounterId,
+        cpus: &Cpus,
+        faults: [Count; 2],
+    ) -> Option<KnownValue> {
         use {linux_process as linux, process_v2 as id};
         let wanted = match (is_linux, counter) {
             (false, id::PERCENT_PROCESSOR_TIME) => {
@@ -556,17 +562,17 @@ impl Processes {
             (true, linux::MINOR_FAULTS_PER_SEC) => Expected::Unknown,
             _ => return None,
         };
-        Some(Known::new(wanted, &[STAT, Source::File("proc/vmstat")]))
+        Some(KnownValue::new(wanted, &[STAT, Source::File("proc/vmstat")]))
     }
 
-    pub(crate) fn idle_known(&self, is_linux: bool, counter: CounterId, cpus: &Cpus) -> Known {
+    pub(crate) fn idle_known(&self, is_linux: bool, counter: CounterId, cpus: &Cpus) -> KnownValue {
         use process_v2 as id;
         let wanted = match (is_linux, counter) {
             (false, id::PERCENT_PROCESSOR_TIME | id::PERCENT_PRIVILEGED_TIME) => Expected::Count(cpus.idle()),
             (false, id::PERCENT_USER_TIME) => Expected::Count(Count::default()),
-            _ => return Known::new(Expected::Never, &[]),
+            _ => return KnownValue::new(Expected::Never, &[]),
         };
-        Known::new(wanted, &[STAT])
+        KnownValue::new(wanted, &[STAT])
     }
 
     /// Returns the counter of Process V2 that is the same as a counter of Process.

@@ -9,7 +9,7 @@ use perfset_core::catalogue::{
 };
 use perfset_core::{CounterId, Guid};
 
-use super::basics::{Expected, Known, Random, Source, Tally};
+use super::basics::{Expected, KnownValue, Random, Source, Tally};
 use super::cpus::{Cpus, STAT};
 use super::devices::{Disks, Networks};
 use super::kernel::Answers;
@@ -482,7 +482,7 @@ impl World {
     }
 
     /// Returns the rule for a counter of a row.
-    pub(crate) fn known(&self, set: Guid, thing: Thing, counter: CounterId) -> Known {
+    pub(crate) fn known(&self, set: Guid, thing: Thing, counter: CounterId) -> KnownValue {
         let is_linux = set == linux_process::GUID;
         let of_process = if set == process::GUID { Processes::of_view(counter) } else { counter };
         let start = self.start_100ns();
@@ -500,16 +500,16 @@ impl World {
                 self.processes.thread_known(process, &process.threads[of], counter, start)
             }
             Thing::ThreadTotal | Thing::RootGroup => {
-                Known::new(Expected::Unknown, &[Source::File("sys/fs/cgroup/cgroup.controllers")])
+                KnownValue::new(Expected::Unknown, &[Source::File("sys/fs/cgroup/cgroup.controllers")])
             }
             Thing::Disk(at) if set == block_io::GUID => self.disks.block_io(&self.disks.all[at], counter),
             Thing::Disk(at) => match physical(set, counter) {
                 Some(counter) => self.disks.physical(&self.disks.all[at], counter, set == logical_disk::GUID),
-                None => Known::new(Expected::Never, &[]),
+                None => KnownValue::new(Expected::Never, &[]),
             },
             Thing::DiskTotal => match physical(set, counter) {
                 Some(counter) => self.disks.physical_total(counter, set == logical_disk::GUID),
-                None => Known::new(Expected::Never, &[]),
+                None => KnownValue::new(Expected::Never, &[]),
             },
             Thing::Network(at) => self.networks.known(&self.networks.all[at], counter),
             Thing::Pressure(at) => self.pressure.known(at, counter),
@@ -520,13 +520,13 @@ impl World {
                     paging_file::PERCENT_USAGE_BASE => Expected::Level(2_000),
                     _ => Expected::Never,
                 };
-                Known::new(wanted, &[Source::File("proc/swaps")])
+                KnownValue::new(wanted, &[Source::File("proc/swaps")])
             }
             Thing::Single => self.single(set, counter),
         }
     }
 
-    fn of_cpus(&self, set: Guid, at: Option<usize>, counter: CounterId) -> Known {
+    fn of_cpus(&self, set: Guid, at: Option<usize>, counter: CounterId) -> KnownValue {
         match set {
             processor_information::GUID => self.cpus.information(at, counter),
             processor::GUID => self.cpus.view(at, counter),
@@ -535,45 +535,49 @@ impl World {
         }
     }
 
-    fn single(&self, set: Guid, counter: CounterId) -> Known {
+    fn single(&self, set: Guid, counter: CounterId) -> KnownValue {
         let loadavg = Source::File("proc/loadavg");
         match set {
             memory::GUID => self.memory.memory(counter),
             linux_memory::GUID => self.memory.linux(counter),
             cache::GUID => self.memory.cache(counter),
             system::GUID => match counter {
-                system::CONTEXT_SWITCHES_PER_SEC => Known::new(Expected::Count(self.cpus.switches), &[STAT]),
+                system::CONTEXT_SWITCHES_PER_SEC => {
+                    KnownValue::new(Expected::Count(self.cpus.switches), &[STAT])
+                }
                 system::PROCESSOR_QUEUE_LENGTH => {
                     let online = self.cpus.online().count() as u64;
-                    Known::new(Expected::Level(self.cpus.running.saturating_sub(online)), &[STAT])
+                    KnownValue::new(Expected::Level(self.cpus.running.saturating_sub(online)), &[STAT])
                 }
-                system::THREADS => Known::new(Expected::Level(77), &[loadavg]),
-                system::PROCESSES => Known::new(
+                system::THREADS => KnownValue::new(Expected::Level(77), &[loadavg]),
+                system::PROCESSES => KnownValue::new(
                     Expected::Level(self.processes.listed().count() as u64),
                     &[Source::File("proc")],
                 ),
-                _ => Known::new(Expected::Unknown, &[STAT]),
+                _ => KnownValue::new(Expected::Unknown, &[STAT]),
             },
             _ => match counter {
                 linux_system::LOAD_AVERAGE_1_MINUTE => {
-                    Known::new(Expected::Level(self.load * 100), &[loadavg])
+                    KnownValue::new(Expected::Level(self.load * 100), &[loadavg])
                 }
                 linux_system::LOAD_AVERAGE_5_MINUTES | linux_system::LOAD_AVERAGE_15_MINUTES => {
-                    Known::new(Expected::Level(0), &[loadavg])
+                    KnownValue::new(Expected::Level(0), &[loadavg])
                 }
-                linux_system::LOAD_AVERAGE_BASE => Known::new(Expected::Level(10_000), &[]),
+                linux_system::LOAD_AVERAGE_BASE => KnownValue::new(Expected::Level(10_000), &[]),
                 linux_system::PROCESSES_CREATED_PER_SEC => {
-                    Known::new(Expected::Count(self.cpus.forks), &[STAT])
+                    KnownValue::new(Expected::Count(self.cpus.forks), &[STAT])
                 }
-                linux_system::RUNNING_THREADS => Known::new(Expected::Level(self.cpus.running), &[STAT]),
-                linux_system::BLOCKED_PROCESSES => Known::new(Expected::Level(self.cpus.blocked), &[STAT]),
+                linux_system::RUNNING_THREADS => KnownValue::new(Expected::Level(self.cpus.running), &[STAT]),
+                linux_system::BLOCKED_PROCESSES => {
+                    KnownValue::new(Expected::Level(self.cpus.blocked), &[STAT])
+                }
                 linux_system::PERCENT_PROCESS_IDS_IN_USE => {
-                    Known::new(Expected::Level(77), &[loadavg, Source::File("proc/sys/kernel/pid_max")])
+                    KnownValue::new(Expected::Level(77), &[loadavg, Source::File("proc/sys/kernel/pid_max")])
                 }
                 linux_system::PERCENT_PROCESS_IDS_IN_USE_BASE | linux_system::PROCESS_ID_LIMIT => {
-                    Known::new(Expected::Level(32_768), &[Source::File("proc/sys/kernel/pid_max")])
+                    KnownValue::new(Expected::Level(32_768), &[Source::File("proc/sys/kernel/pid_max")])
                 }
-                _ => Known::new(Expected::Never, &[]),
+                _ => KnownValue::new(Expected::Never, &[]),
             },
         }
     }

@@ -3,7 +3,7 @@
 use perfset_core::CounterId;
 use perfset_core::catalogue::{linux_process, process_v2, thread};
 
-use super::{Count, Expected, Known, Process, Source, TICK, Thread};
+use super::{Count, Expected, KnownValue, Process, Source, TICK, Thread};
 
 impl Process {
     /// Returns the count of a counter, and the file that contains it in addition to `stat`.
@@ -89,22 +89,22 @@ impl Process {
         counter: CounterId,
         is_gated: bool,
         start_100ns: u64,
-    ) -> Known {
+    ) -> KnownValue {
         use {linux_process as linux, process_v2 as id};
         let from = |file: &'static str| [Source::Process(self.pid, "stat"), Source::Process(self.pid, file)];
         if self.is_zombie && Self::is_of_memory(is_linux, counter) {
-            return Known::new(Expected::Never, &[]);
+            return KnownValue::new(Expected::Never, &[]);
         }
         if let Some((count, file)) = self.count(is_linux, counter, is_gated) {
-            return Known::new(Expected::Count(count), &from(file));
+            return KnownValue::new(Expected::Count(count), &from(file));
         }
         if let (false, id::WORKING_SET | id::WORKING_SET_PRIVATE) = (is_linux, counter) {
             let bytes = |pages: u64| (pages - u64::from(counter == id::WORKING_SET_PRIVATE)) * 4_096;
             let aged = Expected::Aged(bytes(self.resident), bytes(self.resident_before));
-            return Known::new(aged, &from("statm"));
+            return KnownValue::new(aged, &from("statm"));
         }
         if let Some((level, file)) = self.level(is_linux, counter) {
-            return Known::new(Expected::Level(level), &from(file));
+            return KnownValue::new(Expected::Level(level), &from(file));
         }
         let priority = |nice| if nice > 0 { 6 } else { 8 };
         let (wanted, file) = match (is_linux, counter) {
@@ -119,12 +119,12 @@ impl Process {
             (true, linux::OOM_SCORE) => (Expected::Level(40), "oom_score"),
             (true, linux::SESSION_ID) => (Expected::Level(3), "stat"),
             (true, linux::USER_ID) => (Expected::Level(7), "status"),
-            _ => return Known::new(Expected::Never, &[]),
+            _ => return KnownValue::new(Expected::Never, &[]),
         };
-        Known::new(wanted, &from(file))
+        KnownValue::new(wanted, &from(file))
     }
 
-    pub(super) fn thread_known(&self, of: &Thread, counter: CounterId, start_100ns: u64) -> Known {
+    pub(super) fn thread_known(&self, of: &Thread, counter: CounterId, start_100ns: u64) -> KnownValue {
         use thread as id;
         let wanted = match counter {
             // If the kernel has only ticks, the count is less, by less than two ticks.
@@ -144,7 +144,7 @@ impl Process {
             id::ID_THREAD => Expected::Level(of.tid.into()),
             _ => Expected::Never,
         };
-        Known::new(wanted, &[Source::Process(self.pid, "stat"), Source::Thread(self.pid, of.tid)])
+        KnownValue::new(wanted, &[Source::Process(self.pid, "stat"), Source::Thread(self.pid, of.tid)])
     }
 }
 
