@@ -40,11 +40,11 @@ impl Overlaps {
 /// Counters and instances of a log by machine and counterset, with names in upper case.
 #[derive(Default)]
 struct Contents {
-    sets: HashMap<[Utf16; 2], Set>,
+    sets: HashMap<[Utf16; 2], CountersetContents>,
 }
 
 #[derive(Default)]
-struct Set {
+struct CountersetContents {
     is_whole: bool,
     counters: HashMap<Utf16, Instances>,
 }
