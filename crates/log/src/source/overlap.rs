@@ -46,11 +46,11 @@ struct Contents {
 #[derive(Default)]
 struct CountersetContents {
     is_whole: bool,
-    counters: HashMap<Utf16, Instances>,
+    counters: HashMap<Utf16, InstanceNames>,
 }
 
 #[derive(Default)]
-struct Instances {
+struct InstanceNames {
     is_wild: bool,
     names: HashSet<Utf16>,
 }
