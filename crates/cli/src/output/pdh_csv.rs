@@ -13,7 +13,7 @@ use crate::series::{DistinctPaths, SeriesMap};
 pub struct PdhCsv {
     series: SeriesMap,
     /// Columns, indexed by the series number from `series`.
-    columns: Vec<Column>,
+    columns: Vec<CsvColumn>,
     /// Writer, and the series of each column; `None` until the first line is written.
     log: Option<(TextLogWriter<Vec<u8>>, Vec<usize>)>,
     numbers: Vec<Option<TextNumber>>,
@@ -23,7 +23,7 @@ pub struct PdhCsv {
 
 /// Column of a series.
 #[derive(Debug)]
-struct Column {
+struct CsvColumn {
     /// Index of the requested path.
     asked: usize,
     path: String,
@@ -38,7 +38,7 @@ impl PdhCsv {
             let number = self.series.number(position, v.path, v);
             let has_instance = v.value.instance_id.is_some();
             match self.columns.get_mut(number) {
-                None => self.columns.push(Column { asked: v.path, path: path(v), has_instance }),
+                None => self.columns.push(CsvColumn { asked: v.path, path: path(v), has_instance }),
                 // The instance that the path names has appeared, with its own spelling.
                 Some(column) if has_instance && !column.has_instance => {
                     (column.path, column.has_instance) = (path(v), true);
@@ -95,7 +95,7 @@ impl PdhCsv {
 
 /// Returns the series that have a column, in the order of the requested paths. The placeholder of a path without
 /// instances counts only if the path has no other series.
-fn in_order(columns: &[Column]) -> Vec<usize> {
+fn in_order(columns: &[CsvColumn]) -> Vec<usize> {
     let mut order: Vec<(usize, usize)> = columns.iter().map(|column| column.asked).zip(0..).collect();
     let is_answered =
         |asked: usize| columns.iter().any(|column| column.has_instance && column.asked == asked);
