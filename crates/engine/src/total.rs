@@ -130,7 +130,7 @@ pub enum Reading<'a> {
 #[derive(Debug)]
 pub struct Totals<K> {
     /// Counts that are stored between collections.
-    kept: Vec<Column<K>>,
+    kept: Vec<TotalColumn<K>>,
     /// Columns requested in this collection, in their order.
     wanted: Vec<RequestedColumn>,
     /// Finders, one for each distinct roster of the columns. Their memory is reused.
@@ -153,7 +153,7 @@ impl<K> Default for Totals<K> {
 
 /// Count that is stored from collection to collection.
 #[derive(Debug)]
-struct Column<K> {
+struct TotalColumn<K> {
     key: K,
     since_100ns: NonZeroU64,
     /// Time of the last collection of this column.
@@ -251,7 +251,7 @@ impl<K: PartialEq> Totals<K> {
                 let known = self.kept.iter().position(|column| column.key == key);
                 let at = known.unwrap_or(self.kept.len());
                 if known.is_none() {
-                    self.kept.push(Column::new(key, self.now_100ns));
+                    self.kept.push(TotalColumn::new(key, self.now_100ns));
                 }
                 let finder = self.finder(at);
                 if let Some(column) = self.kept.get_mut(at) {
@@ -446,7 +446,7 @@ impl<K: PartialEq> Totals<K> {
     }
 }
 
-impl<K> Column<K> {
+impl<K> TotalColumn<K> {
     fn new(key: K, now_100ns: u64) -> Self {
         Self {
             key,
