@@ -78,7 +78,7 @@ struct Without {
 }
 
 /// Instances of one counter of a path in a sample. Instances that are totals of others are not counted.
-struct Column<'a> {
+struct FeedColumn<'a> {
     set: &'a Counterset,
     counter: &'a Counter,
     instances: usize,
@@ -87,7 +87,7 @@ struct Column<'a> {
     reasons: BTreeMap<&'static str, usize>,
 }
 
-impl<'a> Column<'a> {
+impl<'a> FeedColumn<'a> {
     fn all<'b: 'a>(values: impl Iterator<Item = &'a PathValue<'b>>) -> Vec<Self> {
         let mut columns: Vec<Self> = Vec::new();
         for v in values.filter(|v| v.value.instance_id.is_some() && !v.sums_up()) {
@@ -174,7 +174,7 @@ impl WatchedPath {
         let (mut sums, mut without) = (Vec::new(), Vec::new());
         if self.has_sums.get() {
             // Before the instances: if there is no place for all of them, their sum has one.
-            for column in Column::all(self.shown(values)) {
+            for column in FeedColumn::all(self.shown(values)) {
                 without.extend(Without::new(&column));
                 if !column.adds_up() {
                     continue;
@@ -209,7 +209,7 @@ impl WatchedPath {
         let reason = greatest.iter().find_map(|v| v.value.value.as_ref().err());
         let nothing = reason.map(|reason| (reason.keyword(), reason.to_string()));
         greatest.retain(|v| number(v).is_some());
-        let without = Column::all(self.shown(values)).iter().filter_map(Without::new).collect();
+        let without = FeedColumn::all(self.shown(values)).iter().filter_map(Without::new).collect();
         let taken = match greatest.is_empty() {
             true => PathPoints { nothing, ..PathPoints::default() },
             false => PathPoints::new(greatest.into_iter(), query, table),
@@ -220,7 +220,7 @@ impl WatchedPath {
 
 impl Without {
     /// Returns `None` if every instance has a value.
-    fn new(column: &Column<'_>) -> Option<Self> {
+    fn new(column: &FeedColumn<'_>) -> Option<Self> {
         let reasons = column.reasons();
         (!reasons.is_empty()).then(|| Self {
             counter: column.counter.shown_name().into_owned(),
