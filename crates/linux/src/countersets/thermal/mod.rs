@@ -28,11 +28,11 @@ pub(crate) struct ThermalZones {
     listed: Vec<u32>,
     /// Keys of the zones, by index.
     keys: Vec<InstanceKey>,
-    zones: Vec<Zone>,
+    zones: Vec<ThermalZone>,
 }
 
 #[derive(Debug)]
-struct Zone {
+struct ThermalZone {
     kind: KeptFile,
     temp: KeptFile,
     /// Temperature in thousandths of a degree Celsius.
@@ -91,7 +91,7 @@ impl InstanceSource for ThermalZones {
             zones.clear();
             for id in ids.iter() {
                 let zone = class.join(format!("thermal_zone{id}"));
-                zones.push(Zone::new(zone, zones.len() < Self::ZONES_THAT_KEEP));
+                zones.push(ThermalZone::new(zone, zones.len() < Self::ZONES_THAT_KEEP));
                 keys.push(InstanceKey { name: String::new(), id: InstanceId(*id), birth: None });
             }
         }
@@ -152,7 +152,7 @@ fn numbered(
     Ok(())
 }
 
-impl Zone {
+impl ThermalZone {
     fn new(path: PathBuf, keep: bool) -> Self {
         let file = |name| KeptFile::new(path.join(name), SeqFileKind::Single);
         Self {
