@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::tree::Tree;
+use super::tree::GroupTree;
 use crate::collection::Collection;
 use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, SeqFileKind};
 use crate::sources::cgroup::Controllers;
@@ -56,7 +56,7 @@ pub(super) struct Mounts {
     /// Time of the last search for mount points, on the monotonic clock.
     found_at_ns: Option<u64>,
     /// Trees of groups: one for the hierarchies that share a directory.
-    trees: Vec<Tree>,
+    trees: Vec<GroupTree>,
     /// Index of each hierarchy's tree.
     tree_of: [Option<usize>; Hierarchy::COUNT],
     /// Controllers enabled in version 2.
@@ -102,7 +102,7 @@ impl Mounts {
         let tree = self.tree_of.get(hierarchy.index()).copied().flatten()?;
         let shared = self.tree_of.iter().position(|of| *of == Some(tree))?;
         inodes.get(shared).copied().flatten()?;
-        self.trees.get(tree).map(Tree::root)
+        self.trees.get(tree).map(GroupTree::root)
     }
 
     /// Finds the mount points of the hierarchies. Returns `true` if they have changed.
@@ -152,7 +152,7 @@ impl Mounts {
                 let folder = (folder.dev(), folder.ino());
                 Some(known.iter().position(|it| *it == folder).unwrap_or_else(|| {
                     known.push(folder);
-                    trees.push(Tree::new(path.clone()));
+                    trees.push(GroupTree::new(path.clone()));
                     trees.len().saturating_sub(1)
                 }))
             });

@@ -12,7 +12,7 @@ use crate::folder::DirReader;
 
 /// Groups of a hierarchy, parents before their children, and siblings in the order of their names.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct GroupTree {
     root: PathBuf,
     nodes: Vec<Node>,
     folder: DirReader,
@@ -45,7 +45,7 @@ impl DirStamp {
     }
 }
 
-impl Tree {
+impl GroupTree {
     /// Maximum number of directories; [`DEPTH`](Self::DEPTH) limits their depth. Linux sets no limit by default.
     const LIMIT: usize = 65_536;
     const DEPTH: usize = 64;
