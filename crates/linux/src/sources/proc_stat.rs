@@ -153,7 +153,7 @@ impl ProcStat {
 /// assert_eq!((totals.online_cpus, totals.ctxt, totals.procs_running), (1, Some(Ok(13)), Some(Ok(2))));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct SystemTotals {
     /// Number of online CPUs.
     pub online_cpus: u64,
     /// `ctxt`: context switches since boot.
@@ -166,7 +166,7 @@ pub struct Totals {
     pub procs_blocked: Number,
 }
 
-impl Totals {
+impl SystemTotals {
     /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn totals() {
         let parse = |text: &str| {
-            let mut totals = Totals::default();
+            let mut totals = SystemTotals::default();
             totals.parse(text.as_bytes()).map(|()| totals)
         };
         let some = |n| Some(Ok(n));
@@ -299,7 +299,7 @@ mod tests {
                 [some(7), some(13), None, some(11)],
             ),
         ] {
-            let want = Totals { online_cpus, ctxt, processes, procs_running, procs_blocked };
+            let want = SystemTotals { online_cpus, ctxt, processes, procs_running, procs_blocked };
             assert_eq!(parse(text), Ok(want), "{text:?}");
         }
         let cut = parse("cpu \ncpu0 2\nctxt 7\nprocs_running 11").unwrap();

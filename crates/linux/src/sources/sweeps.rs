@@ -27,7 +27,7 @@ const PARSERS: &[(&str, Walk)] = &[
         }
         Ok(())
     }),
-    ("proc/stat", |text| proc_stat::Totals::default().parse(text)),
+    ("proc/stat", |text| proc_stat::SystemTotals::default().parse(text)),
     ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/meminfo", |text| meminfo::AllLines::default().parse(text)),

@@ -10,7 +10,7 @@ use crate::kept_file::SeqFileKind;
 use crate::roots::Roots;
 use crate::sources::file_nr::FileNr;
 use crate::sources::loadavg::{LoadAvg, Loads};
-use crate::sources::proc_stat::Totals;
+use crate::sources::proc_stat::SystemTotals;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ mod tests;
 /// Values of Linux System, from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
 #[derive(Debug)]
 pub(crate) struct LinuxSystem {
-    stat: ParsedFile<Totals>,
+    stat: ParsedFile<SystemTotals>,
     loads: ParsedFile<Loads>,
     threads: ParsedFile<LoadAvg>,
     files: ParsedFile<FileNr>,
@@ -37,7 +37,7 @@ impl LinuxSystem {
         let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");
         let no_entropy = "there is no /proc/sys/kernel/random/entropy_avail";
         Self {
-            stat: ParsedFile::from_file(stat, "there is no /proc/stat", Totals::parse),
+            stat: ParsedFile::from_file(stat, "there is no /proc/stat", SystemTotals::parse),
             loads: ParsedFile::from_file(loadavg.clone(), no_loadavg, Loads::parse),
             threads: ParsedFile::from_file(loadavg, no_loadavg, LoadAvg::parse),
             files: ParsedFile::new(sys("fs/file-nr"), SeqFileKind::Single, no_files, FileNr::parse),

@@ -7,7 +7,7 @@ use crate::collection::{Collection, ParsedFile, SharedFile};
 use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::ValueSource;
 use crate::sources::loadavg::LoadAvg;
-use crate::sources::proc_stat::Totals;
+use crate::sources::proc_stat::SystemTotals;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct System {
     start_100ns: fn() -> u64,
-    stat: ParsedFile<Totals>,
+    stat: ParsedFile<SystemTotals>,
     loadavg: ParsedFile<LoadAvg>,
     processes: ProcessCount,
 }
@@ -32,7 +32,7 @@ impl System {
     ) -> Self {
         Self {
             start_100ns,
-            stat: ParsedFile::from_file(stat, "there is no /proc/stat", Totals::parse),
+            stat: ParsedFile::from_file(stat, "there is no /proc/stat", SystemTotals::parse),
             loadavg: ParsedFile::from_file(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
             processes,
         }
