@@ -42,5 +42,5 @@ mod unit;
 
 pub use chart::{Chart, Label, LineId};
 pub use layout::PictureOptions;
-pub use picture::{Picture, TooLarge};
+pub use picture::{Picture, PictureTooLarge};
 pub use theme::Theme;

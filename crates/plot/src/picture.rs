@@ -20,7 +20,7 @@ pub struct Picture {
 /// Error for a picture whose pixels need more memory than is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a picture of {width} x {height} pixels is too large")]
-pub struct TooLarge {
+pub struct PictureTooLarge {
     /// Width of the picture in pixels.
     pub width: u32,
     /// Height of the picture in pixels.

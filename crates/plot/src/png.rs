@@ -3,7 +3,7 @@
 use tiny_skia::{Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
 use crate::font::{Font, small};
-use crate::picture::{Anchor, Picture, Position, Shape, TooLarge};
+use crate::picture::{Anchor, Picture, PictureTooLarge, Position, Shape};
 use crate::theme::Colour;
 
 impl Picture {
@@ -11,8 +11,8 @@ impl Picture {
     ///
     /// # Errors
     /// If the picture has more pixels than memory can hold.
-    pub fn png(&self) -> Result<Vec<u8>, TooLarge> {
-        let too_large = TooLarge { width: self.width, height: self.height };
+    pub fn png(&self) -> Result<Vec<u8>, PictureTooLarge> {
+        let too_large = PictureTooLarge { width: self.width, height: self.height };
         let mut pixels = Pixmap::new(self.width, self.height).ok_or(too_large)?;
         pixels.fill(colour(self.background, 1.0));
         let font = Font::new();
