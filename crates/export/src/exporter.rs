@@ -15,7 +15,7 @@ use crate::kind::MetricType;
 use crate::limit::limit;
 use crate::options::{ExportOptions, ExpositionFormat};
 use crate::own::ExporterMetrics;
-use crate::table::Times;
+use crate::table::CollectionClocks;
 
 /// Minimum number of seconds between two searches for countersets that were missing.
 const PAUSE: i64 = 10;
@@ -182,7 +182,7 @@ impl Exporter {
         let Self { snapshot, bound: Binding { tables, families, .. }, .. } = self;
         let families = &mut families.all;
         let clocks = snapshot.clocks();
-        let times = Times { clocks: clocks.into(), step: clocks.step_100ns() };
+        let times = CollectionClocks { clocks: clocks.into(), step: clocks.step_100ns() };
         let mut results = Block::parse(snapshot.block()).map(|block| block.results()).into_iter().flatten();
         let infos =
             snapshot.entries().iter().zip(snapshot.annex().iter().map(Some).chain(std::iter::repeat(None)));

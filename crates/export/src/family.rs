@@ -9,7 +9,7 @@ use perfset_core::{CounterId, Counterset, RawValue};
 use crate::kind::{MetricType, MetricValue};
 use crate::name::unit_of;
 use crate::options::ExpositionFormat;
-use crate::table::{CountersetTable, Times};
+use crate::table::{CollectionClocks, CountersetTable};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::UnitConversion;
 
@@ -218,7 +218,7 @@ impl Member {
     }
 
     /// Returns the value of this counter in a row, if the row has one.
-    fn number(&self, row: &[Option<RawValue>], times: &Times) -> Option<SampleNumber> {
+    fn number(&self, row: &[Option<RawValue>], times: &CollectionClocks) -> Option<SampleNumber> {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
         Some(match self.reading {
@@ -243,7 +243,7 @@ impl Member {
     fn start(
         &self,
         raw: u64,
-        &Times { ref clocks, step }: &Times,
+        &CollectionClocks { ref clocks, step }: &CollectionClocks,
         number: impl Fn(usize) -> Option<u64>,
     ) -> Option<SampleNumber> {
         const TICKS: i64 = 10_000_000;

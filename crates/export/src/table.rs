@@ -58,7 +58,7 @@ pub(crate) struct CountersetTable {
     numbers: Vec<Option<RawValue>>,
     /// Times at which counting began, by row and column, ascending; only values with a known time have an entry.
     since: Vec<((usize, usize), u64)>,
-    pub times: Times,
+    pub times: CollectionClocks,
     pub outcome: Outcome,
     pub took: Duration,
     /// Number of instances that a total of this counterset lacks, in the last scrape.
@@ -67,7 +67,7 @@ pub(crate) struct CountersetTable {
 
 /// Clocks of a collection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct CollectionClocks {
     /// Clocks by which formulas divide.
     pub clocks: Clocks,
     /// Change of the wall clock: [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
@@ -206,7 +206,7 @@ impl CountersetTable {
             dropped: 0,
             numbers: Vec::new(),
             since: Vec::new(),
-            times: Times::default(),
+            times: CollectionClocks::default(),
             outcome: Outcome::Failed,
             took: Duration::ZERO,
             missing: 0,
@@ -297,9 +297,12 @@ impl CountersetTable {
         result: Option<QueryResult<'_>>,
         annex: Option<&EntryMetadata>,
         info: &ResolvedEntry,
-        times: Times,
+        times: CollectionClocks,
     ) {
-        self.times = Times { clocks: annex.and_then(EntryMetadata::clocks).unwrap_or(times.clocks), ..times };
+        self.times = CollectionClocks {
+            clocks: annex.and_then(EntryMetadata::clocks).unwrap_or(times.clocks),
+            ..times
+        };
         self.took = annex.and_then(EntryMetadata::took).unwrap_or_default();
         self.missing = annex.map_or(0, EntryMetadata::missing_instances);
         self.now.clear();
