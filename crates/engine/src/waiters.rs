@@ -29,7 +29,7 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Pool {
     process: u32,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     is_wanted: Condvar,
     /// Pool of a process that was forked from this one: the threads here are not in it, and one of them may hold the
     /// lock for ever.
@@ -37,7 +37,7 @@ struct Pool {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     jobs: VecDeque<(Kind, Job)>,
     threads: usize,
     /// Threads without a job.
@@ -105,13 +105,13 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // Nothing panics while it is locked; if that is wrong, the numbers in it are still valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PoolState {
     /// Returns the position of the first job whose kind is below its limit of threads.
     fn position(&self) -> Option<usize> {
         self.jobs.iter().position(|(kind, _)| self.running(*kind) < MOST_OF_A_KIND)
