@@ -15,7 +15,7 @@ const INSTANCES_MOST: usize = 10_000;
 const FOUND_MOST: usize = 200;
 
 #[derive(Serialize)]
-struct Set<'a> {
+struct SetJson<'a> {
     name: &'a str,
     guid: String,
     help: &'a str,
@@ -28,7 +28,7 @@ struct Set<'a> {
     origin: String,
 }
 
-impl<'a> Set<'a> {
+impl<'a> SetJson<'a> {
     fn new(machine: &Machine, set: &'a Counterset) -> Self {
         Self {
             name: &set.name,
@@ -46,7 +46,7 @@ impl<'a> Set<'a> {
 #[derive(Serialize)]
 struct CountersetJson<'a> {
     #[serde(flatten)]
-    set: Set<'a>,
+    set: SetJson<'a>,
     counters: Vec<CounterJson<'a>>,
     instance_names: Vec<InstanceJson>,
     more: usize,
@@ -125,11 +125,11 @@ fn shown(set: &Counterset) -> impl Iterator<Item = &Counter> {
 pub fn countersets(machine: &Machine, filter: &str) -> String {
     #[derive(Serialize)]
     struct Answer<'a> {
-        countersets: Vec<Set<'a>>,
+        countersets: Vec<SetJson<'a>>,
     }
     let (sets, filter) = (all(machine), filter.to_lowercase());
     let wanted = sets.iter().filter(|set| set.name.to_lowercase().contains(&filter));
-    let counted = wanted.map(|set| Set { count: Some(shown(set).count()), ..Set::new(machine, set) });
+    let counted = wanted.map(|set| SetJson { count: Some(shown(set).count()), ..SetJson::new(machine, set) });
     to_json(&Answer { countersets: counted.collect() })
 }
 
@@ -154,7 +154,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     };
     let named = found.iter().take(INSTANCES_MOST);
     Ok(to_json(&CountersetJson {
-        set: Set::new(machine, &set),
+        set: SetJson::new(machine, &set),
         counters: shown(&set).map(CounterJson::new).collect(),
         instance_names: named.map(|one| InstanceJson { name: one.name.to_string(), id: one.id.0 }).collect(),
         more: found.len().saturating_sub(INSTANCES_MOST),
