@@ -10,13 +10,13 @@ use perfset_core::{Counter, CounterId, CounterType, Guid, Mark, NoValue, RawValu
 use perfset_engine::Value;
 
 use super::basics::{Count, Expected, KnownValue, Source, Tally};
-use super::world::{Row, SETS, Thing, World};
+use super::world::{ModelRow, SETS, Thing, World};
 
 /// Sample of the model, with its rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Truth {
     pub(crate) world: World,
-    rows: HashMap<Guid, Vec<Row>>,
+    rows: HashMap<Guid, Vec<ModelRow>>,
 }
 
 impl Truth {
@@ -25,8 +25,8 @@ impl Truth {
         Self { world, rows }
     }
 
-    fn row(&self, set: Guid, name: &str, id: Option<u32>) -> Option<&Row> {
-        let is_it = |row: &&Row| row.name == name && (row.id.is_none() || id.is_none() || row.id == id);
+    fn row(&self, set: Guid, name: &str, id: Option<u32>) -> Option<&ModelRow> {
+        let is_it = |row: &&ModelRow| row.name == name && (row.id.is_none() || id.is_none() || row.id == id);
         self.rows.get(&set)?.iter().find(is_it)
     }
 
@@ -121,7 +121,7 @@ impl Judge<'_> {
         Err("there is no such row".to_owned())
     }
 
-    fn value(&self, value: &Value<'_>, row: &Row) -> Verdict {
+    fn value(&self, value: &Value<'_>, row: &ModelRow) -> Verdict {
         let (set, counter) = (value.counterset.guid, value.counter);
         let known = self.new.world.known(set, row.thing, counter.id);
         let is_excused = self.new.is_at_fault(&known.from) || self.new.is_at_fault(&row.from);
@@ -155,7 +155,14 @@ impl Judge<'_> {
         }
     }
 
-    fn level(&self, value: &Value<'_>, known: &KnownValue, raw: u64, row: &Row, is_excused: bool) -> Verdict {
+    fn level(
+        &self,
+        value: &Value<'_>,
+        known: &KnownValue,
+        raw: u64,
+        row: &ModelRow,
+        is_excused: bool,
+    ) -> Verdict {
         let now_100ns = super::kernel::anchor().unwrap().time_100ns(self.new.world.clocks.monotonic_ns);
         let want = match value.counter.counter_type {
             CounterType::PERF_ELAPSED_TIME => (i128::from(now_100ns) - i128::from(raw)) as f64 / 1e7,
@@ -180,7 +187,7 @@ impl Judge<'_> {
         }
     }
 
-    fn growth(&self, value: &Value<'_>, known: &KnownValue, row: &Row, is_excused: bool) -> Verdict {
+    fn growth(&self, value: &Value<'_>, known: &KnownValue, row: &ModelRow, is_excused: bool) -> Verdict {
         let Some(old) = self.old else {
             return if value.value.is_err() { Ok(()) } else { Err("there was nothing before".to_owned()) };
         };
@@ -302,7 +309,7 @@ impl Judge<'_> {
     }
 
     /// Returns `true` if sums of rows may be over other rows than before.
-    fn changes(&self, row: &Row) -> bool {
+    fn changes(&self, row: &ModelRow) -> bool {
         match row.thing {
             Thing::Cpus | Thing::Idle | Thing::ProcessTotal => {
                 self.new.world.cpus.changed == self.new.world.sample
@@ -363,9 +370,9 @@ impl Judge<'_> {
 }
 
 /// Returns `true` if a row without a birth is about another thing than before. A reader learns that by asking.
-fn has_come((set, counter): (Guid, CounterId), row: &Row, before: Option<&Truth>) -> bool {
+fn has_come((set, counter): (Guid, CounterId), row: &ModelRow, before: Option<&Truth>) -> bool {
     let was = before.and_then(|before| before.row(set, &row.name, row.id).map(|was| (before, was)));
-    let is_unknown = |before: &Truth, was: &Row| {
+    let is_unknown = |before: &Truth, was: &ModelRow| {
         before.is_at_fault(&was.from) || before.is_at_fault(&before.world.known(set, was.thing, counter).from)
     };
     !row.has_birth && was.is_none_or(|(before, was)| was.serial != row.serial || is_unknown(before, was))

@@ -65,7 +65,7 @@ pub(crate) enum Thing {
 
 /// Instance that exists in the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct ModelRow {
     pub(crate) name: String,
     /// Id of the row; `None` if any is right.
     pub(crate) id: Option<u32>,
@@ -383,10 +383,10 @@ impl World {
     }
 
     /// Returns the rows of a counterset.
-    pub(crate) fn rows(&self, set: Guid) -> Vec<Row> {
+    pub(crate) fn rows(&self, set: Guid) -> Vec<ModelRow> {
         let row = |name: String, id: Option<u32>, thing, serial: u64, from: &[Source]| {
             let from = [from.first().copied(), from.get(1).copied()];
-            Row { name, id, thing, serial, has_birth: true, from }
+            ModelRow { name, id, thing, serial, has_birth: true, from }
         };
         // A sum over processors is another one whenever their set changes, so its serial is the sample of
         // that change.
@@ -419,7 +419,10 @@ impl World {
             let from = [if is_logical { Source::File("proc/1/mountinfo") } else { stats }];
             let each = self.disks.all.iter().enumerate().map(|(at, disk)| {
                 let name = if is_logical { disk.mount_point() } else { disk.name() };
-                Row { has_birth: false, ..row(name, Some(disk.id()), Thing::Disk(at), disk.serial, &from) }
+                ModelRow {
+                    has_birth: false,
+                    ..row(name, Some(disk.id()), Thing::Disk(at), disk.serial, &from)
+                }
             });
             let total = row("_Total".to_owned(), Some(TOTAL), Thing::DiskTotal, 0, &from);
             each.chain(has_total.then_some(total)).collect::<Vec<_>>()
