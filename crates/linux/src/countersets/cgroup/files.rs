@@ -8,7 +8,7 @@ use perfset_core::{CounterId, NoValue};
 use super::Group;
 use super::mounts::{Hierarchy, Mounts};
 use crate::collection::{Collection, CollectionCache};
-use crate::countersets::pressure_stall::{self, FULL, Line, Reading, SOME, in_100ns};
+use crate::countersets::pressure_stall::{self, FULL, Line, SOME, StallReading, in_100ns};
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
 use crate::sources::attribute;
@@ -39,7 +39,7 @@ pub(super) struct CgroupFiles {
     io: CollectionCache<IoSums>,
     io_bytes_v1: CollectionCache<BlkioSums>,
     io_events_v1: CollectionCache<BlkioSums>,
-    pressure: [CollectionCache<Reading>; 4],
+    pressure: [CollectionCache<StallReading>; 4],
 }
 
 /// Directories of a group in one of its hierarchies.

@@ -32,12 +32,12 @@ pub(crate) struct PressureStall {
 struct Resource {
     name: &'static str,
     file: KeptFile,
-    reading: CollectionCache<Reading>,
+    reading: CollectionCache<StallReading>,
 }
 
 /// Parsed pressure file, with the time of reading.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct StallReading {
     pub(super) pressure: Pressure,
     /// Time at which the kernel updated the times, as PerfTime100NSec.
     pub(super) time_100ns: u64,
@@ -152,11 +152,11 @@ pub(super) fn read(
     file: &mut KeptFile,
     pass: &mut Collection,
     absent: &'static str,
-) -> Result<Reading, NoValue> {
+) -> Result<StallReading, NoValue> {
     const TRIES: u32 = 4;
     /// Maximum duration of an uninterrupted reading, which takes 2 to 40 microseconds.
     const SHORT_NS: u64 = 100_000;
-    let mut best: Option<(u64, Reading)> = None;
+    let mut best: Option<(u64, StallReading)> = None;
     let mut len = 0;
     for _ in 0..TRIES {
         let before = elapsed_ns();
@@ -169,7 +169,7 @@ pub(super) fn read(
         }
         if best.as_ref().is_none_or(|(shortest, _)| took < *shortest) {
             let time_100ns = time_100ns_at(before.saturating_add(took / 2));
-            best = Some((took, Reading { pressure, time_100ns }));
+            best = Some((took, StallReading { pressure, time_100ns }));
         }
         if took < SHORT_NS {
             break;
