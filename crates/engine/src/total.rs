@@ -493,7 +493,7 @@ impl<K> TotalColumn<K> {
         }
         // If a parent rose by less than all of them, the largest that fits: a total that is too high stays so.
         open.sort_by_key(|one| Reverse(one.count));
-        let places = Places::new(open.iter().map(|one| one.parent).chain([INIT]), now);
+        let places = MemberIndexes::new(open.iter().map(|one| one.parent).chain([INIT]), now);
         for one in open {
             let Some(place) = places.get(one.parent).or_else(|| places.get(INIT)) else { continue };
             let rise = rises.get(place).copied().flatten();
@@ -535,13 +535,13 @@ fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
 }
 
 /// Places of some members in a collection, by id.
-struct Places {
+struct MemberIndexes {
     ids: Vec<u32>,
     /// Place of each id, if such a member is there.
     places: Vec<Option<usize>>,
 }
 
-impl Places {
+impl MemberIndexes {
     fn new(ids: impl Iterator<Item = u32>, members: &[Member]) -> Self {
         // 0 is an unknown parent, and Idle has that id.
         let mut ids: Vec<_> = ids.filter(|id| *id > 0).collect();
