@@ -30,7 +30,7 @@ pub struct LineId(usize);
 
 /// A line and the stored part of its values.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ChartLine {
     pub asked: usize,
     pub counterset: String,
     pub counter: String,
@@ -64,7 +64,7 @@ pub struct Chart {
     /// Time of the last sample.
     time: i64,
     pub(crate) steps: Steps,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ChartLine>,
     /// Number of lines rejected because the chart is full.
     pub(crate) refused: usize,
     /// Number of stretches of all lines together.
@@ -105,7 +105,7 @@ impl Chart {
             return None;
         }
         let id = LineId(self.lines.len());
-        self.lines.push(Line {
+        self.lines.push(ChartLine {
             asked: label.asked,
             counterset: label.counterset.to_owned(),
             counter: label.counter.to_owned(),

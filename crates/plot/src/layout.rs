@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::axis::Axis;
 use crate::bucket::{Bucket, Point};
-use crate::chart::{Chart, Line};
+use crate::chart::{Chart, ChartLine};
 use crate::font::Font;
 use crate::number::{real, real_count, whole};
 use crate::panels::{Panel, panels};
@@ -154,7 +154,7 @@ impl<'a> Plot<'a> {
     fn new(chart: &Chart, panel: Panel<'a>, look: &PictureOptions, height: f64) -> Self {
         const SECOND: i64 = 1_000_000;
         let stack = look.is_stack.then(|| stacked(&panel.lines));
-        let scaled = |line: &Line, value: f64| value * line.unit.factor;
+        let scaled = |line: &ChartLine, value: f64| value * line.unit.factor;
         let values: Vec<f64> = match &stack {
             Some(stack) => stack.iter().flatten().flat_map(|level| [level.below, level.above]).collect(),
             None => (panel.lines.iter())
@@ -179,18 +179,18 @@ impl<'a> Plot<'a> {
 }
 
 /// Returns the name shared by all lines, and the remaining name of each line.
-fn names(lines: &[&Line]) -> (String, Vec<String>) {
-    let all = |same: &dyn Fn(&Line, &Line) -> bool| {
+fn names(lines: &[&ChartLine]) -> (String, Vec<String>) {
+    let all = |same: &dyn Fn(&ChartLine, &ChartLine) -> bool| {
         lines.first().is_some_and(|first| lines.iter().all(|line| same(first, line)))
     };
     let is_one_set = all(&|a, b| a.counterset == b.counterset);
     let is_one_counter = is_one_set && all(&|a, b| a.counter == b.counter);
     let is_one_instance = is_one_set && all(&|a, b| a.instance == b.instance);
-    let brackets = |line: &Line| match line.instance.is_empty() {
+    let brackets = |line: &ChartLine| match line.instance.is_empty() {
         true => String::new(),
         false => format!("({})", line.instance),
     };
-    let name = |line: &&Line| match (is_one_counter, is_one_set) {
+    let name = |line: &&ChartLine| match (is_one_counter, is_one_set) {
         (true, _) if line.instance.is_empty() => line.counter.clone(),
         (true, _) => line.instance.clone(),
         (_, true) if is_one_instance => line.counter.clone(),
@@ -207,7 +207,7 @@ fn names(lines: &[&Line]) -> (String, Vec<String>) {
 }
 
 /// Stacks lines on top of one another by the means of their cells, which have the same times in all lines.
-fn stacked(lines: &[&Line]) -> Vec<Vec<Level>> {
+fn stacked(lines: &[&ChartLine]) -> Vec<Vec<Level>> {
     let mut below: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
     let level = |stretch: &Bucket, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
         let length = stretch.last.time.saturating_sub(stretch.first.time);
@@ -217,7 +217,7 @@ fn stacked(lines: &[&Line]) -> Vec<Vec<Level>> {
         *height += stretch.mean * factor;
         Level { time: *time, below: from, above: *height, is_joined: stretch.is_joined }
     };
-    let line = |line: &&Line| {
+    let line = |line: &&ChartLine| {
         line.stretches.iter().map(|stretch| level(stretch, line.unit.factor, &mut below)).collect()
     };
     lines.iter().map(line).collect()
@@ -489,7 +489,7 @@ impl Frame {
 }
 
 /// Merges the stretches of a line into one per column of pixels.
-fn columns(line: &Line, frame: &Frame) -> Vec<Bucket> {
+fn columns(line: &ChartLine, frame: &Frame) -> Vec<Bucket> {
     let column = |stretch: &Bucket| whole(frame.x(stretch.first.time).floor());
     let mut columns: Vec<Bucket> = Vec::new();
     for stretch in &line.stretches {

@@ -1,6 +1,6 @@
 //! Selection of the lines that are drawn, and their distribution to panels.
 
-use crate::chart::{Chart, Line};
+use crate::chart::{Chart, ChartLine};
 use crate::number::real;
 use crate::unit::Unit;
 
@@ -13,14 +13,14 @@ const PANELS: usize = 12;
 #[derive(Debug)]
 pub struct Panel<'a> {
     pub unit: Unit,
-    pub lines: Vec<&'a Line>,
+    pub lines: Vec<&'a ChartLine>,
 }
 
 /// Returns the panels to draw and the number of lines omitted because there are too many. With `top`, only that many
 /// greatest lines of each counter are drawn. With `top` or stacking, total lines are omitted if their counter has other
 /// lines.
 pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'_>>, usize) {
-    let mut lines: Vec<&Line> = chart.lines.iter().collect();
+    let mut lines: Vec<&ChartLine> = chart.lines.iter().collect();
     // A line that never had a value is omitted, unless it belongs to a request without any values.
     keep(&mut lines, |line, other| line.asked == other.asked, |line| line.total.is_some());
     if top.is_some() || is_stack {
@@ -44,26 +44,27 @@ pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'
     (panels, left_out)
 }
 
-fn is_same_counter(line: &Line, other: &Line) -> bool {
+fn is_same_counter(line: &ChartLine, other: &ChartLine) -> bool {
     (line.asked, &line.counterset, &line.counter) == (other.asked, &other.counterset, &other.counter)
 }
 
 /// Removes unwanted lines from each group that also has wanted lines.
 fn keep<'a>(
-    lines: &mut Vec<&'a Line>,
-    is_one_group: impl Fn(&Line, &Line) -> bool,
-    is_wanted: impl Fn(&Line) -> bool,
+    lines: &mut Vec<&'a ChartLine>,
+    is_one_group: impl Fn(&ChartLine, &ChartLine) -> bool,
+    is_wanted: impl Fn(&ChartLine) -> bool,
 ) {
-    let wanted: Vec<&'a Line> = firsts(lines.iter().copied().filter(|line| is_wanted(line)), &is_one_group);
+    let wanted: Vec<&'a ChartLine> =
+        firsts(lines.iter().copied().filter(|line| is_wanted(line)), &is_one_group);
     lines.retain(|line| is_wanted(line) || !wanted.iter().any(|other| is_one_group(line, other)));
 }
 
 /// Returns the first line of each group.
 fn firsts<'a>(
-    lines: impl Iterator<Item = &'a Line>,
-    is_one_group: impl Fn(&Line, &Line) -> bool,
-) -> Vec<&'a Line> {
-    let mut firsts: Vec<&Line> = Vec::new();
+    lines: impl Iterator<Item = &'a ChartLine>,
+    is_one_group: impl Fn(&ChartLine, &ChartLine) -> bool,
+) -> Vec<&'a ChartLine> {
+    let mut firsts: Vec<&ChartLine> = Vec::new();
     for line in lines {
         if !firsts.iter().any(|first| is_one_group(first, line)) {
             firsts.push(line);
@@ -73,8 +74,11 @@ fn firsts<'a>(
 }
 
 /// Divides lines into groups, in the order of the first line of each group.
-fn groups(lines: Vec<&Line>, is_one_group: impl Fn(&Line, &Line) -> bool) -> Vec<Vec<&Line>> {
-    let mut groups: Vec<Vec<&Line>> = Vec::new();
+fn groups(
+    lines: Vec<&ChartLine>,
+    is_one_group: impl Fn(&ChartLine, &ChartLine) -> bool,
+) -> Vec<Vec<&ChartLine>> {
+    let mut groups: Vec<Vec<&ChartLine>> = Vec::new();
     for line in lines {
         match groups.iter_mut().find(|group| group.first().is_some_and(|first| is_one_group(first, line))) {
             Some(group) => group.push(line),
@@ -86,8 +90,8 @@ fn groups(lines: Vec<&Line>, is_one_group: impl Fn(&Line, &Line) -> bool) -> Vec
 
 /// Returns the `most` lines with the largest sums over the whole time, in descending order. A line that exists only
 /// for a moment has a small sum, however large its values are.
-fn greatest(mut lines: Vec<&Line>, most: usize) -> Vec<&Line> {
-    let most_of_all = |line: &Line| {
+fn greatest(mut lines: Vec<&ChartLine>, most: usize) -> Vec<&ChartLine> {
+    let most_of_all = |line: &ChartLine| {
         line.total.map_or(f64::NEG_INFINITY, |total| total.mean * real(total.count) * line.unit.factor)
     };
     lines.sort_by(|a, b| most_of_all(b).total_cmp(&most_of_all(a)));
