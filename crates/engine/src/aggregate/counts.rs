@@ -16,7 +16,7 @@ mod tests;
 /// The counts of all aggregates of one counterset in one query.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    known: HashMap<Of, Kept>,
+    known: HashMap<Of, AggregateTotals>,
     /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
     sought: Of,
     /// Filters used in the last [`FILTER_ROUNDS`] collections, each once.
@@ -54,7 +54,7 @@ struct Selection {
 
 /// Totals of one aggregate.
 #[derive(Debug)]
-struct Kept {
+struct AggregateTotals {
     /// Time of the last collection of this aggregate, in terms of PerfTime100NSec.
     time_100ns: u64,
     round: u64,
@@ -110,9 +110,12 @@ impl Counts {
         });
         if !known.contains_key(sought) {
             let never = round.wrapping_sub(1);
-            known.insert(sought.clone(), Kept { time_100ns: 0, round: never, totals: Totals::default() });
+            known.insert(
+                sought.clone(),
+                AggregateTotals { time_100ns: 0, round: never, totals: Totals::default() },
+            );
         }
-        let Kept { time_100ns, round: collected, totals } = known.get_mut(sought)?;
+        let AggregateTotals { time_100ns, round: collected, totals } = known.get_mut(sought)?;
         // Two filters can select the same aggregate.
         if std::mem::replace(collected, *round) != *round {
             *time_100ns = *now_100ns;
