@@ -153,15 +153,15 @@ fn job(options: &ParsedOptions) -> Result<RelogJob, Failure> {
 
 /// Contents of the input logs.
 #[derive(Default)]
-struct Input {
+struct WindowsInput {
     kinds: Vec<&'static str>,
     /// Local times of the first and the last sample.
     span: Option<(i64, i64)>,
     samples: u64,
 }
 
-fn input_of(files: &[PathBuf]) -> Result<Input, Failure> {
-    let mut input = Input::default();
+fn input_of(files: &[PathBuf]) -> Result<WindowsInput, Failure> {
+    let mut input = WindowsInput::default();
     for file in files {
         let opened = File::open(file).map_err(|error| unreadable(file, error))?;
         let failed = |error| unusable(file, error);
