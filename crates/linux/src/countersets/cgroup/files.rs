@@ -5,7 +5,7 @@ use std::path::Path;
 use perfset_core::catalogue::cgroup as id;
 use perfset_core::{CounterId, NoValue};
 
-use super::Group;
+use super::ControlGroup;
 use super::mounts::{Hierarchy, Mounts};
 use crate::collection::{Collection, CollectionCache};
 use crate::countersets::pressure_stall::{self, FULL, Line, SOME, StallReading, in_100ns};
@@ -79,7 +79,7 @@ impl CgroupFiles {
     /// Returns the raw value of a counter of the group. Reads only the files that the counter needs.
     pub(super) fn value(
         &mut self,
-        group: &Group,
+        group: &ControlGroup,
         mounts: &Mounts,
         counter: CounterId,
         pass: &mut Collection,
@@ -401,7 +401,11 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
 
 /// Returns the directories of a group for a controller: in version 2 if the controller belongs to it, else in version
 /// 1.
-fn place<'a>(group: &'a Group, mounts: &'a Mounts, controller: Hierarchy) -> Result<GroupPath<'a>, NoValue> {
+fn place<'a>(
+    group: &'a ControlGroup,
+    mounts: &'a Mounts,
+    controller: Hierarchy,
+) -> Result<GroupPath<'a>, NoValue> {
     let enabled = mounts.controllers;
     let (is_in_v2, none) = match controller {
         Hierarchy::Unified => {

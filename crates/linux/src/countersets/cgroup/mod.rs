@@ -25,7 +25,7 @@ use mounts::{Hierarchy, Mounts};
 #[derive(Debug)]
 pub(crate) struct CGroup {
     mounts: Mounts,
-    groups: Vec<Group>,
+    groups: Vec<ControlGroup>,
     /// Keys of the groups, in the order of `groups`.
     keys: Vec<InstanceKey>,
     files: CgroupFiles,
@@ -33,7 +33,7 @@ pub(crate) struct CGroup {
 
 /// A control group: a path in one or several hierarchies.
 #[derive(Debug)]
-struct Group {
+struct ControlGroup {
     /// Path below the roots of the hierarchies.
     path: PathBuf,
     /// Inode of the group's directory in each hierarchy; `None` where the hierarchy does not have the group.
@@ -56,7 +56,7 @@ impl InstanceSource for CGroup {
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         if self.mounts.refresh(pass) {
             self.groups = groups(&self.mounts);
-            self.keys = self.groups.iter().map(Group::key).collect();
+            self.keys = self.groups.iter().map(ControlGroup::key).collect();
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ impl InstanceSource for CGroup {
 }
 
 /// Returns the groups of all hierarchies, parents before their children.
-fn groups(mounts: &Mounts) -> Vec<Group> {
+fn groups(mounts: &Mounts) -> Vec<ControlGroup> {
     let mut found: Vec<(&Path, usize, u64)> = mounts.groups().collect();
     found.sort_unstable();
     let same_path = |a: &(&Path, usize, u64), b: &(&Path, usize, u64)| a.0 == b.0;
@@ -84,12 +84,12 @@ fn groups(mounts: &Mounts) -> Vec<Group> {
                 *place = Some(*inode);
             }
         }
-        Some(Group { path: found.first()?.0.to_owned(), inodes })
+        Some(ControlGroup { path: found.first()?.0.to_owned(), inodes })
     };
     found.chunk_by(same_path).filter_map(group).collect()
 }
 
-impl Group {
+impl ControlGroup {
     fn key(&self) -> InstanceKey {
         let name = self.path.as_os_str().as_bytes();
         let name = if name.is_empty() { "/".to_owned() } else { instance_name(name) };
