@@ -9,7 +9,7 @@ use perfset_engine::path::{CounterPath, ResolvedPath, Selector, resolve};
 
 use crate::catalogue::{curated, known};
 use crate::error::ExportError;
-use crate::family::{Family, Member};
+use crate::family::{Family, FamilyMember};
 use crate::kind::{Metric, MetricType, MetricValue, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{ExportOptions, Profile};
@@ -58,7 +58,7 @@ impl Binding {
             }
             let path = path_of(&set, counter);
             metrics.extend(named.into_iter().map(|NamedMetric { name, sort, reading, labels }| {
-                (name, sort, Member::new(table, ask, reading, labels, path.clone(), Arc::clone(&set)))
+                (name, sort, FamilyMember::new(table, ask, reading, labels, path.clone(), Arc::clone(&set)))
             }));
         }
         if metrics.is_empty() {
@@ -102,7 +102,7 @@ impl Binding {
     }
 
     /// Adds members to their families, all or none.
-    fn add_members(&mut self, members: Vec<(String, MetricType, Member)>) -> Result<(), ExportError> {
+    fn add_members(&mut self, members: Vec<(String, MetricType, FamilyMember)>) -> Result<(), ExportError> {
         let mut alone = Families::default();
         for (name, sort, member) in members {
             if self.own_names.contains(&name) {
@@ -129,7 +129,7 @@ pub(crate) struct Families {
 
 impl Families {
     /// Returns an error if a member cannot be put into its family.
-    fn check(&self, name: &str, sort: MetricType, member: &Member) -> Result<(), ExportError> {
+    fn check(&self, name: &str, sort: MetricType, member: &FamilyMember) -> Result<(), ExportError> {
         let family = self.by_name.get(name).and_then(|at| self.all.get(*at));
         let Some(family) = family else { return Ok(()) };
         let is_good = match family.members.iter().find(|other| other.labels == member.labels) {
@@ -146,7 +146,7 @@ impl Families {
     }
 
     /// Puts a checked member into its family, unless the family already has it.
-    fn put(&mut self, name: String, sort: MetricType, mut member: Member) {
+    fn put(&mut self, name: String, sort: MetricType, mut member: FamilyMember) {
         let at = self.by_name.get(&name).copied().unwrap_or_else(|| {
             self.by_name.insert(name.clone(), self.all.len());
             self.all.push(Family::new(name, sort));

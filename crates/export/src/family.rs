@@ -18,7 +18,7 @@ use crate::unit::UnitConversion;
 pub(crate) struct Family {
     pub name: String,
     pub sort: MetricType,
-    pub members: Vec<Member>,
+    pub members: Vec<FamilyMember>,
     /// Lines before the first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
     /// `true` if OpenMetrics defines this metric as a counter; only then its series may have a created time.
@@ -27,7 +27,7 @@ pub(crate) struct Family {
 
 /// Contribution of one counter to a family.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct FamilyMember {
     /// Index of the counterset's table.
     pub table: usize,
     /// Indexes of the table's asks that request this counter.
@@ -79,7 +79,7 @@ impl Family {
     }
 
     /// Appends the created time of a row's value, if that time is known.
-    fn write_created(&self, member: &Member, table: &CountersetTable, row: usize, out: &mut Vec<u8>) {
+    fn write_created(&self, member: &FamilyMember, table: &CountersetTable, row: usize, out: &mut Vec<u8>) {
         let since = member.columns.value.and_then(|column| table.since(row, column));
         let (Some(since), Some(behind)) = (since, member.prefix.get(self.name.len()..)) else { return };
         let Some(number) = date(since, table.times.step) else { return };
@@ -183,7 +183,7 @@ pub(crate) fn line(out: &mut Vec<u8>, what: &str, family: &str, text: impl FnOnc
     out.push(b'\n');
 }
 
-impl Member {
+impl FamilyMember {
     pub fn new(
         table: usize,
         ask: usize,

@@ -3,7 +3,7 @@
 //! Lines are counted, not rows. A counterset with few lines is written whole; those with many are cut. In a cut
 //! counterset, the lines of the most specific paths, which have the fewest instances, are written first.
 
-use crate::family::{Family, Member};
+use crate::family::{Family, FamilyMember};
 use crate::table::CountersetTable;
 
 /// Finds the lines to leave out of this scrape: the rank at which each table is cut, and each member's number of
@@ -50,7 +50,7 @@ pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], mos
 
 /// Divides the remaining lines among the members of a table's rank that is cut.
 fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize) {
-    let is_last = |member: &Member, row: usize| member.rank(table, row) == table.cut;
+    let is_last = |member: &FamilyMember, row: usize| member.rank(table, row) == table.cut;
     for member in families.iter_mut().flat_map(|family| &mut family.members) {
         if member.table == at {
             member.at_cut = table.kept.iter().filter(|row| is_last(member, **row)).count();
