@@ -201,7 +201,7 @@ impl ObjectSets {
         let (born, playing) = self.object(recording, &want.counterset.guid)?;
         let (object_time, object_freq) = playing.object.clock();
         rows.set_clocks(Clocks { object_time, object_freq, ..Clocks::from(&recording.clocks) });
-        let definitions = Definitions::new(&playing.object);
+        let definitions = ObjectDefinitions::new(&playing.object);
         let found: Vec<CounterPosition<'_>> =
             want.counters.iter().map(|id| definitions.find(born, *id)).collect();
         let birth = born.birth.and_then(|(start, id)| {
@@ -266,12 +266,12 @@ impl CurrentObject<'_> {
 }
 
 /// Definitions of an object by both of their keys.
-struct Definitions<'a> {
+struct ObjectDefinitions<'a> {
     by_type: HashMap<TypeKey, Definition<'a>>,
     by_index: HashMap<IndexKey, Definition<'a>>,
 }
 
-impl<'a> Definitions<'a> {
+impl<'a> ObjectDefinitions<'a> {
     fn new(object: &Object<'a>) -> Self {
         let mut keys = DefinitionKeys::default();
         let mut all = Self { by_type: HashMap::new(), by_index: HashMap::new() };
