@@ -133,22 +133,22 @@ struct EntryRows<'a> {
 struct ResultRow<'a> {
     name: Name<'a>,
     id: Option<InstanceId>,
-    cells: Cells<'a>,
+    cells: ResultCells<'a>,
 }
 
 impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
     fn from(row: v2::Instance<'a>) -> Self {
-        Self { name: row.name(), id: Some(row.id()), cells: Cells::Several(row.values()) }
+        Self { name: row.name(), id: Some(row.id()), cells: ResultCells::Several(row.values()) }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Cells<'a> {
+enum ResultCells<'a> {
     One(v2::BlockValue<'a>),
     Several(Values<'a>),
 }
 
-impl Cells<'_> {
+impl ResultCells<'_> {
     #[inline]
     fn number(&self, column: usize) -> PackedRaw {
         let value = match self {
@@ -204,8 +204,8 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
                 _ => (Status::ERROR_INVALID_DATA, Body::Error),
             };
             let rows = match body {
-                Body::SingleCounter(value) => one(Cells::One(value)),
-                Body::MultipleCounters(_, values) => one(Cells::Several(values)),
+                Body::SingleCounter(value) => one(ResultCells::One(value)),
+                Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
                 Body::MultipleInstances(table) | Body::Counterset(_, table) => {
                     table.rows().flatten().map(ResultRow::from).collect()
                 }
