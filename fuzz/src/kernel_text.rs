@@ -29,7 +29,7 @@ use perfset_linux::sources::pid::statm::Statm;
 use perfset_linux::sources::pid::status::Status;
 use perfset_linux::sources::powercap::{self, Domain};
 use perfset_linux::sources::pressure::Pressure;
-use perfset_linux::sources::proc_stat::{ProcStat, Totals};
+use perfset_linux::sources::proc_stat::{ProcStat, SystemTotals};
 use perfset_linux::sources::rtnetlink::Qdiscs;
 use perfset_linux::sources::schedstat::SchedStat;
 use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
@@ -88,7 +88,7 @@ pub fn check(input: &[u8]) {
         b"node/meminfo" => again(text, NodeMemInfo::parse).err(),
         b"node/numastat" => again(text, NumaStat::parse).err(),
         b"stat" => again(text, ProcStat::parse).and_then(faults).err(),
-        b"stat/totals" => again(text, Totals::parse).and_then(of_totals).err(),
+        b"stat/totals" => again(text, SystemTotals::parse).and_then(of_totals).err(),
         b"sysvipc" => again(text, IpcObjects::parse).err(),
         b"vmstat" => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b"loadavg" => again(text, LoadAvg::parse).err(),
@@ -218,7 +218,7 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
     ])
 }
 
-fn of_totals(totals: Totals) -> Result<(), TextError> {
+fn of_totals(totals: SystemTotals) -> Result<(), TextError> {
     each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 

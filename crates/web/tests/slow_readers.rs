@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use perfset_web::stepped::{Reader, Stepped};
+use perfset_web::stepped::{StepReader, Stepped};
 
 mod running;
 
@@ -31,7 +31,7 @@ fn sampler() -> Stepped {
 }
 
 /// Streams that differ, so that nothing of one can be shared with another; fewer if the server takes no more.
-fn different(sampler: &mut Stepped, numbers: std::ops::Range<u32>) -> Vec<Reader> {
+fn different(sampler: &mut Stepped, numbers: std::ops::Range<u32>) -> Vec<StepReader> {
     let query = |n| format!("path=/Shop(*)/Stock&path=/Shop(*)/Stock&top={n}");
     numbers.map_while(|n| sampler.join(&query(n), None).ok()).collect()
 }
@@ -48,7 +48,7 @@ fn the_events_that_wait_have_a_bound_and_readers_that_read_go_on() {
         assert!(awake.read().contains("event: sample\n"), "round {round}");
     }
     assert!(sampler.unread() > 20 * MIB, "only {} MiB wait", sampler.unread() / MIB);
-    let read: Vec<_> = asleep.iter_mut().map(Reader::read).collect();
+    let read: Vec<_> = asleep.iter_mut().map(StepReader::read).collect();
     let ended = read.iter().filter(|text| *text == SLOW).count();
     assert!((1..128).contains(&ended), "{ended} are ended");
     assert!(read.iter().all(|text| text == SLOW || !text.contains("event: end")));
@@ -85,7 +85,7 @@ fn the_slowest_reader_is_cut_off_first() {
     assert!((1..128).contains(&slow.len()), "{} begin until too much waits", slow.len());
     sampler.sample();
     slowest.append(&mut one);
-    let ended = |readers: &mut [Reader]| {
+    let ended = |readers: &mut [StepReader]| {
         readers.iter_mut().filter_map(|reader| Some(reader.read() == SLOW).filter(|is| *is)).count()
     };
     assert_eq!(ended(&mut slow), 0, "one that is less behind is cut off");
