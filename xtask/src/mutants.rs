@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::repository::{output_of, root, target};
 
@@ -34,7 +34,7 @@ const MUTANTS: [Mutant; 8] = [
     },
     Mutant {
         name: "the birth is ignored",
-        file: "crates/engine/src/values.rs",
+        file: "crates/engine/src/values/mod.rs",
         from: "is_same: old.birth(at_old) == rows.birth(at) })",
         // `|| true` is the fault itself, put into a copy of `values.rs`; no check of this file is switched off.
         to: "is_same: old.birth(at_old) == rows.birth(at) || true })",
@@ -47,7 +47,7 @@ const MUTANTS: [Mutant; 8] = [
     },
     Mutant {
         name: "a new layout is ignored",
-        file: "crates/engine/src/collect.rs",
+        file: "crates/engine/src/collect/mod.rs",
         from: "        if self.shape() {\n            self.layout = next_number();\n        }",
         to: "        let _ = self.shape();",
     },
@@ -66,8 +66,8 @@ const MUTANTS: [Mutant; 8] = [
     Mutant {
         name: "what tells instances of one name apart is left out",
         file: "crates/export/src/table.rs",
-        from: "if more >= More::Id && matches!(labels, Labels::Name(_)) {",
-        to: "if false && more >= More::Id && matches!(labels, Labels::Name(_)) {",
+        from: "if more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {",
+        to: "if false && more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {",
     },
     Mutant {
         name: "what is missing is 0",
@@ -90,9 +90,7 @@ pub fn run(args: &Args) -> Result<()> {
     for Mutant { name, file, from, to } in &MUTANTS {
         let file = copy.join(file);
         let text = fs::read_to_string(&file)?;
-        if text.matches(from).count() != 1 {
-            bail!("{name}: {} does not have this text once:\n{from}", file.display());
-        }
+        ensure_once(name, &text, from)?;
         fs::write(&file, text.replace(from, to))?;
         // A fault that does not compile would be "found" by the compiler.
         let built = cargo_test(&copy, args.machines, &["--no-run"]);
@@ -110,6 +108,12 @@ pub fn run(args: &Args) -> Result<()> {
             _ => bail!("{name}: no output differs"),
         }
     }
+    Ok(())
+}
+
+/// Fails unless a text occurs once in a file.
+fn ensure_once(name: &str, text: &str, from: &str) -> Result<()> {
+    ensure!(text.matches(from).count() == 1, "{name}: its file does not contain this text once:\n{from}");
     Ok(())
 }
 
@@ -143,4 +147,19 @@ fn cargo_test(copy: &Path, machines: u64, more: &[&str]) -> Result<()> {
         return Ok(());
     }
     bail!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mutants themselves run only with `--full`, so a changed line would be noticed late.
+    #[test]
+    fn mutants_fit_the_code() {
+        for Mutant { name, file, from, .. } in &MUTANTS {
+            let text =
+                fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            ensure_once(name, &text, from).unwrap();
+        }
+    }
 }

@@ -5,8 +5,8 @@
 //! `perfset-core`.
 //!
 //! Everything except `system` is portable. It calls the functions through the traits [`PerfLib`] and
-//! [`PerformanceKey`], so that it is tested on every system, with functions that return false data. [`emulated`] has the
-//! same functions over a machine of this project.
+//! [`PerformanceKey`], so that it is tested on every system, with functions that return false data. [`emulated`] has
+//! the same functions over a machine of this project.
 
 #![cfg_attr(
     test,

@@ -96,12 +96,36 @@ fn has_unsafe(text: &str) -> bool {
     code.into_iter().any(|line| uses.iter().any(|keyword| line.contains(keyword)))
 }
 
+/// Returns the modules in a file beside their directory: every module with children is `NAME/mod.rs`.
+pub fn wrong_layouts(files: &[PathBuf]) -> Vec<Problem> {
+    let has_children = |path: &Path| {
+        let directory = path.with_extension("");
+        files
+            .iter()
+            .any(|file| file.starts_with(&directory) && file.extension().is_some_and(|end| end == "rs"))
+    };
+    let modules = files.iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let wrong = modules.filter(|path| has_children(path));
+    wrong
+        .map(|path| Problem::new(path, None, "has a directory of its name: move it there as mod.rs"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn paths(names: &[&str]) -> Vec<PathBuf> {
         names.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn modules_have_one_layout() {
+        let files =
+            ["crates/a/src/b.rs", "crates/a/src/b/c.rs", "crates/a/src/d/mod.rs", "crates/a/src/d/e.rs"];
+        let problems = wrong_layouts(&files.map(PathBuf::from));
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].path, Path::new("crates/a/src/b.rs"));
     }
 
     #[test]

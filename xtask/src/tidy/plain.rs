@@ -38,6 +38,13 @@ const OPAQUE_IN_TESTS: [&str; 14] = [
     "as",
 ];
 
+/// Beginnings of error texts that do not name the object.
+const WITHOUT_OBJECT: [&str; 4] =
+    ["#[error(\"it ", "#[error(\"cannot be read", "#[error(\"not a ", "#[error(\"there is "];
+
+/// Lines of a function from which on its steps need comments.
+const LONG: usize = 60;
+
 /// Words of a first doc line, up to which it is short.
 const SHORT: usize = 3;
 
@@ -88,12 +95,15 @@ impl Measure {
 /// Measures the sources of crates. Generated tables and tests of several files are left out, as the names that
 /// another program chose.
 pub fn measure(files: &[(PathBuf, String)]) -> Vec<Measure> {
-    let mut opaque = Measure::new("first doc lines that begin with an opaque word", 51);
-    let mut pointing = Measure::new("first doc lines that begin with a pronoun or preposition", 60);
-    let mut short = Measure::new("first doc lines of three words or fewer", 250);
-    let mut many = Measure::new("type names in more than three files", 40);
-    let mut three = Measure::new("type names in three files or more", 76);
-    let mut tests = Measure::new("names of tests that begin with an opaque word", 141);
+    let mut opaque = Measure::new("first doc lines that begin with an opaque word", 20);
+    let mut pointing = Measure::new("first doc lines that begin with a pronoun or preposition", 12);
+    let mut short = Measure::new("first doc lines of three words or fewer", 50);
+    let mut many = Measure::new("type names in more than three files", 1);
+    let mut three = Measure::new("type names in three files or more", 14);
+    let mut tests = Measure::new("names of tests that begin with an opaque word", 1);
+    let mut long = Measure::new("functions of 60 lines or more with fewer than three comments", 1);
+    let mut errors = Measure::new("error texts without an object", 0);
+    let mut helps = Measure::new("help texts of counters that begin with an opaque word", 0);
     let mut types: BTreeMap<&str, BTreeSet<&Path>> = BTreeMap::new();
     for (path, text) in files.iter().filter(|(path, _)| is_crate_source(path)) {
         for (line, number) in first_doc_lines(text) {
@@ -102,6 +112,12 @@ pub fn measure(files: &[(PathBuf, String)]) -> Vec<Measure> {
             opaque.count(path, number, line, OPAQUE.contains(&first));
             pointing.count(path, number, line, POINTING.contains(&first));
             short.count(path, number, line, words.len() <= SHORT && first != "#");
+        }
+        for (line, number, comments) in long_functions(text) {
+            long.count(path, number, line, comments < 3);
+        }
+        for (line, number) in text.lines().zip(1..).filter(|(line, _)| line.contains("#[error(")) {
+            errors.count(path, number, line, WITHOUT_OBJECT.iter().any(|begin| line.contains(begin)));
         }
         for name in text.lines().filter_map(type_name) {
             types.entry(name).or_default().insert(path);
@@ -118,7 +134,13 @@ pub fn measure(files: &[(PathBuf, String)]) -> Vec<Measure> {
             tests.count(path, number, name, name.contains('_') && OPAQUE_IN_TESTS.contains(&first));
         }
     }
-    vec![opaque, pointing, short, many, three, tests]
+    for (path, text) in files.iter().filter(|(path, _)| path.starts_with("catalog")) {
+        for (help, number) in help_texts(text) {
+            let first = help.split([' ', ',']).next().unwrap_or_default();
+            helps.count(path, number, help, OPAQUE.contains(&first));
+        }
+    }
+    vec![opaque, pointing, short, many, three, tests, long, errors, helps]
 }
 
 /// Returns `true` for a source file of a crate that people write.
@@ -151,6 +173,53 @@ fn type_name(line: &str) -> Option<&str> {
     let name = ["struct ", "enum ", "trait "].iter().find_map(|keyword| line.strip_prefix(keyword))?;
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
     name.get(..end).filter(|name| name.starts_with(char::is_uppercase))
+}
+
+/// Returns functions of 60 lines or more: first line, its number, and the number of lines that are comments. The end
+/// of a function is the first brace with its indentation, which rustfmt guarantees.
+fn long_functions(text: &str) -> Vec<(&str, usize, usize)> {
+    let mut functions = Vec::new();
+    let mut open: Option<(&str, usize, usize)> = None;
+    for (line, number) in text.lines().zip(1..) {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        match &mut open {
+            None if is_function(code) && !line.ends_with([';', '}']) => open = Some((line, number, 0)),
+            None => {}
+            Some((first, begin, comments)) => {
+                *comments += usize::from(code.starts_with("// "));
+                if code.starts_with('}') && indent == first.len() - first.trim_start().len() {
+                    if number - *begin >= LONG {
+                        functions.push((*first, *begin, *comments));
+                    }
+                    open = None;
+                }
+            }
+        }
+    }
+    functions
+}
+
+/// Returns `true` if a line without its indentation begins a function.
+fn is_function(code: &str) -> bool {
+    let before =
+        code.split_once("fn ").filter(|(_, name)| name.starts_with(|c: char| c.is_ascii_lowercase()));
+    before.is_some_and(|(before, _)| {
+        before.split_whitespace().all(|word| {
+            word.starts_with("pub") || word.starts_with('"') || ["const", "unsafe", "extern"].contains(&word)
+        })
+    })
+}
+
+/// Returns the first lines of the help texts of a counterset, and their numbers.
+fn help_texts(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let next = text.lines().skip(1).chain(std::iter::once(""));
+    text.lines().zip(next).zip(1..).filter_map(|((line, next), number)| {
+        match line.strip_prefix("help = \"")? {
+            "\"\"" => Some((next, number + 1)),
+            help => Some((help, number)),
+        }
+    })
 }
 
 /// Returns the names of test functions, and their lines.
@@ -214,6 +283,29 @@ mod tests {
             (measures[3].found.len(), measures[4].found.len())
         };
         assert_eq!([of(2), of(3), of(4)], [(0, 0), (0, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn long_functions_need_comments() {
+        let with = |comments: usize, lines: usize| {
+            let body = "        // why\n".repeat(comments) + &"        f();\n".repeat(lines - comments);
+            format!("impl A {{\n    pub(crate) fn f() {{\n{body}    }}\n}}\n")
+        };
+        for (comments, lines, count) in [(0, 58, 0), (2, 59, 1), (3, 59, 0)] {
+            assert_eq!(
+                found("crates/a/src/a.rs", &with(comments, lines))[6].len(),
+                count,
+                "{comments} {lines}"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_and_helps_name_their_object() {
+        let errors = "#[error(\"it is gone\")]\n#[error(\"the file is gone\")]\n";
+        assert_eq!(found("crates/a/src/a.rs", errors)[7], ["#[error(\"it is gone\")]"]);
+        let helps = "help = \"What is read.\"\nhelp = \"\"\"\nHow often.\n\"\"\"\nhelp = \"Bytes.\"\n";
+        assert_eq!(found("catalog/a.toml", helps)[8], ["What is read.\"", "How often."]);
     }
 
     #[test]

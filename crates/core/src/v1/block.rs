@@ -268,7 +268,8 @@ impl<'a> Object<'a> {
         Ok(Self { header, at, definitions, contents })
     }
 
-    /// Returns the object that begins at an offset of a block, such as one previously returned by [`offset`](Self::offset).
+    /// Returns the object that begins at an offset of a block, such as one previously returned by
+    /// [`offset`](Self::offset).
     #[must_use]
     pub fn starting_at(block: &'a [u8], at: usize) -> Option<Self> {
         next_object(&mut Cursor::starting_at(block, at)).and_then(Object::parse).ok()

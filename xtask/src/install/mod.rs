@@ -45,10 +45,10 @@ const STATIC_LIBS: [&str; 7] = ["gcc_eh", "util", "rt", "pthread", "m", "dl", "c
 
 /// What pkg-config and CMake read: where it goes, and the template.
 const PACKAGES: [(&str, &str); 4] = [
-    ("pkgconfig/perflib.pc", include_str!("install/perflib.pc")),
-    ("pkgconfig/perflib-windows.pc", include_str!("install/perflib-windows.pc")),
-    ("cmake/perflib/perflibConfig.cmake", include_str!("install/perflibConfig.cmake")),
-    ("cmake/perflib/perflibConfigVersion.cmake", include_str!("install/perflibConfigVersion.cmake")),
+    ("pkgconfig/perflib.pc", include_str!("perflib.pc")),
+    ("pkgconfig/perflib-windows.pc", include_str!("perflib-windows.pc")),
+    ("cmake/perflib/perflibConfig.cmake", include_str!("perflibConfig.cmake")),
+    ("cmake/perflib/perflibConfigVersion.cmake", include_str!("perflibConfigVersion.cmake")),
 ];
 
 /// Runs the chore.

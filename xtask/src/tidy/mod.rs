@@ -60,7 +60,9 @@ pub fn run(_: &Args) -> Result<()> {
             std::fs::read(root.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
         if let Ok(text) = String::from_utf8(bytes) {
             problems.extend(text::check(path, &text));
-            if path.extension().is_some_and(|extension| extension == "rs") {
+            let is_catalogue =
+                path.starts_with("catalog") && path.extension().is_some_and(|end| end == "toml");
+            if is_catalogue || path.extension().is_some_and(|extension| extension == "rs") {
                 sources.push((path.clone(), text));
             } else if path.starts_with("docs/spec") {
                 pages.push((path.clone(), text));
@@ -68,6 +70,7 @@ pub fn run(_: &Args) -> Result<()> {
         }
     }
     problems.extend(map::wrong_unsafe_files(&sources, &map));
+    problems.extend(map::wrong_layouts(&files));
     problems.extend(rules::check(&pages, &sources));
     for measure in plain::measure(&sources) {
         println!("{measure}");

@@ -22,8 +22,8 @@ use crate::text::name_of;
 use place::{Entry, Found, Special, Trusted};
 pub use place::{Held, NewFolder};
 
-#[cfg_attr(target_os = "linux", path = "destination/linux.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "destination/portable.rs")]
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
 mod place;
 
 const BUFFER: usize = 1 << 16;
