@@ -231,7 +231,7 @@ impl Deref for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: `of_file` created the mapping, and no reference to its bytes is left.
+        // SAFETY: `from_file` created the mapping, and no reference to its bytes is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

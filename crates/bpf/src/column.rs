@@ -196,12 +196,14 @@ impl Column {
             Definition { from: StartStruct::Task, paths, ended: Some(ended), is_wide: true }
         }
         const SEQUENCE: &[&str] = &["stats_lock.seqcount.seqcount.sequence", "stats_lock.seqcount.sequence"];
+        // Of several paths, the first that a kernel has is read: fields were moved or renamed, newer names first.
         match self {
             Self::Pid => one(StartStruct::Task, &["pid"], false),
             Self::Tgid => one(StartStruct::Task, &["tgid"], false),
             Self::Flags => one(StartStruct::Task, &["flags"], false),
             Self::Start => one(StartStruct::Task, &["start_boottime", "real_start_time"], true),
             Self::Name | Self::NameEnd => one(StartStruct::Task, &["comm"], true),
+            // The counts of ended threads are in `signal_struct`, so a process's sum needs both.
             Self::Runtime => sum(&["se.sum_exec_runtime"], "sum_sched_runtime"),
             Self::State => one(StartStruct::Task, &["__state", "state"], false),
             Self::ExitState => one(StartStruct::Task, &["exit_state"], false),

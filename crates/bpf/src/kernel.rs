@@ -107,7 +107,7 @@ impl Kernel {
     /// Reads a type description from a file; that of the running kernel is `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
-    /// If the file cannot be read, or as for [`of`](Self::from_btf).
+    /// If the file cannot be read, or as for [`from_btf`](Self::from_btf).
     #[cfg(target_os = "linux")]
     pub fn read(path: &std::path::Path) -> Result<Self, KernelError> {
         Self::from_btf(

@@ -2,13 +2,14 @@
 //! fiftieth of reading `/proc`.
 //!
 //! ```no_run
-//! use perfset_bpf::{Column, Columns, Each, Kernel, Request, Walk, Way};
+//! use perfset_bpf::{Column, ColumnSet, IterKind, Kernel, RecordKind, TaskIter, TaskIterRequest};
 //!
 //! let kernel = Kernel::read("/sys/kernel/btf/vmlinux".as_ref())?;
-//! let columns = Columns::of(&[Column::Pid, Column::Runtime]);
-//! let request = Request { each: Each::Process, way: Way::OpenCoded, columns, room: 10_000, offsets: None };
-//! let mut walk = Walk::load(&kernel, &request)?; // takes CAP_BPF and CAP_PERFMON
-//! let records = walk.run()?; // takes no rights
+//! let columns = ColumnSet::new(&[Column::Pid, Column::Runtime]);
+//! let (each, way) = (RecordKind::Process, IterKind::OpenCoded);
+//! let request = TaskIterRequest { each, way, columns, room: 10_000, offsets: None };
+//! let mut tasks = TaskIter::load(&kernel, &request)?; // needs CAP_BPF and CAP_PERFMON
+//! let records = tasks.run()?; // needs no capability
 //! if let (Some(pid), Some(runtime)) = (records.place(Column::Pid), records.place(Column::Runtime)) {
 //!     for process in records.iter() {
 //!         println!("{} has run {} ns", process.get(pid), process.get(runtime));

@@ -1,4 +1,4 @@
-//! Walks over this machine, where that is allowed. Where it is not, that it says so.
+//! BPF task iterators on this machine: their records where they are permitted, their errors elsewhere.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
@@ -13,7 +13,7 @@ use perfset_bpf::{
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// A kernel that lets this process walk, with the exact memory of its CPUs.
+/// Kernel that lets this process load BPF task iterators, with the exact memory of its CPUs.
 fn allowed() -> Option<(Kernel, PercpuOffsets)> {
     let kernel = Kernel::read(BTF.as_ref()).ok()?;
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
@@ -37,7 +37,7 @@ fn request(
     TaskIterRequest { each, way, columns: ColumnSet::new(&Column::ALL), room, offsets }
 }
 
-/// Everything that a walk met, by number.
+/// Columns of all records of one run, by number.
 fn walked(walk: &mut TaskIter) -> BTreeMap<u64, BTreeMap<Column, u64>> {
     let records = walk.run().unwrap();
     let torn = records.torn();
@@ -175,7 +175,8 @@ fn many_threads_are_one_process() {
     });
 }
 
-/// What a process that only counts up has read, walk by walk; how many walks there were, and how many were torn.
+/// Checks that numbers of a process that only counts up never fall from run to run. Returns the number of runs, and of
+/// those with a torn record.
 fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool) -> (u64, u64) {
     let (mut walks, mut torn_walks, mut calls, mut ran) = (0, 0, 0, 0);
     while goes_on() {

@@ -69,6 +69,7 @@ fn look() -> Result<Exit, Failure> {
     query.collect(&mut new).map_err(failed)?;
     let took = started.elapsed();
 
+    // Counters that this machine cannot have are no fault and are only counted; every other reason has a remedy.
     let mut lacking: BTreeMap<&str, u32> = BTreeMap::new();
     let mut trouble = Trouble::default();
     let mut missing: u64 = 0;
@@ -91,6 +92,7 @@ fn look() -> Result<Exit, Failure> {
     for (topic, what) in machine.describe() {
         writeln!(out, "ok    {}: {}", escaped(&topic), escaped(&what))?;
     }
+    // A wrong variable does not end a collection, so this is the only place where users see that it is ignored.
     #[cfg(target_os = "linux")]
     if let Err(word) = perfset::ProcessSource::from_env() {
         let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");

@@ -132,6 +132,7 @@ Examples:
   distinguishes instances of the same name.";
 
 /// Examples for `perfset plot`.
+#[cfg(feature = "plot")]
 pub const PLOT: &str = r"Examples:
   $ perfset plot cpu '\Memory\Available Bytes' 1 30 -o machine.svg
   Half a minute as a picture for a page or a report: one panel for percentages,
@@ -277,6 +278,7 @@ Examples:
   name. The recipient sees the same with PERFSET_CAPTURE=mine perfset list.";
 
 /// Examples for `perfset serve`.
+#[cfg(feature = "serve")]
 pub const SERVE: &str = "\
 Examples:
   $ perfset serve
@@ -301,6 +303,7 @@ Examples:
   Everyone who can reach the address sees everything.";
 
 /// Examples for `perfset completions`.
+#[cfg(feature = "man")]
 pub const COMPLETIONS: &str = "\
 Examples:
   $ perfset completions bash >~/.local/share/bash-completion/completions/perfset

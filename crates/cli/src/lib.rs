@@ -26,18 +26,21 @@ mod left_out;
 mod list;
 mod live;
 mod log;
+#[cfg(feature = "man")]
 mod man;
 mod manifest;
 mod marked;
 pub mod output;
 mod pace;
 mod paths;
+#[cfg(feature = "plot")]
 pub mod plot;
 mod provider;
 pub mod relog;
 mod resolve;
 pub mod samples;
 mod series;
+#[cfg(feature = "serve")]
 mod serve;
 mod terminal;
 mod text;
@@ -71,15 +74,19 @@ pub fn run() -> ExitCode {
         Some(Command::Describe(args)) => describe::describe(&args),
         Some(Command::Instances(args)) => describe::instances(&args),
         Some(Command::Dump(args)) => dump::run(&args),
+        #[cfg(feature = "plot")]
         Some(Command::Plot(args)) => plot::run(&args),
         Some(Command::Log(args)) => log::run(&args),
         Some(Command::Relog(args)) => relog::run(&args),
         Some(Command::V1(args)) => v1::run(&args),
         Some(Command::Manifest(args)) => manifest::run(&args),
         Some(Command::Provider(args)) => provider::run(&args),
+        #[cfg(feature = "serve")]
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
+        #[cfg(feature = "man")]
         Some(Command::Completions(args)) => man::completions(&args),
+        #[cfg(feature = "man")]
         Some(Command::Man(args)) => man::run(&args),
     };
     match done {

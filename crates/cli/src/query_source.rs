@@ -37,7 +37,7 @@ impl QuerySource {
         }
     }
 
-    /// Same as [`of`](Self::new) for counter paths, which may name the machine themselves. Of a log, only the samples
+    /// Same as [`new`](Self::new) for counter paths, which may name the machine themselves. Of a log, only the samples
     /// within `window` are used.
     pub fn for_paths(
         files: &LogFiles,

@@ -13,7 +13,7 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// Both ways of reading, and every value.
+/// Reads a block in both modes, and every value.
 fn use_block(bytes: &[u8]) {
     let _ = black_box(read(bytes, Mode::Strict));
     let Ok((block, forgiven)) = read(bytes, Mode::Tolerant) else { return };

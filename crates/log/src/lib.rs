@@ -14,6 +14,7 @@
 
 pub mod blg;
 pub mod damage;
+mod existing;
 pub mod info;
 pub mod open;
 pub mod source;
@@ -22,6 +23,7 @@ pub mod sql;
 pub mod text;
 
 pub use damage::{Damage, Damages};
+pub use existing::Existing;
 pub use info::Info;
 pub use open::{Log, LogError};
 pub use source::{Input, Logs, OpenError, Pick};

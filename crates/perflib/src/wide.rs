@@ -2,7 +2,7 @@
 //!
 //! Inside this project, and on Windows, text is UTF-16. A program whose `wchar_t` has 4 bytes, as is usual on Linux,
 //! receives and passes UTF-32: the same blocks, with names of 4-byte units, and sizes and offsets that fit them.
-//! Everything except text is the same. Unpaired surrogates keep their value both ways.
+//! Everything except text is the same. Unpaired surrogates keep their value in both directions.
 
 use perfset::v2::identifier::Identifiers;
 use perfset::v2::raw::Cell;

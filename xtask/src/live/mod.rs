@@ -1,9 +1,12 @@
 //! `cargo xtask live`: the command beside its peers, under load, on a terminal, when it is interrupted.
 //!
-//! Serial and bounded. A peer that is missing is a failure, not a reason to skip.
+//! Checks that measure times or the whole machine run alone, the others side by side at the end. A peer that is missing
+//! is a failure, not a reason to skip.
 
+use std::cmp::Reverse;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -45,6 +48,15 @@ mod v1;
 mod vmstat;
 mod walks;
 
+/// A check with its name, which returns its figures.
+type Check<'a> = (&'a str, &'a (dyn Fn() -> Result<String> + Sync));
+
+/// Number of checks that run at the same time, of those that measure neither times nor the whole machine.
+const SIDE_BY_SIDE: usize = 2;
+
+/// Number of slowest checks that are listed at the end.
+const SLOWEST: usize = 10;
+
 /// Compare the command with its peers, under load; check it on a terminal and when it is interrupted.
 #[derive(clap::Args)]
 pub struct Args {
@@ -67,7 +79,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: &[(&str, &dyn Fn() -> Result<String>)] = &[
+    let alone: &[Check<'_>] = &[
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
@@ -108,57 +120,79 @@ pub fn run(args: &Args) -> Result<()> {
         ("publishers that harm their files end and blind nobody", &cut::ways),
         ("publishers that hang, are stopped or send single bytes delay nobody", &late::publishers),
         ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
-        ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),
         ("RSS of serve, worst case", &|| clients::memory(args.full)),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
-        ("JSON is what jq reads", &jq::check),
-        ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
-        ("a Windows log as CSV and SQL has the values of a calculation in Python", &logs::python),
         ("a long log is read at the pace of its bytes, written anew in little memory", &logs::long),
         ("100,000 columns of CSV, one counter", &logs::wide),
-        ("links of other users lead no file elsewhere", &files::links),
-        ("devices and pipes are written and stay what they are", &files::devices),
-        ("no name steers a terminal, whatever the format", &files::terminal),
         ("a server's published counters are a load generator's own counts", &published::http_counters),
-        ("another language publishes and reads by the layout's description", &published::python),
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
-        ("the C library installs as packages want it", &c::installed),
-        ("its headers are clean in every dialect", &c::headers),
-        ("its suites pass under sanitizers and valgrind", &c::suites),
-        ("source for Windows builds unchanged", &c::windows_source),
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
-        ("such a V1 program names what a machine has", &c::object_names),
         ("its examples print what the command prints", &c::examples),
-        ("built for Windows it does under Wine what it does here", &|| windows::check(&Default::default())),
         ("answers at once", &at_once),
         ("draws in place on a terminal", &terminal),
         ("ends quietly on Ctrl+C", &interrupt),
         ("ends quietly when its reader goes away", &closed_pipe),
     ];
+    let beside: &[Check<'_>] = &[
+        ("built for Windows it does under Wine what it does here", &|| windows::check(&Default::default())),
+        ("its suites pass under sanitizers and valgrind", &c::suites),
+        ("source for Windows builds unchanged", &c::windows_source),
+        ("the C library installs as packages want it", &c::installed),
+        ("its headers are clean in every dialect", &c::headers),
+        ("promtool has no complaint about metrics", &prometheus::linted),
+        ("JSON is what jq reads", &jq::check),
+        ("another reader of V1 has the formulas of the vectors", &v1::vectors),
+        ("a Windows log as CSV and SQL has the values of a calculation in Python", &logs::python),
+        ("links of other users lead no file elsewhere", &files::links),
+        ("devices and pipes are written and stay what they are", &files::devices),
+        ("no name steers a terminal, whatever the format", &files::terminal),
+        ("another language publishes and reads by the layout's description", &published::python),
+        ("such a V1 program names what a machine has", &c::object_names),
+    ];
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
-    let (mut passed, mut failed) = (0, 0);
-    for (name, check) in checks.iter().filter(|(name, _)| is_wanted(name)) {
+    let results = Mutex::new(Vec::new());
+    let run = |(name, check): &Check<'_>| {
         let began = Instant::now();
         let checked = check();
         let seconds = began.elapsed().as_secs();
-        match checked {
-            Ok(figures) => {
-                passed += 1;
-                println!("ok   {seconds:>4} s  {name}{figures}");
-            }
-            Err(error) => {
-                failed += 1;
-                println!("FAIL {seconds:>4} s  {name}: {error:#}");
-            }
+        match &checked {
+            Ok(figures) => println!("ok   {seconds:>4} s  {name}{figures}"),
+            Err(error) => println!("FAIL {seconds:>4} s  {name}: {error:#}"),
         }
+        lock(&results).push((seconds, checked.is_ok(), (*name).to_owned()));
+    };
+    alone.iter().filter(|(name, _)| is_wanted(name)).for_each(&run);
+    let waiting = Mutex::new(beside.iter().filter(|(name, _)| is_wanted(name)));
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let next = lock(&waiting).next();
+                    let Some(check) = next else { break };
+                    run(check);
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(seconds, ..)| Reverse(*seconds));
+    if results.len() > SLOWEST {
+        println!("the slowest:");
+        results.iter().take(SLOWEST).for_each(|(seconds, _, name)| println!("     {seconds:>4} s  {name}"));
     }
+    let failed = results.iter().filter(|(_, is_good, _)| !is_good).count();
+    let passed = results.len() - failed;
     ensure!(failed == 0, "{failed} of {} live checks failed", passed + failed);
     ensure!(passed > 0, "no check has such a name");
     println!("{passed} passed, 0 failed");
     Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn perfset() -> Command {

@@ -11,14 +11,17 @@ use perfset::v2::BlockFormat;
 use crate::dump::DumpFormat;
 use crate::examples;
 use crate::exit::Failure;
+#[cfg(feature = "plot")]
 use crate::plot::PlotArgs;
 use crate::text::escaped;
 use crate::when::TimeArg;
 
 mod processes;
+#[cfg(feature = "serve")]
 mod serve;
 
 pub use processes::ProcessArgs;
+#[cfg(feature = "serve")]
 pub use serve::ServeArgs;
 
 /// Read performance counters of this machine, under the names that Windows uses
@@ -41,6 +44,7 @@ pub enum Command {
     Find(FindArgs),
     Describe(DescribeArgs),
     Instances(InstancesArgs),
+    #[cfg(feature = "plot")]
     Plot(PlotArgs),
     Dump(DumpArgs),
     Log(LogArgs),
@@ -48,8 +52,11 @@ pub enum Command {
     V1(V1Args),
     Manifest(ManifestArgs),
     Provider(ProviderArgs),
+    #[cfg(feature = "serve")]
     Serve(ServeArgs),
+    #[cfg(feature = "man")]
     Completions(CompletionsArgs),
+    #[cfg(feature = "man")]
     Man(ManArgs),
     Doctor(DoctorArgs),
 }
@@ -606,6 +613,7 @@ pub struct ProviderListArgs {
 }
 
 /// Print a script with which a shell completes perfset's commands and options
+#[cfg(feature = "man")]
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::COMPLETIONS)]
 pub struct CompletionsArgs {
@@ -614,6 +622,7 @@ pub struct CompletionsArgs {
 }
 
 /// Write perfset's manual pages into a directory
+#[cfg(feature = "man")]
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub struct ManArgs {

@@ -2,13 +2,14 @@
 
 mod columns;
 pub mod progress;
+#[cfg_attr(not(feature = "sqlite"), path = "no_sql.rs")]
 mod sql;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use perfset::log::sql::Existing;
+use perfset::log::Existing;
 use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
 use perfset::log::{Logs, Pick};
 use perfset::path::{CounterPath, PathQuery, PathValue};

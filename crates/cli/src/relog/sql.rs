@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::anyhow;
 use perfset::formula::{self, Denominator};
-use perfset::log::sql::{CounterId, Detail, Existing, InstanceRow, LogSet, SqlError, SqlWriter};
+use perfset::log::Existing;
+use perfset::log::sql::{CounterId, Detail, InstanceRow, LogSet, SqlError, SqlWriter};
 use perfset::log::text::Zone;
 use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};

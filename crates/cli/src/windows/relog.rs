@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use perfset::clock::SystemTime;
-use perfset::log::sql::Existing;
+use perfset::log::Existing;
 use perfset::log::{Info, Log, Pick};
 
 use super::options::{ArgCount, ParsedOptions};

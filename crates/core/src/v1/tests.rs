@@ -251,7 +251,7 @@ fn every_malformed_case() {
     println!("{got}");
 }
 
-/// What anyone may do with a block: both ways of reading, every value in every way, the dump.
+/// Reads a block in both modes, then reads every value by every access function, and dumps the block.
 fn use_all(bytes: &[u8]) {
     let strict = read(bytes, Mode::Strict).map(|_| ());
     match read(bytes, Mode::Tolerant) {
@@ -503,7 +503,7 @@ fn a_multi_timer_without_items_has_them_behind_its_value() {
     assert_eq!(visited.get(1), Some(&4096));
 }
 
-/// What an object with many definitions costs, the first of which is longer than the structure: walked, not indexed.
+/// Cost of an object with many definitions, the first of which is longer than the structure: visited, not indexed.
 #[test]
 fn work_is_in_proportion_to_the_bytes() {
     let count: u32 = 20_000;

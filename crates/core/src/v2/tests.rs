@@ -693,7 +693,7 @@ fn every_changed_byte_is_an_error_or_a_valid_view() {
     }
 }
 
-/// Whatever the bytes: the walk ends, errors lie inside them, and both ways to read a block agree.
+/// Checks for any bytes that the visit ends, errors lie inside them, and both modes of reading a block agree.
 fn check_any_bytes(format: BlockFormat, bytes: &[u8]) {
     let mut events = 0_usize;
     let end = visit(format, bytes, &mut |event| {

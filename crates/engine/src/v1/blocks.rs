@@ -27,7 +27,7 @@ use crate::source::{QueryHandle, Source};
 /// that name. If an object has elapsed times and an id counter, the start time is the birth.
 ///
 /// ```
-/// use perfset_core::walk::Mode;
+/// use perfset_core::visit::Mode;
 /// use perfset_engine::{path::PathQuery, v1::Blocks};
 /// # use perfset_core::{v1::*, CounterType, clock::ClockReading};
 /// # let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");

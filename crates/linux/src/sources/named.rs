@@ -64,7 +64,7 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
 
 /// All lines of a file of names and numbers, whatever their names.
 ///
-/// Names need to be looked up only once: the number found at a [`place`](Self::index) stays there as long as the file
+/// Names need to be looked up only once: the number found at an [`index`](Self::index) stays there as long as the file
 /// has the same lines in the same order. Parsing such a file again allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct NamedLines {

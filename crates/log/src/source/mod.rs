@@ -109,7 +109,7 @@ impl Logs {
     /// Opens several log files as one source, and reads a few samples of each.
     ///
     /// If the logs contain several machines, the first machine named by a log is played: see
-    /// [`of_machine`](Self::for_machine).
+    /// [`for_machine`](Self::for_machine).
     ///
     /// # Errors
     /// If a file is not a log or cannot be read.

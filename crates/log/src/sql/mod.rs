@@ -3,13 +3,14 @@
 //! ```
 //! use perfset_core::pdh::{PdhStatus, RawCounter};
 //! use perfset_core::CounterType;
-//! use perfset_log::sql::{Detail, Existing, LogSet, Writer};
+//! use perfset_log::Existing;
+//! use perfset_log::sql::{Detail, LogSet, SqlWriter};
 //! use perfset_log::text::Zone;
 //!
 //! # let directory = std::env::temp_dir().join(format!("perfset-sql-example-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("log.db");
-//! let mut log = Writer::create(&path, LogSet::new("Monday", Zone::utc()), Existing::Refuse)?;
+//! let mut log = SqlWriter::create(&path, LogSet::new("Monday", Zone::utc()), Existing::Refuse)?;
 //! let id = log.counter(&Detail {
 //!     machine: r"\\HOST",
 //!     object: "Memory",
@@ -70,6 +71,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::{CounterType, Guid, catalogue};
 use uuid::Uuid;
 
+use crate::Existing;
 use crate::text::Zone;
 
 mod writer;
@@ -119,17 +121,6 @@ CREATE TABLE IF NOT EXISTS DisplayToID (
     TimeZoneName char(32)
 );
 ";
-
-/// Action of a writer if the file already exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// Keep the file and fail.
-    Refuse,
-    /// Replace the file once the new one is complete.
-    Replace,
-    /// Append another log set to the file. Known counters keep their ids.
-    Append,
-}
 
 /// Identity of a log in a database: a row of `DisplayToID`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -277,7 +277,7 @@ impl PerformanceKey for Recorded {
     fn close(&self) {}
 }
 
-/// One object through all layers beside the bare function. The figures are printed; the goal is 1.2 times.
+/// One object through the whole stack beside the bare function. The figures are printed; the goal is 1.2 times.
 #[test]
 #[ignore = "needs the stand"]
 fn read_overhead_of_v1_provider() {
@@ -309,7 +309,7 @@ fn read_overhead_of_v1_provider() {
     let reads = (ROUNDS * READS) as f64;
     let (bare, ours) = (all_bare.as_secs_f64() * 1e6 / reads, all_ours.as_secs_f64() * 1e6 / reads);
     let median = ratios[ROUNDS / 2];
-    // The same without the system: what all layers above it cost.
+    // The same without the system: cost of everything above it.
     assert!(Rebased.query_value("230", &mut buffer).status.is_success());
     let above = over(Library::system().unwrap(), Recorded(buffer.clone()));
     let mut query = above.query();

@@ -1,5 +1,5 @@
-//! All ways to the numbers give the same ones: beside each other and beside `/proc`, on a machine where processes
-//! begin, end, change their names and priorities, and threads come and go.
+//! All collection methods give the same numbers as each other and as `/proc`, on a machine where processes begin, end,
+//! change their names and priorities, and threads come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -15,7 +15,7 @@ fn by(roots: &Roots, wish: ProcessSource) -> Processes {
     Processes::new(roots, (stat, vmstat(roots)), (CLOCK_TICKS, PAGE_SIZE), || START_100NS, wish)
 }
 
-/// The layer of a collection, and what is said of it.
+/// Returns the number of the collection method in use, and its description.
 fn taken(processes: &mut Processes) -> (u32, String) {
     let mut rows = Rows::new([]);
     rows.start();

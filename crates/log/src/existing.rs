@@ -1,0 +1,12 @@
+//! Files that exist before they are written.
+
+/// Action of a writer if the file already exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Keep the file and fail.
+    Refuse,
+    /// Replace the file once the new one is complete.
+    Replace,
+    /// Append another log set to the file. Known counters keep their ids.
+    Append,
+}
