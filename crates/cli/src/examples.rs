@@ -370,8 +370,8 @@ pub const MANIFEST_CHECK: &str = r#"Examples:
 pub const MANIFEST_GENERATE: &str = "\
 Examples:
   $ perfset manifest generate waves.man --c-header -o waves.h
-  The same code as from ctrpp -o: a program includes it, calls CounterInitialize,
-  creates instances with PerfCreateInstance and sets their counters.
+  The same code as from ctrpp -o: a program includes it, calls
+  CounterInitialize, creates instances with PerfCreateInstance and sets their counters.
 
   $ perfset manifest generate waves.man --rust -o waves.rs
   One struct per counterset, with one field per counter.
@@ -402,8 +402,8 @@ Examples:
   $ perfset provider install waves.man
   installed /etc/perfset/providers/5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02.man
 
-  The manifest is checked and copied. Installing it again is no error. A manifest
-  with a GUID or a counterset name of another one is refused.
+  The manifest is checked and copied. Installing it again is no error. A
+  manifest with a GUID or a counterset name of another one is refused.
 
   $ perfset provider install orders.man --dir usr/share/perfset/providers
   For a package.";
@@ -417,8 +417,8 @@ Examples:
   Removes by manifest; the provider's GUID or name works too.
 
   perfset provider remove 5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a04
-  The GUID of a counterset removes only this counterset from its provider's file.
-  Removing the last counterset removes the provider.";
+  The GUID of a counterset removes only this counterset from its provider's
+  file. Removing the last counterset removes the provider.";
 
 /// Examples for `perfset provider list`.
 pub const PROVIDER_LIST: &str = "\
