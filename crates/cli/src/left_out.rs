@@ -1,6 +1,6 @@
 //! Missing values that `--top`, `--where` or `--summary` leave out: their number, and the reasons.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, Write as _};
 
 use perfset::clock::ClockReading;
@@ -202,8 +202,9 @@ impl NeverThere {
 
     /// Returns the [`sentences`](Self::sentences) of paths with at least one value. For other paths a picture shows the
     /// reasons itself.
+    #[cfg(feature = "plot")]
     pub fn sentences_beside_values(mut self) -> Vec<String> {
-        let with_values: HashSet<usize> = self
+        let with_values: std::collections::HashSet<usize> = self
             .series
             .iter()
             .filter(|(_, reason)| reason.is_none())

@@ -2,13 +2,13 @@
 //!
 //! ```
 //! use perfset_engine::{Machine, testing::FixedClock};
-//! use perfset_export::{Exporter, Format, Options};
+//! use perfset_export::{Exporter, ExpositionFormat, ExportOptions};
 //!
 //! let machine = Machine::new(Box::new(FixedClock::default()));
 //! let paths = [r"\Perfset Engine\Collections/sec".parse()?];
-//! let mut exporter = Exporter::open(machine, &paths, Options::default())?;
+//! let mut exporter = Exporter::open(machine, &paths, ExportOptions::default())?;
 //! let mut text = Vec::new();
-//! exporter.scrape(Format::Prometheus, &mut text)?;
+//! exporter.scrape(ExpositionFormat::Prometheus, &mut text)?;
 //! let text = String::from_utf8(text)?;
 //! assert!(text.contains("\n# TYPE perf_perfset_engine_collections_total counter\n"));
 //! assert!(text.contains("\nperf_perfset_engine_collections_total 0\n"));

@@ -51,9 +51,10 @@ impl ExpositionFormat {
     /// A header that accepts neither format gets Prometheus text, as `Accept` is only a preference.
     ///
     /// ```
-    /// use perfset_export::Format;
-    /// assert_eq!(Format::of_accept("application/openmetrics-text;version=1.0.0,*/*;q=0.1"), Format::OpenMetrics);
-    /// assert_eq!(Format::of_accept("text/html,*/*;q=0.8"), Format::Prometheus);
+    /// use perfset_export::ExpositionFormat;
+    /// let format = ExpositionFormat::from_accept("application/openmetrics-text;version=1.0.0,*/*;q=0.1");
+    /// assert_eq!(format, ExpositionFormat::OpenMetrics);
+    /// assert_eq!(ExpositionFormat::from_accept("text/html,*/*;q=0.8"), ExpositionFormat::Prometheus);
     /// ```
     #[must_use]
     pub fn from_accept(header: &str) -> Self {

@@ -8,7 +8,7 @@
 //! A missing value is a gap, never 0 and never a line across.
 //!
 //! ```
-//! use perfset_plot::{Chart, Label, Look};
+//! use perfset_plot::{Chart, Label, PictureOptions};
 //!
 //! let mut chart = Chart::new(800);
 //! let label = Label { counterset: "Memory", counter: "Available Bytes", unit: "By", ..Label::default() };
@@ -17,7 +17,7 @@
 //!     chart.sample(second * 1_000_000);
 //!     chart.value(line, 1e9 + second as f64);
 //! }
-//! let svg = chart.draw(&Look::default()).svg();
+//! let svg = chart.draw(&PictureOptions::default()).svg();
 //! assert!(svg.starts_with("<svg") && svg.contains("Memory: Available Bytes"));
 //! ```
 

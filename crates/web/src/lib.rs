@@ -5,9 +5,9 @@
 //! response.
 //!
 //! ```no_run
-//! use perfset_web::{Options, Server};
+//! use perfset_web::{ServerOptions, Server};
 //!
-//! let server = Server::open(perfset::local(), Options::default())?;
+//! let server = Server::open(perfset::local(), ServerOptions::default())?;
 //! server.pages().for_each(|page| println!("{page}"));
 //! server.run()?;
 //! # Ok::<_, perfset_web::ServeError>(())

@@ -14,7 +14,7 @@ use super::raw_counter::unsigned;
 /// use perfset_core::CounterType;
 /// use perfset_core::pdh::{Calculation, Format, FormatKind, Number, PdhStatus, RawCounter};
 ///
-/// let at = |first, second| RawCounter { first, second, ..RawCounter::none(PdhStatus(0), 0) };
+/// let at = |first, second| RawCounter { first, second, ..RawCounter::without_value(PdhStatus(0), 0) };
 /// let rate = CounterType::PERF_COUNTER_BULK_COUNT;
 /// let calculation = Calculation::new(rate, 10, Format::new(FormatKind::Double))?; // ten ticks a second
 /// let value = calculation.value(&at(15, 20), Some(&at(5, 0)));

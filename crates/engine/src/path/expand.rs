@@ -30,10 +30,10 @@ pub struct ExpandOptions {
 /// Parent, instance, index and counter can each be a name or a pattern; helpers are omitted.
 ///
 /// ```
-/// use perfset_engine::{Machine, path::{Unexpanded, expand}, testing::FixedClock};
+/// use perfset_engine::{Machine, path::{ExpandOptions, expand}, testing::FixedClock};
 ///
 /// let mut machine = Machine::new(Box::new(FixedClock::default()));
-/// let paths = expand(&mut machine, &r"\perfset engine\collections*".parse()?, Unexpanded::default())?;
+/// let paths = expand(&mut machine, &r"\perfset engine\collections*".parse()?, ExpandOptions::default())?;
 /// assert_eq!(paths[0].to_string(), r"\Perfset Engine\Collections/sec");
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```

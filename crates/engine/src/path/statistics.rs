@@ -31,10 +31,10 @@ impl Statistics {
     /// use perfset_core::CounterType;
     /// use perfset_engine::path::{Calculation, Format, FormatKind, PdhStatus, RawCounter, Statistics};
     ///
-    /// let size = |first| RawCounter { first, ..RawCounter::none(PdhStatus(0), 0) };
+    /// let size = |first| RawCounter { first, ..RawCounter::without_value(PdhStatus(0), 0) };
     /// let calculation =
     ///     Calculation::new(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, Format::new(FormatKind::Double))?;
-    /// let statistics = Statistics::of_ring(&calculation, 1, &[size(7), size(2), size(3)])?;
+    /// let statistics = Statistics::from_ring(&calculation, 1, &[size(7), size(2), size(3)])?;
     /// assert_eq!((statistics.count, statistics.min, statistics.max, statistics.mean()), (3, 2.0, 7.0, 4.0));
     /// # Ok::<_, PdhStatus>(())
     /// ```

@@ -127,13 +127,13 @@ pub struct Device {
 /// Contents of `/proc/diskstats`. Malformed numbers do not affect the other lines.
 ///
 /// ```
-/// use perfset_linux::sources::diskstats::{DiskStats, Field};
+/// use perfset_linux::sources::diskstats::{DiskStats, DiskStatsField};
 ///
 /// let mut stats = DiskStats::default();
 /// stats.parse(b" 8 1 sda1 2 3 5 7 11 13 17 19 0 23 29\n").unwrap();
 /// let numbers = stats.devices[0].numbers.as_ref().unwrap();
-/// assert_eq!(numbers.get(Field::SectorsRead), Some(5));
-/// assert_eq!(numbers.get(Field::Discards), None);
+/// assert_eq!(numbers.get(DiskStatsField::SectorsRead), Some(5));
+/// assert_eq!(numbers.get(DiskStatsField::Discards), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskStats {

@@ -61,9 +61,9 @@ pub struct Sensor {
 /// Returns the sensor whose value an attribute contains; `None` if the attribute contains something else.
 ///
 /// ```
-/// use perfset_linux::sources::hwmon::{Kind, Sensor, sensor};
+/// use perfset_linux::sources::hwmon::{SensorKind, Sensor, sensor};
 ///
-/// let core = Sensor { kind: Kind::Temperature, number: 2, is_average: false };
+/// let core = Sensor { kind: SensorKind::Temperature, number: 2, is_average: false };
 /// assert_eq!(sensor(b"temp2_input"), Some(core));
 /// assert_eq!(sensor(b"temp2_max"), None);
 /// ```

@@ -12,7 +12,7 @@ use crate::sources::text::{Text, TextError};
 ///
 /// let mut interrupts = Interrupts::default();
 /// interrupts.parse(b"      CPU0  CPU3\n  1:    2     3  IO-APIC 1-edge i8042\nLOC:    5     7  Timer\n").unwrap();
-/// assert_eq!(interrupts.of(3), Some(10));
+/// assert_eq!(interrupts.for_cpu(3), Some(10));
 /// assert_eq!(interrupts.clock_of(3), Some(7));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

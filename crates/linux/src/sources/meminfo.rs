@@ -93,7 +93,7 @@ impl MemInfo {
 ///
 /// let mut all = AllLines::default();
 /// all.parse(b"Slab:   7 kB\nHugePages_Free:  2\n").unwrap();
-/// let number = |name: &[u8]| all.lines.place(name).and_then(|place| all.lines.number(place));
+/// let number = |name: &[u8]| all.lines.index(name).and_then(|place| all.lines.number(place));
 /// assert_eq!(number(b"Slab"), Some(Ok(7 * 1_024)));
 /// assert_eq!(number(b"HugePages_Free"), Some(Ok(2)));
 /// ```

@@ -146,9 +146,9 @@ impl ProcStat {
 /// Numbers of the file about the whole machine. The lines of the CPUs are counted, not parsed.
 ///
 /// ```
-/// use perfset_linux::sources::proc_stat::Totals;
+/// use perfset_linux::sources::proc_stat::SystemTotals;
 ///
-/// let mut totals = Totals::default();
+/// let mut totals = SystemTotals::default();
 /// totals.parse(b"cpu  2 3 5 7\ncpu0 2 3 5 7\nintr 11 0 0\nctxt 13\nprocs_running 2\n").unwrap();
 /// assert_eq!((totals.online_cpus, totals.ctxt, totals.procs_running), (1, Some(Ok(13)), Some(Ok(2))));
 /// ```

@@ -17,7 +17,7 @@ pub const PROTOCOLS: [&str; 10] =
 /// let mut sockstat = SockStat::default();
 /// sockstat.parse(b"sockets: used 11\nTCP: inuse 7 orphan 0 tw 2 alloc 8 mem 5\n").unwrap();
 /// assert_eq!(sockstat.used, Some(Ok(11)));
-/// assert_eq!(sockstat.of("TCP").unwrap().mem, Some(Ok(5)));
+/// assert_eq!(sockstat.protocol("TCP").unwrap().mem, Some(Ok(5)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SockStat {

@@ -13,7 +13,7 @@ use crate::sources::text::{Text, TextError};
 ///
 /// let mut softirqs = Softirqs::default();
 /// softirqs.parse(b"       CPU0  CPU1\n  HI:    2     3\n RCU:    5     7\n").unwrap();
-/// assert_eq!(softirqs.of(1), Some(10));
+/// assert_eq!(softirqs.for_cpu(1), Some(10));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Softirqs {
@@ -38,7 +38,7 @@ impl Softirqs {
 
     /// Returns the number of soft interrupts that a CPU ran.
     #[must_use]
-    pub fn for_kind(&self, cpu: u32) -> Option<u64> {
+    pub fn for_cpu(&self, cpu: u32) -> Option<u64> {
         self.all.get(cpu)
     }
 }
@@ -103,12 +103,12 @@ impl SoftirqKind {
 /// Soft interrupts by kind and CPU. A malformed row does not affect the others.
 ///
 /// ```
-/// use perfset_linux::sources::softirqs::{Kind, SoftirqKinds};
+/// use perfset_linux::sources::softirqs::{SoftirqKind, SoftirqKinds};
 ///
 /// let mut kinds = SoftirqKinds::default();
 /// kinds.parse(b"       CPU0  CPU1\n  HI:    2     3\n RCU:    5     7\n").unwrap();
-/// assert_eq!(kinds.of(Kind::Rcu, 1), Some(7));
-/// assert_eq!(kinds.row(Kind::Block), None);
+/// assert_eq!(kinds.for_kind(SoftirqKind::Rcu, 1), Some(7));
+/// assert_eq!(kinds.row(SoftirqKind::Block), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SoftirqKinds {
@@ -160,7 +160,7 @@ impl SoftirqKinds {
 
     /// Returns the number of soft interrupts of that kind that a CPU ran.
     #[must_use]
-    pub fn for_cpu(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
+    pub fn for_kind(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
         self.rows.get(place(kind))?.counts.get(self.columns.index(cpu)?).copied()
     }
 }
@@ -188,12 +188,15 @@ mod tests {
         let mut kinds = SoftirqKinds::default();
         kinds.parse(b"CPU0\nSCHED: 97\n").unwrap(); // must leave nothing behind
         kinds.parse(text.as_bytes()).unwrap();
-        assert_eq!([0, 1, 2].map(|cpu| kinds.for_cpu(SoftirqKind::Hi, cpu)), [Some(2), None, Some(3)]);
-        assert_eq!([0, 1, 2].map(|cpu| kinds.for_cpu(SoftirqKind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
-        assert_eq!((kinds.row(SoftirqKind::Sched), kinds.for_cpu(SoftirqKind::Sched, 0)), (None, None));
+        assert_eq!([0, 1, 2].map(|cpu| kinds.for_kind(SoftirqKind::Hi, cpu)), [Some(2), None, Some(3)]);
+        assert_eq!([0, 1, 2].map(|cpu| kinds.for_kind(SoftirqKind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
+        assert_eq!((kinds.row(SoftirqKind::Sched), kinds.for_kind(SoftirqKind::Sched, 0)), (None, None));
         assert_eq!(kinds.row(SoftirqKind::Rcu).unwrap().clone().unwrap_err().line, 5);
         kinds.parse(b"CPU0\nHI: 2\nTIMER: 3").unwrap();
-        assert_eq!((kinds.row(SoftirqKind::Hi), kinds.for_cpu(SoftirqKind::Hi, 0)), (Some(&Ok(())), Some(2)));
+        assert_eq!(
+            (kinds.row(SoftirqKind::Hi), kinds.for_kind(SoftirqKind::Hi, 0)),
+            (Some(&Ok(())), Some(2))
+        );
         assert!(kinds.row(SoftirqKind::Timer).unwrap().is_err(), "cut");
         assert!(kinds.parse(b"HI: 2\n").is_err());
     }
@@ -213,7 +216,7 @@ mod tests {
         ];
         for (name, text, want) in cases {
             let mut softirqs = Softirqs::default();
-            let got = softirqs.parse(text.as_bytes()).map(|()| [0, 1, 2].map(|cpu| softirqs.for_kind(cpu)));
+            let got = softirqs.parse(text.as_bytes()).map(|()| [0, 1, 2].map(|cpu| softirqs.for_cpu(cpu)));
             assert_eq!(got.map_err(|e| (e.line, e.found)), want.map_err(|(l, f)| (l, f.into())), "{name}");
         }
     }

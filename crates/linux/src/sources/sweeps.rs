@@ -66,7 +66,7 @@ const PARSERS: &[(&str, Walk)] = &[
     ("proc/softirqs", |text| {
         let mut kinds = softirqs::SoftirqKinds::default();
         kinds.parse(text)?;
-        let _ = kinds.for_cpu(softirqs::SoftirqKind::Rcu, 7); // any answer will do
+        let _ = kinds.for_kind(softirqs::SoftirqKind::Rcu, 7); // any answer will do
         Ok(())
     }),
     ("proc/pressure/memory", |text| pressure::Pressure::default().parse(text)),
@@ -88,7 +88,7 @@ const PARSERS: &[(&str, Walk)] = &[
         let mut softirqs = softirqs::Softirqs::default();
         softirqs.parse(text)?;
         for cpu in 0..10 {
-            let _ = softirqs.for_kind(cpu); // any answer will do
+            let _ = softirqs.for_cpu(cpu); // any answer will do
         }
         Ok(())
     }),

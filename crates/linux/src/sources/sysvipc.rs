@@ -7,11 +7,11 @@ use crate::sources::text::{Text, TextError};
 /// Number of semaphore sets or shared memory segments.
 ///
 /// ```
-/// use perfset_linux::sources::sysvipc::Objects;
+/// use perfset_linux::sources::sysvipc::IpcObjects;
 ///
-/// let mut sets = Objects::default();
+/// let mut sets = IpcObjects::default();
 /// sets.parse(b"       key      semid perms      nsems\n         0          3   600          5\n").unwrap();
-/// assert_eq!(sets, Objects { count: 1 });
+/// assert_eq!(sets, IpcObjects { count: 1 });
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpcObjects {

@@ -28,10 +28,10 @@ impl std::fmt::Display for CpuLocation {
 /// nodes list a CPU, the first one counts.
 ///
 /// ```
-/// use perfset_linux::sources::topology::{Place, places};
+/// use perfset_linux::sources::topology::{CpuLocation, places};
 ///
 /// let places = places(&[0, 1, 2], &[(0, vec![0..=0, 2..=2]), (1, vec![1..=1])]);
-/// assert_eq!(places.last(), Some(&Place { node: 1, index: 0, cpu: 1 }));
+/// assert_eq!(places.last(), Some(&CpuLocation { node: 1, index: 0, cpu: 1 }));
 /// ```
 #[must_use]
 pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<CpuLocation> {

@@ -14,7 +14,7 @@ use crate::sources::text::{Text, TextError};
 /// vmstat.parse(b"nr_free_pages 7\npgfault 5\npgmajfault 2\n").unwrap();
 /// assert_eq!(vmstat.pgmajfault, Some(Ok(2)));
 /// assert_eq!(vmstat.pgpgin, None);
-/// let place = vmstat.lines.place(b"nr_free_pages").unwrap();
+/// let place = vmstat.lines.index(b"nr_free_pages").unwrap();
 /// assert_eq!(vmstat.lines.number(place), Some(Ok(7)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,12 +9,12 @@
 //! Record times are local, and the log contains the bias. Times that are raw values of counters are UTC.
 //!
 //! ```no_run
-//! use perfset_log::blg::{Block, Reader, Record};
+//! use perfset_log::blg::{CounterBlock, BlgReader, Record};
 //!
-//! let mut log = Reader::open(std::fs::File::open("customer.blg")?)?;
+//! let mut log = BlgReader::open(std::fs::File::open("customer.blg")?)?;
 //! while let Some(record) = log.next_record()? {
 //!     if let Record::Sample(sample) = record {
-//!         let counters = sample.blocks().filter(|block| matches!(block, Ok(Block::Counter(_)))).count();
+//!         let counters = sample.blocks().filter(|block| matches!(block, Ok(CounterBlock::Counter(_)))).count();
 //!         println!("{}: {counters}", sample.time);
 //!     }
 //! }

@@ -48,16 +48,16 @@ use selection::{SampleChoice, Selection};
 /// [`Mark::Formatted`](perfset_core::Mark::Formatted).
 ///
 /// ```
-/// use perfset_engine::{Next, path::PathQuery};
+/// use perfset_engine::{NextOutcome, path::PathQuery};
 /// use perfset_log::Logs;
 ///
 /// let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Pages/sec\"\n\
 ///            \"11/05/2026 10:00:00.000\",\"12.5\"\n\"11/05/2026 10:00:01.000\",\"40\"\n";
-/// let mut logs = Logs::of_bytes(log.as_bytes())?;
+/// let mut logs = Logs::from_bytes(log.as_bytes())?;
 /// let mut query = PathQuery::open(&mut logs)?;
 /// query.add(&mut logs, &r"\Memory\Pages/sec".parse()?)?;
 /// let mut values = Vec::new();
-/// while query.collect()? == Next::Sample {
+/// while query.collect()? == NextOutcome::Sample {
 ///     values.push(query.values()[0].value.value.clone()?.raw);
 /// }
 /// assert_eq!(values, [12.5, 40.0]);

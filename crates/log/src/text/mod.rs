@@ -4,12 +4,12 @@
 //! [`TextLogWriter`] writes the same format.
 //!
 //! ```
-//! use perfset_log::text::{Reader, is_one};
+//! use perfset_log::text::{TextLogReader, is_one};
 //!
 //! let log = b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available MBytes\"\r\n\
 //!             \"10/29/2017 01:59:44.562\",\"2048\"\r\n";
 //! assert!(is_one(log));
-//! let mut reader = Reader::new(&log[..])?;
+//! let mut reader = TextLogReader::new(&log[..])?;
 //! while let Some(line) = reader.next_line()? {
 //!     assert_eq!((line.time, line.values), (131_537_159_845_620_000, &[Some(2048.0)][..]));
 //! }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use perfset::Source;
-use perfset::log::sql::Existing;
+use perfset::log::Existing;
 use perfset::path::PathQuery;
 use perfset_cli::args::RelogFormat;
 use perfset_cli::destination::Destination;

@@ -33,7 +33,7 @@ impl CpuSources {
         }
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
         let runs = sum(cpus, |cpu| {
-            let runs = softirq_kinds.get(pass)?.for_cpu(kind, cpu.place.cpu);
+            let runs = softirq_kinds.get(pass)?.for_kind(kind, cpu.place.cpu);
             runs.ok_or_else(|| softirq_kinds.lacks(cpu.place))
         })?;
         Ok(saturated(runs).into())

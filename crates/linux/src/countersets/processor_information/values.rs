@@ -55,7 +55,7 @@ impl CpuSources {
                 return Err(unavailable("/proc/interrupts has no row of clock interrupts: LOC, arch_timer"));
             }
             id::CLOCK_INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::clock_of, pass)?,
-            id::DPCS_QUEUED_PER_SEC => column(cpus, softirqs, Softirqs::for_kind, pass)?,
+            id::DPCS_QUEUED_PER_SEC => column(cpus, softirqs, Softirqs::for_cpu, pass)?,
 
             // Windows counts three idle states. The kernel has any number of them, which are grouped by
             // depth.
