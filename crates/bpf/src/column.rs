@@ -216,6 +216,7 @@ impl Column {
             Self::Threads => one(StartStruct::Signal, &["nr_threads"], false),
             Self::UserTime => sum(&["utime"], "utime"),
             Self::SystemTime => sum(&["stime"], "stime"),
+            // The times as `/proc` shows them: the kernel scales them so that neither ever falls.
             Self::UserTimeShown => one(StartStruct::SignalOrTask, &["prev_cputime.utime"], true),
             Self::SystemTimeShown => one(StartStruct::SignalOrTask, &["prev_cputime.stime"], true),
             Self::MinorFaults => sum(&["min_flt"], "min_flt"),
