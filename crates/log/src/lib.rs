@@ -26,4 +26,4 @@ pub use damage::{Damage, Damages};
 pub use existing::Existing;
 pub use info::Info;
 pub use open::{Log, LogError};
-pub use source::{Input, Logs, OpenError, Pick};
+pub use source::{Input, Logs, MachineLogs, OpenError, Pick};

@@ -90,16 +90,18 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
 }
 
 /// One counter of a log of 100,000 columns, as esxtop writes them: how long that takes, and in how much memory.
-/// Whatever else reads such a log takes no longer for a column than of a log with a quarter of the columns.
+/// Whatever else reads such a log takes no longer for a column than of a log with a quarter of the columns. The same
+/// applies to a log of many machines, each with one column.
 pub fn wide() -> Result<String> {
     const COLUMNS: usize = 100_000;
+    const MACHINES: usize = 8_000;
     const GOAL: (f64, f64) = (1.0, 100.0);
     /// A machine that has much else to do takes longer; of twice as much work for each column it would be far more.
     const LIMIT: f64 = 3.0;
     let folder = Folder::new("wide-log")?;
     let [few, many] = [COLUMNS / 4, COLUMNS].map(|columns| folder.0.join(format!("{columns}.csv")));
-    columns(&few, COLUMNS / 4)?;
-    columns(&many, COLUMNS)?;
+    columns(&few, COLUMNS / 4, false)?;
+    columns(&many, COLUMNS, false)?;
     let get = |log: &Path| {
         let mut get = perfset();
         get.args(["get", r"\Group Cpu(5:vm)\% Used", "--log"]).arg(log);
@@ -117,46 +119,74 @@ pub fn wide() -> Result<String> {
     ensure!(mb <= GOAL.1, "it takes {mb:.0} MB");
     let met = if seconds <= GOAL.0 { "met" } else { "missed" };
     let all = r"\Group Cpu(*)\*";
-    let [csv, json, db, svg] =
-        ["csv", "json", "db", "svg"].map(|ending| folder.0.join("out").with_extension(ending));
-    let path = |path: &PathBuf| path.display().to_string();
+    let [csv, json, db, svg] = ["csv", "json", "db", "svg"]
+        .map(|ending| folder.0.join(format!("out.{ending}")).display().to_string());
     let mut slowest = (0.0, String::new());
-    for args in [
+    let written = [&csv, &json, &db].map(|file| vec!["relog", "LOG", "--force", "-o", file]);
+    let written = written.map(|args| args.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let of_all = [
         vec!["get", all, "--format", "csv", "--log", "LOG"],
         vec!["list", "--log", "LOG"],
         vec!["instances", "Group Cpu", "--log", "LOG"],
         vec!["log", "info", "LOG"],
-        vec!["relog", "LOG", "--force", "-o", &path(&csv)],
-        vec!["relog", "LOG", "--force", "-o", &path(&json)],
-        vec!["relog", "LOG", "--force", "-o", &path(&db)],
-        vec!["plot", all, "--force", "-o", &path(&svg), "--log", "LOG"],
-    ] {
-        let of = |log: &PathBuf| {
-            let log = path(log);
-            let mut command = perfset();
-            command.args(args.iter().map(|arg| if *arg == "LOG" { log.as_str() } else { arg }));
-            Ok::<_, anyhow::Error>(timed(command)?.0)
-        };
-        // Starting takes the same for both.
-        let growth = of(&many)? / (of(&few)? + 0.02);
-        ensure!(growth <= 8.0, "{args:?}: four times the columns take {growth:.1} times as long");
+        vec!["plot", all, "--force", "-o", &svg, "--log", "LOG"],
+    ];
+    let of_all = of_all.map(|args| args.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    for args in of_all.iter().chain(&written) {
+        let growth = growth(args, [&few, &many])?;
         if growth > slowest.0 {
-            slowest = (growth, args.iter().take(2).copied().collect::<Vec<_>>().join(" "));
+            slowest = (growth, args.iter().take(2).cloned().collect::<Vec<_>>().join(" "));
         }
+    }
+    let [few, many] =
+        [MACHINES / 4, MACHINES].map(|machines| folder.0.join(format!("{machines}-machines.csv")));
+    columns(&few, MACHINES / 4, true)?;
+    columns(&many, MACHINES, true)?;
+    let mut relog = perfset();
+    relog.arg("relog").arg(&many).args(["--force", "-o", &csv]);
+    let (machines_seconds, mib) = timed(relog)?;
+    let machines_mb = mib * 1.048_576;
+    ensure!(
+        std::fs::read(&csv)? == std::fs::read(&many)?,
+        "relog of {MACHINES} machines writes the same log"
+    );
+    ensure!(machines_seconds <= LIMIT, "{MACHINES} machines take {machines_seconds:.2} s");
+    ensure!(machines_mb <= GOAL.1, "{MACHINES} machines take {machines_mb:.0} MB");
+    let list = ["relog", "LOG", "--list"].map(str::to_owned).to_vec();
+    let info = ["log", "info", "LOG"].map(str::to_owned).to_vec();
+    let mut of_machines = 0.0_f64;
+    for args in written.iter().chain([&list, &info]) {
+        of_machines = of_machines.max(growth(args, [&few, &many])?);
     }
     Ok(format!(
         ": {seconds:.2} s in {mb:.0} MB, goal 1 s and 100 MB {met}; four times the columns take {:.1} times as long at \
-         most ({})",
+         most ({}); relog of {MACHINES} machines {machines_seconds:.2} s in {machines_mb:.0} MB, four times the machines \
+         {of_machines:.1} times as long at most",
         slowest.0, slowest.1
     ))
 }
 
-/// A log with so many instances of a counter in three samples.
-fn columns(path: &Path, columns: usize) -> Result<()> {
+/// How much longer a command takes of a log of four times as many columns. `LOG` is the log.
+fn growth(args: &[String], [few, many]: [&PathBuf; 2]) -> Result<f64> {
+    let of = |log: &PathBuf| {
+        let log = log.display().to_string();
+        let mut command = perfset();
+        command.args(args.iter().map(|arg| if arg == "LOG" { &log } else { arg }));
+        Ok::<_, anyhow::Error>(timed(command)?.0)
+    };
+    // Starting takes the same for both.
+    let growth = of(many)? / (of(few)? + 0.02);
+    ensure!(growth <= 8.0, "{args:?}: four times the columns take {growth:.1} times as long");
+    Ok(growth)
+}
+
+/// A log with so many instances of a counter in three samples, of one machine or of a machine each.
+fn columns(path: &Path, columns: usize, has_machines: bool) -> Result<()> {
     let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
     write!(out, "\"(PDH-CSV 4.0) (UTC)(0)\"")?;
     for column in 0..columns {
-        write!(out, ",\"\\\\HOST\\Group Cpu({column}:vm)\\% Used\"")?;
+        let machine = if has_machines { format!("HOST{column:06}") } else { "HOST".to_owned() };
+        write!(out, ",\"\\\\{machine}\\Group Cpu({column}:vm)\\% Used\"")?;
     }
     for second in 0..3 {
         write!(out, "\r\n\"11/05/2026 10:00:{second:02}.000\"")?;
@@ -164,6 +194,7 @@ fn columns(path: &Path, columns: usize) -> Result<()> {
             write!(out, ",\"{}.5\"", column % 1_000 + second)?;
         }
     }
+    write!(out, "\r\n")?;
     Ok(out.flush()?)
 }
 

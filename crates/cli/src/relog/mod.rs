@@ -5,13 +5,14 @@ pub mod progress;
 #[cfg_attr(not(feature = "sqlite"), path = "no_sql.rs")]
 mod sql;
 
+use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use perfset::log::Existing;
 use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
-use perfset::log::{Logs, Pick};
+use perfset::log::{Logs, MachineLogs, Pick};
 use perfset::path::{CounterPath, PathQuery, PathValue};
 use perfset::{NextOutcome, Window};
 
@@ -142,22 +143,16 @@ impl RelogJob {
             refuse_existing(target.file)?;
         }
         let logs = self.open()?;
-        let input = Input {
-            is_steady: logs.iter().all(Logs::is_steady),
-            offset: logs.first().map_or(0, Logs::offset),
-        };
+        let input = Input { is_steady: logs.is_steady(), offset: logs.all().offset() };
         let passes = if needs_columns(target.format) && !input.is_steady { 2 } else { 1 };
-        let mut progress = Progress::new(&logs, &self.files, passes, shows_progress);
+        let mut progress = Progress::new(Some(logs.all()), &self.files, passes, shows_progress);
         let first = self.files.first().and_then(|file| file.file_stem());
         let name = first.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let target = RelogTarget { set: Some(target.set.unwrap_or(&name)), ..*target };
         let written = write(&target, input, &mut progress, &mut || self.machines_of(&logs));
-        let asked = logs.into_iter().next().map(|logs| QuerySource::Logs { logs, files: self.files.clone() });
-        let (mut done, file) = written.map_err(|failure| match &asked {
-            Some(asked) => asked.failed(failure),
-            None => failure,
-        })?;
-        done.is_damaged = asked.is_some_and(|asked| asked.warn_of_damage());
+        let asked = self.source_of(logs.all());
+        let (mut done, file) = written.map_err(|failure| asked.failed(failure))?;
+        done.is_damaged = asked.warn_of_damage();
         drop(progress); // which reads the logs, too: Windows puts nothing at the place of a file that is open
         match (file, target.existing) {
             (None, _) => {}
@@ -167,8 +162,8 @@ impl RelogJob {
         Ok(done)
     }
 
-    /// Opens the logs once for each machine whose counters are requested.
-    pub fn open(&self) -> Result<Vec<Logs>, Failure> {
+    /// Opens the logs for each machine whose counters are requested.
+    pub fn open(&self) -> Result<MachineLogs, Failure> {
         // The files are opened only once, because standard input can be read only once.
         let all = opened(&self.files, None, true)?;
         let named = self.machines.iter().map(String::as_str);
@@ -178,43 +173,71 @@ impl RelogJob {
         if asks_for_any && self.machines.is_empty() {
             names = all.machines().iter().cloned().collect();
         }
-        names.sort_by_key(|name| name.to_lowercase());
+        names.sort_by_cached_key(|name| name.to_lowercase());
         names.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
+        let known: HashSet<String> = all.machines().iter().map(|name| name.to_ascii_lowercase()).collect();
+        if let Some(name) = names.iter().find(|name| !known.contains(&name.to_ascii_lowercase())) {
+            let known: Vec<_> = all.machines().iter().map(|name| escaped(name)).collect();
+            let (name, known) = (escaped(name), known.join(", "));
+            let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
+            return Err(Failure::new(Exit::NothingMatched, error));
+        }
         let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(all.offset()));
         let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
-        let mut logs = Vec::new();
-        for name in names {
-            let is_known = all.machines().iter().any(|known| known.eq_ignore_ascii_case(&name));
-            if !is_known {
-                let known: Vec<_> = all.machines().iter().map(|name| escaped(name)).collect();
-                let (name, known) = (escaped(&name), known.join(", "));
-                let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
-                return Err(Failure::new(Exit::NothingMatched, error));
-            }
-            let of_machine = all.for_machine(&name).map_err(|error| unopened(&self.files, error))?;
-            logs.push(of_machine.within(window).picking(self.pick));
-        }
-        Ok(logs)
+        let all = all.within(window).picking(self.pick);
+        all.for_machines(&names).map_err(|error| unopened(&self.files, error))
     }
 
-    /// Returns a query over the logs of each machine.
-    fn machines_of(&self, logs: &[Logs]) -> Result<Vec<RelogSource>, Failure> {
-        let mut machines = Vec::new();
-        for logs in logs {
-            let asked = QuerySource::Logs { logs: logs.clone(), files: self.files.clone() };
-            let mut source = asked.source();
-            let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
-            let is_own = |path: &&CounterPath| {
-                let name = path.machine.as_deref();
-                name.is_none_or(|name| name.eq_ignore_ascii_case(logs.machine_name()))
-            };
+    fn source_of(&self, logs: &Logs) -> QuerySource {
+        QuerySource::Logs { logs: logs.clone(), files: self.files.clone() }
+    }
+
+    /// Returns a query over the logs of each machine. All queries read the logs together.
+    fn machines_of(&self, logs: &MachineLogs) -> Result<Vec<RelogSource>, Failure> {
+        let paths = PathsByMachine::new(&self.paths);
+        let queries = logs.queries().map_err(source_failed)?;
+        let mut machines = Vec::with_capacity(queries.len());
+        for (mut logs, query) in logs.iter().zip(queries) {
+            let mut query = PathQuery::from_handle(query);
             let all = if self.paths.is_empty() { logs.paths() } else { Vec::new() };
-            for path in self.paths.iter().filter(is_own).chain(&all) {
-                query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
+            for path in paths.of(logs.machine_name()).chain(&all) {
+                let added = query.add(&mut logs, path);
+                added.map_err(|error| unbound(&self.source_of(&logs), path, error))?;
             }
             machines.push(RelogSource { name: logs.machine_name().to_owned(), query });
         }
         Ok(machines)
+    }
+}
+
+/// Counter paths by the machine that they name.
+struct PathsByMachine<'a> {
+    all: &'a [CounterPath],
+    /// Indexes of the paths that name a machine, by its name in lower case.
+    named: HashMap<String, Vec<usize>>,
+    /// Indexes of the paths that name no machine.
+    unnamed: Vec<usize>,
+}
+
+impl<'a> PathsByMachine<'a> {
+    fn new(all: &'a [CounterPath]) -> Self {
+        let mut paths = Self { all, named: HashMap::new(), unnamed: Vec::new() };
+        for (at, path) in all.iter().enumerate() {
+            match path.machine.as_deref() {
+                Some(name) => paths.named.entry(name.to_ascii_lowercase()).or_default().push(at),
+                None => paths.unnamed.push(at),
+            }
+        }
+        paths
+    }
+
+    /// Returns the paths of a machine: those that name it, and those that name none, in their order.
+    fn of(&self, machine: &str) -> impl Iterator<Item = &'a CounterPath> + use<'a> {
+        let all = self.all;
+        let own = self.named.get(&machine.to_ascii_lowercase()).into_iter().flatten();
+        let mut places: Vec<usize> = own.chain(&self.unnamed).copied().collect();
+        places.sort_unstable();
+        places.into_iter().filter_map(move |at| all.get(at))
     }
 }
 
@@ -355,8 +378,8 @@ fn local_zone(offset: i64) -> Zone {
 /// Prints the paths of all counters of all instances.
 pub fn list(job: &RelogJob) -> Result<Exit, Failure> {
     let logs = job.open()?;
-    let mut progress = Progress::new(&logs, &job.files, 1, true);
-    let is_steady = logs.iter().all(Logs::is_steady);
+    let mut progress = Progress::new(Some(logs.all()), &job.files, 1, true);
+    let is_steady = logs.is_steady();
     let columns = LogColumns::find(&mut job.machines_of(&logs)?, is_steady, &mut progress)?;
     progress.finish();
     let mut out = io::stdout().lock();
@@ -364,7 +387,6 @@ pub fn list(job: &RelogJob) -> Result<Exit, Failure> {
         writeln!(out, "{}", escaped(&path))?;
     }
     out.flush()?;
-    let asked = logs.into_iter().next().map(|logs| QuerySource::Logs { logs, files: job.files.clone() });
-    let is_damaged = asked.is_some_and(|asked| asked.warn_of_damage());
+    let is_damaged = job.source_of(logs.all()).warn_of_damage();
     Ok(if is_damaged { Exit::InvalidData } else { Exit::Ok })
 }

@@ -8,7 +8,7 @@ use perfset::log::Logs;
 
 /// Bar that shows the share of the logs that has been read.
 pub struct Progress {
-    logs: Vec<Logs>,
+    logs: Option<Logs>,
     begun_at: u64,
     /// Number of bytes to read; 0 if no bar is shown.
     total: u64,
@@ -20,12 +20,11 @@ impl Progress {
     const EVERY: Duration = Duration::from_millis(100);
 
     /// Creates the bar for `passes` passes over the files.
-    pub fn new(logs: &[Logs], files: &[PathBuf], passes: u64, is_wanted: bool) -> Self {
+    pub fn new(logs: Option<&Logs>, files: &[PathBuf], passes: u64, is_wanted: bool) -> Self {
         let len = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
-        let machines = u64::try_from(logs.len()).unwrap_or(u64::MAX);
-        let total = files.iter().map(len).sum::<u64>().saturating_mul(passes).saturating_mul(machines);
+        let total = files.iter().map(len).sum::<u64>().saturating_mul(passes);
         let mut progress = Self {
-            logs: logs.to_vec(),
+            logs: logs.cloned(),
             begun_at: 0,
             total: if is_wanted && io::stderr().is_terminal() { total } else { 0 },
             next: Instant::now(),
@@ -36,7 +35,7 @@ impl Progress {
     }
 
     fn read(&self) -> u64 {
-        self.logs.iter().map(Logs::bytes_read).sum()
+        self.logs.as_ref().map_or(0, Logs::bytes_read)
     }
 
     /// Shows the bar, unless it was updated less than 100 ms ago.

@@ -341,6 +341,7 @@ impl Plan {
             account.provider_failures = account.provider_failures.saturating_add(u64::from(failed));
         }
         let annexes = &mut snapshot.annex.entries;
+        annexes.reserve_exact(self.entries.len().saturating_sub(annexes.len())); // there can be many queries of one
         annexes.resize_with(self.entries.len(), EntryMetadata::default);
         self.note_rows(annexes);
         for (planned, annex) in self.entries.iter().zip(annexes.iter_mut()) {

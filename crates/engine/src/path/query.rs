@@ -149,8 +149,14 @@ impl PathQuery {
     /// # Errors
     /// If the source cannot be read.
     pub fn open(source: &mut dyn Source) -> Result<Self, SourceError> {
-        Ok(Self {
-            query: source.open()?,
+        Ok(Self::from_handle(source.open()?))
+    }
+
+    /// Creates a query without paths from an empty query of a source.
+    #[must_use]
+    pub fn from_handle(query: Box<dyn QueryHandle>) -> Self {
+        Self {
+            query,
             paths: Vec::new(),
             entries: Vec::new(),
             replaced: HashSet::new(),
@@ -160,7 +166,7 @@ impl PathQuery {
             old: Snapshot::default(),
             samples: 0,
             has_unused: false,
-        })
+        }
     }
 
     /// Binds a path to the source that this query was opened on, and adds it. Returns its position.
@@ -185,6 +191,9 @@ impl PathQuery {
         let counters = ids.into_iter().map(|id| (id, entry)).collect();
         let path = CounterPath { counterset: set.name.to_string(), ..path.clone() };
         let (scale, is_read) = (Scale::ONE, Cell::new(false));
+        if self.paths.is_empty() {
+            self.paths.reserve_exact(1); // there can be many queries of one path
+        }
         self.paths.push(BoundPath { path, set, scale, is_read, all_counters, counters, selector, instance });
         Ok(self.paths.len().saturating_sub(1))
     }
@@ -215,6 +224,9 @@ impl PathQuery {
             return Err(BindError::Refused(status));
         }
         let last = self.entries.len();
+        if self.entries.is_empty() {
+            self.entries.reserve_exact(1); // as above
+        }
         self.entries.push(entry);
         let places = self.places.entry(instances).or_default();
         places.push(last);

@@ -275,7 +275,9 @@ pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) ->
                 && base.is_none_or(|(of, _)| of == entry),
         }
     };
-    own.counters().map(of_counter).collect()
+    let mut all: Vec<FormulaInputs> = own.counters().map(of_counter).collect();
+    all.shrink_to_fit(); // most entries have few counters
+    all
 }
 
 /// Rows of all entries of a snapshot.

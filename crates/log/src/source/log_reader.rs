@@ -6,11 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use perfset_core::CounterType;
 use perfset_core::wire::WireError;
+use perfset_core::{CounterType, v1};
 use perfset_engine::path::CounterPath;
+use perfset_engine::v1::windows_names;
 
 use crate::blg;
 use crate::damage::Damages;
@@ -161,6 +162,8 @@ pub(super) struct LogReader {
     next: LogSample,
     has_next: bool,
     list: Arc<[LogEntry]>,
+    /// Names of objects and counters, once requested.
+    title_names: Option<Arc<v1::TitleNames>>,
     damages: Damages,
 }
 
@@ -200,8 +203,17 @@ impl LogReader {
     ) -> Result<Self, LogError> {
         let log = Log::open(input.open(read)?)?;
         let (now, next, damages) = Default::default();
-        let mut tape =
-            Self { log, offset: 0, is_fresh: false, now, next, has_next: false, list: [].into(), damages };
+        let mut tape = Self {
+            log,
+            offset: 0,
+            is_fresh: false,
+            now,
+            next,
+            has_next: false,
+            list: [].into(),
+            title_names: None,
+            damages,
+        };
         if let Log::Text(log) = &mut tape.log {
             tape.list = lists.take(number, log);
             for LogEntry { path, .. } in
@@ -242,12 +254,16 @@ impl LogReader {
         self.offset
     }
 
-    /// Returns the names of the machine's objects and counters, if the log contains them.
-    pub fn names(&self) -> Option<&blg::BlgNames> {
-        match &self.log {
-            Log::Blg(log) => Some(log.names()).filter(|names| **names != blg::BlgNames::default()),
-            Log::Text(_) => None,
-        }
+    /// Returns the names of objects and counters: those in the log, else those that every Windows has. Title indexes
+    /// differ between Windows installations.
+    pub fn title_names(&mut self) -> Arc<v1::TitleNames> {
+        let names = self.title_names.get_or_insert_with(|| match &self.log {
+            Log::Blg(log) if *log.names() != blg::BlgNames::default() => {
+                Arc::new(v1::TitleNames::read(log.names().table()).0)
+            }
+            _ => built_in_names(),
+        });
+        Arc::clone(names)
     }
 
     /// Returns `true` if there was a sample before the next one.
@@ -322,6 +338,12 @@ impl LogReader {
         });
         all
     }
+}
+
+/// Returns the names that every Windows has, built once.
+fn built_in_names() -> Arc<v1::TitleNames> {
+    static NAMES: OnceLock<Arc<v1::TitleNames>> = OnceLock::new();
+    Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))
 }
 
 fn listed(recorded: &blg::CounterRecord, texts: &mut Texts) -> LogEntry {

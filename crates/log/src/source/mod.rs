@@ -6,6 +6,8 @@ mod overlap;
 mod selection;
 mod table;
 mod log_reader;
+mod logged_machine;
+mod machine_logs;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +30,8 @@ use crate::damage::Damages;
 use crate::open::LogError;
 pub use log_reader::Input;
 use log_reader::{LogEntryKind, LogReader, TextLists};
-use merged::MergedLogs;
+pub use machine_logs::MachineLogs;
+use merged::{MergedLogs, ONLY};
 pub use selection::Pick;
 use selection::{SampleChoice, Selection};
 
@@ -66,11 +69,11 @@ use selection::{SampleChoice, Selection};
 #[derive(Clone)]
 pub struct Logs {
     selection: Arc<Selection>,
-    machines: BTreeSet<String>,
+    machines: Arc<BTreeSet<String>>,
     /// Offset that turns local times of the first log into UTC, in 100 ns.
     offset: i64,
-    /// Player before the first sample.
-    first: LogPlayer,
+    /// Countersets of the machine before the first sample.
+    first: RestingMachine,
     /// Machine for requests that do not depend on the sample.
     machine: Machine,
     damages: Arc<Mutex<Vec<Damages>>>,
@@ -163,26 +166,28 @@ impl Logs {
         let tolerance = if shortest == i64::MAX { 0 } else { shortest / 2 };
         let machine_name: Arc<str> = machines.first().cloned().unwrap_or_default().into();
         let selection = Selection::new(inputs, (read, lists), machine_name, tolerance);
-        let first = LogPlayer::before_the_first(&selection)?;
+        let (catalogue, is_steady) = before_the_first(&selection)?;
+        let first = RestingMachine { catalogue, is_steady, all: Arc::clone(&selection) };
         Ok(Self {
             machine: first.machine(),
             first,
             selection,
-            machines: machines.into_iter().collect(),
+            machines: Arc::new(machines.into_iter().collect()),
             offset: offset.unwrap_or(0),
             damages: Arc::new(Mutex::new(damages)),
         })
     }
 
-    /// Returns the same logs with the counters of another machine. `name` has no backslashes.
+    /// Returns the same logs with the counters of another machine. `name` has no backslashes. The logs are read up to
+    /// their first sample each time; [`for_machines`](Self::for_machines) reads them once for many machines.
     ///
     /// # Errors
     /// If a file has been removed meanwhile.
     pub fn for_machine(&self, name: &str) -> Result<Self, OpenError> {
         let known = self.machines.iter().find(|known| known.eq_ignore_ascii_case(name));
         let selection = self.selection.for_machine(known.map_or(name, String::as_str).into());
-        let first = LogPlayer::before_the_first(&selection)?;
-        Ok(Self { machine: first.machine(), first, selection, ..self.clone() })
+        let (catalogue, is_steady) = before_the_first(&selection)?;
+        Ok(self.resting(selection, catalogue, is_steady))
     }
 
     /// Returns the same logs, restricted to the samples in a window.
@@ -199,7 +204,11 @@ impl Logs {
 
     fn choosing(&self, choice: SampleChoice) -> Self {
         let selection = self.selection.choosing(choice);
-        let first = LogPlayer { all: Some(Arc::clone(&selection)), ..self.first.clone() };
+        self.resting(selection, Arc::clone(&self.first.catalogue), self.first.is_steady)
+    }
+
+    fn resting(&self, selection: Arc<Selection>, catalogue: Arc<Catalogue>, is_steady: bool) -> Self {
+        let first = RestingMachine { catalogue, is_steady, all: Arc::clone(&selection) };
         Self { machine: first.machine(), first, selection, ..self.clone() }
     }
 
@@ -237,14 +246,14 @@ impl Logs {
             instance: (set.instance_type.is_multiple()).then(|| "*".to_owned()),
             counter: "*".to_owned(),
         };
-        self.first.deck().catalogue().countersets.iter().map(path).collect()
+        self.first.catalogue.countersets.iter().map(path).collect()
     }
 
     /// Returns `true` if all samples have the same instances. That requires a single log whose list names each
     /// instance.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.selection.inputs.len() == 1 && self.first.deck().is_steady()
+        self.selection.inputs.len() == 1 && self.first.is_steady
     }
 
     /// Returns the number of bytes read from the logs so far, by all queries.
@@ -261,7 +270,7 @@ impl Logs {
 
     /// Opens merged logs to play a selection of these logs.
     fn play(&self, selection: &Arc<Selection>) -> Result<MergedLogs, SourceError> {
-        Ok(MergedLogs::open(selection, Arc::clone(&self.damages))?)
+        Ok(selection.merged(Arc::clone(&self.first.catalogue), Arc::clone(&self.damages))?)
     }
 }
 
@@ -281,7 +290,7 @@ impl Source for Logs {
 
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
         let deck = self.play(&self.selection)?;
-        Ok(Box::new(Replay::new(LogPlayer { deck: Arc::new(Mutex::new(deck)), all: None })))
+        Ok(Box::new(Replay::new(LogPlayer { deck: Arc::new(Mutex::new(deck)), machine: ONLY })))
     }
 
     fn series(
@@ -309,15 +318,15 @@ fn series(
         let set = catalogue.countersets.iter().find(|set| set.guid == instance.counterset);
         Sampler::new(set.ok_or(SourceError::UnknownCounterset(instance.counterset))?, id, *instance)
     };
-    let mut catalogue = deck.catalogue();
+    let mut catalogue = deck.catalogue(ONLY);
     let mut sampler = find(&catalogue)?;
     let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
-    while deck.step()? {
-        let now = deck.catalogue();
+    while deck.step(ONLY)? {
+        let now = deck.catalogue(ONLY);
         if !Arc::ptr_eq(&catalogue, &now) {
             (sampler, catalogue) = (find(&now)?, now);
         }
-        let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(want, rows));
+        let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(ONLY, want, rows));
         batch.push(RecordedSample { time: deck.time(), sample });
         if batch.len() == BATCH {
             if each(&batch).is_break() {
@@ -332,22 +341,63 @@ fn series(
     Ok(())
 }
 
-/// Player of merged logs, used for queries.
+/// Returns the countersets of a machine before the first sample, and `true` if all samples have the same instances.
+/// Damage found meanwhile is discarded.
+fn before_the_first(selection: &Arc<Selection>) -> Result<(Arc<Catalogue>, bool), OpenError> {
+    let mut deck = selection.merged(Arc::default(), Arc::default())?;
+    Ok((deck.catalogue(ONLY), deck.is_steady(ONLY)))
+}
+
+/// Machine of logs that are not played: its countersets, and the instances of all samples.
+#[derive(Clone)]
+struct RestingMachine {
+    catalogue: Arc<Catalogue>,
+    /// `true` if all samples have the same instances.
+    is_steady: bool,
+    /// Logs whose instances of all samples are enumerated.
+    all: Arc<Selection>,
+}
+
+impl RestingMachine {
+    fn machine(&self) -> Machine {
+        let machine = Machine::bare(Box::new(self.clone()));
+        machine.register(Box::new(self.clone()));
+        machine
+    }
+}
+
+impl Clock for RestingMachine {
+    fn read(&mut self) -> ClockReading {
+        merged::clocks_at(0)
+    }
+}
+
+impl Provider for RestingMachine {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        for instance in self.all.instances(counterset)?.iter() {
+            rows.push_units(instance.name.units().iter().copied(), instance.id, None);
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, _: &CollectRequest<'_>, _: &mut Rows) -> Result<(), SourceError> {
+        Err(SourceError::Failed("no sample of it was taken at that time".into()))
+    }
+}
+
+/// Player of one machine of merged logs, used for queries.
 #[derive(Clone)]
 struct LogPlayer {
     deck: Arc<Mutex<MergedLogs>>,
-    /// Logs whose instances of all samples are enumerated. If `None`, the current sample's instances are enumerated.
-    all: Option<Arc<Selection>>,
+    /// Index of the machine in the merged logs.
+    machine: usize,
 }
 
 impl LogPlayer {
-    /// Creates a player that is not advanced. Damage found by it is discarded.
-    fn before_the_first(selection: &Arc<Selection>) -> Result<Self, OpenError> {
-        let mut deck = MergedLogs::open(selection, Arc::default())?;
-        deck.rest();
-        Ok(Self { deck: Arc::new(Mutex::new(deck)), all: Some(Arc::clone(selection)) })
-    }
-
     fn deck(&self) -> MutexGuard<'_, MergedLogs> {
         self.deck.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -355,7 +405,7 @@ impl LogPlayer {
 
 impl Player for LogPlayer {
     fn step(&mut self) -> Result<bool, SourceError> {
-        self.deck().step()
+        self.deck().step(self.machine)
     }
 }
 
@@ -367,18 +417,14 @@ impl Clock for LogPlayer {
 
 impl Provider for LogPlayer {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        Ok(self.deck().catalogue())
+        Ok(self.deck().catalogue(self.machine))
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let Some(all) = &self.all else { return self.deck().instances(counterset, rows) };
-        for instance in all.instances(counterset)?.iter() {
-            rows.push_units(instance.name.units().iter().copied(), instance.id, None);
-        }
-        Ok(())
+        self.deck().instances(self.machine, counterset, rows)
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        self.deck().collect(want, rows)
+        self.deck().collect(self.machine, want, rows)
     }
 }

@@ -178,6 +178,16 @@ impl PathCountersets {
         self.sets.get_mut(set).map_or(Ok(()), |set| set.add(tape, at, listed))
     }
 
+    /// Frees the memory beyond that of the entries so far. There can be many machines of one entry each.
+    pub fn shrink(&mut self) {
+        self.sets.shrink_to_fit();
+        for PathCounterset { counters, entries, rows, .. } in &mut self.sets {
+            counters.shrink_to_fit();
+            entries.shrink_to_fit();
+            rows.shrink();
+        }
+    }
+
     /// Removes the locations of a log reader's values, because its list has changed.
     pub fn forget(&mut self, tape: usize) {
         for set in &mut self.sets {
@@ -201,8 +211,8 @@ impl PathCountersets {
     pub fn countersets<'a>(
         &'a self,
         provider: &'a ProviderIdentity,
-    ) -> impl Iterator<Item = Arc<Counterset>> + 'a {
-        self.sets.iter().map(|set| Arc::new(set.registration(provider)))
+    ) -> impl Iterator<Item = Counterset> + 'a {
+        self.sets.iter().map(|set| set.registration(provider))
     }
 }
 
@@ -288,13 +298,15 @@ impl PathCounterset {
                 .all()
                 .map(move |part| part_registration(part.id(counter, at)))
         });
+        let mut counters: Vec<Counter> = counters.chain(parts).collect();
+        counters.shrink_to_fit();
         Counterset {
             guid: self.guid(),
             name: self.name.clone().into(),
             help: self.known.map(|set| set.help.clone()).unwrap_or_default(),
             provider: provider.clone(),
             instance_type: if self.has_instances { InstanceType::Multiple } else { InstanceType::Single },
-            counters: counters.chain(parts).collect::<Vec<_>>().into(),
+            counters: counters.into(),
             translations: Vec::new().into(),
             v1_index: self.known.and_then(|set| set.v1_index),
             default_counter: None,

@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{Guid, Instance};
-use perfset_engine::{Rows, SourceError, Window};
+use perfset_engine::{Catalogue, Rows, SourceError, Window};
 
-use super::Logs;
 use super::log_reader::{Input, TextLists};
-use super::merged::MergedLogs;
+use super::merged::{MergedLogs, ONLY};
+use super::{Logs, OpenError};
+use crate::damage::Damages;
 
 /// Logs, machine and samples that are played.
 #[derive(Clone)]
@@ -81,6 +82,15 @@ impl Selection {
         Arc::new(Self { choice, union: Arc::default(), ..self.clone() })
     }
 
+    /// Opens the merged logs for this machine. `known` is what is known of its countersets.
+    pub fn merged(
+        self: &Arc<Self>,
+        known: Arc<Catalogue>,
+        damages: Arc<Mutex<Vec<Damages>>>,
+    ) -> Result<MergedLogs, OpenError> {
+        MergedLogs::open(self, [(Arc::clone(&self.machine_name), known)], damages)
+    }
+
     /// Returns all instances of a counterset. The logs are read once for all countersets.
     pub fn instances(self: &Arc<Self>, counterset: &Guid) -> Result<Arc<[Instance]>, SourceError> {
         let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,13 +101,13 @@ impl Selection {
     }
 
     fn union(self: &Arc<Self>) -> Result<Union, SourceError> {
-        let mut deck = MergedLogs::open(self, Arc::default())?;
+        let mut deck = self.merged(Arc::default(), Arc::default())?;
         let mut found: HashMap<Guid, SeenInstances> = HashMap::new();
-        while deck.step()? {
+        while deck.step(ONLY)? {
             let mut is_any_to_come = false;
-            for set in &deck.catalogue().countersets {
+            for set in &deck.catalogue(ONLY).countersets {
                 let is_first = !found.contains_key(&set.guid);
-                let comes_and_goes = deck.comes_and_goes(&set.guid);
+                let comes_and_goes = deck.comes_and_goes(ONLY, &set.guid);
                 is_any_to_come |= comes_and_goes;
                 if !is_first && !comes_and_goes {
                     continue;
@@ -105,7 +115,7 @@ impl Selection {
                 let SeenInstances { all, known, rows } = found.entry(set.guid).or_default();
                 rows.start();
                 // An error of one sample is ignored, because another sample may have the counterset.
-                let _ = deck.instances(&set.guid, rows);
+                let _ = deck.instances(ONLY, &set.guid, rows);
                 rows.end();
                 if !is_first && !rows.changed() {
                     continue;
@@ -116,7 +126,7 @@ impl Selection {
                     }
                 }
             }
-            if !is_any_to_come && !deck.is_any_unseen() {
+            if !is_any_to_come && !deck.is_any_unseen(ONLY) {
                 break;
             }
         }

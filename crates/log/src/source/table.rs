@@ -120,6 +120,11 @@ impl SampleTable {
         row
     }
 
+    /// Frees the memory beyond that of the rows so far.
+    pub fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+    }
+
     fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
         let row = self.rows.len();
         let hash = self.hash(name.units(), occurrence);
@@ -266,6 +271,9 @@ impl SampleTable {
             Some(slot) => slot,
             None => {
                 let slot = u32::try_from(*used).ok()?;
+                if cells.is_empty() {
+                    cells.reserve_exact(*width); // many tables have one row
+                }
                 cells.resize(cells.len().saturating_add(*width), None);
                 *used = used.saturating_add(1);
                 row.slot = Some(slot);

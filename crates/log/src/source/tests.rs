@@ -45,7 +45,7 @@ fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
 type Blocks = Vec<(u8, Vec<u8>)>;
 
 /// A log of these entries, with samples at these seconds after the start.
-fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
+pub(super) fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
     let mut builder = Builder::new().record(LIST, &list_of(list));
     for (seconds, blocks) in samples {
         let blocks: Vec<(u8, &[u8])> = blocks.iter().map(|(kind, body)| (*kind, &**body)).collect();

@@ -96,7 +96,7 @@ CREATE TABLE IF NOT EXISTS CounterDetails (
     TimeBaseA int,
     TimeBaseB int
 );
-CREATE INDEX IF NOT EXISTS CounterDetails_Names ON CounterDetails (CounterName, InstanceName, ObjectName);
+CREATE INDEX IF NOT EXISTS CounterDetails_Names ON CounterDetails (CounterName, InstanceName, ObjectName, MachineName);
 CREATE TABLE IF NOT EXISTS CounterData (
     GUID char(36) NOT NULL,
     CounterID int NOT NULL,

@@ -44,7 +44,7 @@ fn written<T>(world: &Arc<World>, format: RelogFormat, read: impl FnOnce(&Path) 
     let target =
         RelogTarget { file: &file, format, local: false, existing: Existing::Replace, set: Some("log") };
     let input = Input { is_steady: false, offset: 0 };
-    let written = write(&target, input, &mut Progress::new(&[], &[], 1, false), &mut || Ok(machines(world)));
+    let written = write(&target, input, &mut Progress::new(None, &[], 1, false), &mut || Ok(machines(world)));
     let kept = written.and_then(|(_, file)| file.map_or(Ok(()), Destination::keep));
     if let Err(failure) = kept {
         panic!("seed {}: {:#}", world.seed, failure.error);

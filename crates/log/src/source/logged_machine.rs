@@ -1,0 +1,297 @@
+//! Logged machine: the registrations of one machine of merged logs, and its values in the current sample.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use perfset_core::visit::Mode;
+use perfset_core::{Counter, Counterset, Guid, ProviderIdentity, Text};
+use perfset_engine::v1::{ObjectSets, Recording};
+use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
+
+use super::log_reader::{LogEntry, LogEntryKind, LogReader};
+use super::path_countersets::{PathCountersets, TooMany};
+use crate::blg::CounterBlock;
+
+/// Maximum number of objects that no sample has shown yet, far more than any machine has.
+const OBJECTS: usize = 4_096;
+
+/// Countersets of one machine in merged logs. The log readers belong to the merged logs, and serve all machines.
+#[derive(Default)]
+pub(super) struct LoggedMachine {
+    name: Arc<str>,
+    listed: PathCountersets,
+    /// Log readers with a counterset that another log contains as a whole object. Their values of that counterset are
+    /// not played.
+    hidden: HashSet<(usize, Guid)>,
+    /// Objects by log reader, because title indexes differ between logs. Log readers without objects have no entry.
+    objects: BTreeMap<usize, ObjectSets>,
+    /// Locations of the blocks of an object's counterset: log reader and entry.
+    blocks: HashMap<Guid, Vec<(usize, usize)>>,
+    /// Entries of objects that no sample has shown yet: log reader and entry.
+    unseen: Vec<(usize, usize)>,
+    catalogue: Arc<Catalogue>,
+    /// Index of each counterset in the catalogue.
+    positions: HashMap<Guid, usize>,
+}
+
+impl LoggedMachine {
+    /// Creates a machine without entries. Countersets equal to those of `known` are stored once.
+    pub fn new(name: Arc<str>, known: Arc<Catalogue>) -> Self {
+        Self { name, catalogue: known, ..Self::default() }
+    }
+
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue)
+    }
+
+    /// Returns `true` if the instances of a counterset may differ between samples.
+    pub fn comes_and_goes(&mut self, counterset: &Guid) -> bool {
+        self.blocks.contains_key(counterset)
+            || self.listed.get_mut(counterset).is_some_and(|set| set.comes_and_goes())
+    }
+
+    /// Returns `true` if all samples have the same instances, according to the counter lists.
+    pub fn is_steady(&mut self) -> bool {
+        let guids: Vec<Guid> = self.catalogue.countersets.iter().map(|set| set.guid).collect();
+        self.unseen.is_empty() && !guids.iter().any(|guid| self.comes_and_goes(guid))
+    }
+
+    /// Returns `true` if a listed object has not appeared in any sample yet.
+    pub fn is_any_unseen(&self) -> bool {
+        !self.unseen.is_empty()
+    }
+
+    /// Removes what the counter list of a log reader registered, because another list follows.
+    pub fn forget(&mut self, tape: usize) {
+        self.listed.forget(tape);
+        self.unseen.retain(|(of, _)| *of != tape);
+        self.blocks.values_mut().for_each(|places| places.retain(|(of, _)| *of != tape));
+    }
+
+    /// Registers this machine's entries of a log reader's counter list, each with its number.
+    pub fn register<'a>(
+        &mut self,
+        tapes: &mut [LogReader],
+        tape: usize,
+        own: impl Iterator<Item = (usize, &'a LogEntry)> + Clone,
+    ) {
+        // A whole object includes its separately listed counters.
+        let whole: HashSet<&str> = (own.clone())
+            .filter(|(_, listed)| matches!(listed.what, LogEntryKind::Object))
+            .map(|(_, listed)| &*listed.path.counterset)
+            .collect();
+        let mut left_out = Vec::new();
+        for (at, listed) in own {
+            match listed.what {
+                LogEntryKind::Object if self.unseen.len() >= OBJECTS => {
+                    left_out.push(format!("{} is left out: there are too many objects", listed.path));
+                }
+                LogEntryKind::Object => self.unseen.push((tape, at)),
+                LogEntryKind::Unknown => {}
+                _ if whole.contains(&*listed.path.counterset) => {}
+                _ => {
+                    if let Err(TooMany(what)) = self.listed.add(tape, at, listed) {
+                        left_out.push(format!("{} is left out: there are too many {what}", listed.path));
+                    }
+                }
+            }
+        }
+        self.listed.shrink();
+        if let Some(tape) = tapes.get_mut(tape) {
+            left_out.into_iter().for_each(|what| tape.damaged(what));
+        }
+    }
+
+    /// Registers objects that first appear in this sample: the sample ahead or the current sample. Returns `true` if
+    /// there were any.
+    pub fn learn(&mut self, tapes: &mut [LogReader], is_ahead: bool) -> bool {
+        let before = self.unseen.len();
+        if before == 0 {
+            return false;
+        }
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen.retain(|place| !self.learn_one(tapes, *place, is_ahead));
+        self.unseen = unseen;
+        self.unseen.len() < before
+    }
+
+    fn learn_one(&mut self, tapes: &mut [LogReader], (tape, entry): (usize, usize), is_ahead: bool) -> bool {
+        // New objects are at the end.
+        let known = self.objects.get(&tape).map_or(0, |objects| objects.guids().count());
+        if self.recording(tapes, (tape, entry), is_ahead).is_none() {
+            return false;
+        }
+        let Self { objects, blocks, .. } = self;
+        let new = objects.get(&tape).into_iter().flat_map(|objects| objects.guids().skip(known));
+        let mut is_new = false;
+        for guid in new {
+            is_new = true;
+            blocks.entry(guid).or_default().push((tape, entry));
+        }
+        is_new
+    }
+
+    /// Returns the block of an object in a sample; `None` if the sample lacks the object.
+    fn recording(
+        &mut self,
+        tapes: &mut [LogReader],
+        (tape, entry): (usize, usize),
+        is_ahead: bool,
+    ) -> Option<Recording> {
+        let objects = self.objects.entry(tape).or_default();
+        let tape = tapes.get_mut(tape)?;
+        let taken = if is_ahead { tape.ahead() } else { &mut tape.now };
+        let bytes = match taken.sample.block(entry) {
+            Ok(CounterBlock::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
+            Ok(CounterBlock::Object(_)) => return None,
+            Ok(_) => Err(format!("entry {entry} is no object")),
+            Err(error) => {
+                tape.cut(&error);
+                return None;
+            }
+        };
+        let found = bytes.and_then(|bytes| {
+            let names = tape.title_names();
+            objects.add(bytes, &names, Mode::Tolerant).map_err(|error| error.to_string())
+        });
+        match found {
+            Ok((recording, troubles)) => {
+                troubles.iter().for_each(|trouble| tape.damaged(trouble.to_string()));
+                Some(recording)
+            }
+            Err(error) => {
+                tape.damaged(format!("an object is left out: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Builds the catalogue of everything registered.
+    pub fn publish(&mut self, tapes: &mut [LogReader]) {
+        let name: Text = self.name.to_string().into();
+        let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
+        let mut countersets: Vec<Arc<Counterset>> = Vec::new();
+        self.positions.clear();
+        let mut add = |set: Arc<Counterset>| match self.positions.entry(set.guid) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(countersets.len());
+                countersets.push(set);
+                true
+            }
+        };
+        for objects in self.objects.values() {
+            for set in objects.catalogue().countersets {
+                add(set);
+            }
+        }
+        let known: HashMap<Guid, &Arc<Counterset>> =
+            self.catalogue.countersets.iter().map(|set| (set.guid, set)).collect();
+        // Objects come first: a block has all counters and instances, a list only the recorded ones.
+        for set in self.listed.countersets(&provider) {
+            let (guid, name) = (set.guid, set.name.clone());
+            let known = known.get(&guid).filter(|known| ****known == set);
+            if add(known.map_or_else(|| Arc::new(set), |known| Arc::clone(known))) {
+                continue;
+            }
+            for tape in self.listed.tapes(&guid) {
+                let Some(of_set) = tapes.get_mut(tape) else { continue };
+                if self.hidden.insert((tape, guid)) {
+                    of_set.damaged(format!("{name} is left out: another log has the whole object"));
+                }
+            }
+        }
+        countersets.shrink_to_fit();
+        self.catalogue = Arc::new(Catalogue { origin: name, countersets });
+    }
+
+    /// Fills in the values of the current sample.
+    pub fn collect(
+        &mut self,
+        tapes: &mut [LogReader],
+        want: &CollectRequest<'_>,
+        rows: &mut Rows,
+    ) -> Result<(), SourceError> {
+        self.object(tapes, &want.counterset.guid, |objects, recording| objects.collect(recording, want, rows))
+            .unwrap_or_else(|| {
+                let set = self.listed.get_mut(&want.counterset.guid);
+                let unknown = || SourceError::UnknownCounterset(want.counterset.guid);
+                set.ok_or_else(unknown)?.collect(tapes, want, rows)
+            })
+    }
+
+    /// Fills in the instances of the current sample.
+    pub fn instances(
+        &mut self,
+        tapes: &mut [LogReader],
+        counterset: &Guid,
+        rows: &mut Rows,
+    ) -> Result<(), SourceError> {
+        self.object(tapes, counterset, |objects, recording| objects.instances(recording, counterset, rows))
+            .unwrap_or_else(|| {
+                let set = self.listed.get_mut(counterset);
+                let unknown = || SourceError::UnknownCounterset(*counterset);
+                set.ok_or_else(unknown)?.instances(tapes, rows)
+            })
+    }
+
+    /// Calls `with` for the object of a counterset and its block in the current sample. Returns `None` if the
+    /// counterset is not an object.
+    fn object<T>(
+        &mut self,
+        tapes: &mut [LogReader],
+        counterset: &Guid,
+        with: impl FnOnce(&ObjectSets, &Recording) -> Result<T, SourceError>,
+    ) -> Option<Result<T, SourceError>> {
+        let places = self.blocks.get(counterset)?;
+        let is_fresh = |(tape, _): &&(usize, usize)| tapes.get(*tape).is_some_and(|tape| tape.is_fresh);
+        // Several logs can have the object at the same time; the first of them is played, so that nothing is
+        // counted twice.
+        let place = places.iter().find(is_fresh).copied();
+        let Some((tape, entry)) = place else {
+            return Some(Err(SourceError::Failed("no sample of it was taken at that time".into())));
+        };
+        let others: Vec<_> =
+            places.iter().filter(is_fresh).copied().filter(|other| *other != (tape, entry)).collect();
+        for other in others {
+            leave_out(tapes, other, (tape, entry));
+        }
+        let Some(recording) = self.recording(tapes, (tape, entry), false) else {
+            return Some(Err(SourceError::Failed("this sample does not have the object".into())));
+        };
+        let objects = self.objects.get(&tape)?;
+        let known = self.catalogue.countersets.get(*self.positions.get(counterset)?)?;
+        let now = objects.counterset(counterset)?;
+        // A later log can have the same object with more counters, as after a Windows update.
+        let is_changed = !Arc::ptr_eq(known, now);
+        let done = match is_changed && !are_alike(known, now) {
+            true => Err(SourceError::Failed("its counters are others than in the log before".into())),
+            false => with(objects, &recording),
+        };
+        let owner = self.objects.iter().find(|(_, objects)| objects.counterset(counterset).is_some());
+        if is_changed && owner.is_some_and(|(owner, _)| *owner == tape) {
+            self.publish(tapes);
+        }
+        Some(done)
+    }
+}
+
+/// Returns `true` if one counterset has the counters with which the other one begins.
+fn are_alike(a: &Counterset, b: &Counterset) -> bool {
+    let same =
+        |(a, b): (&Counter, &Counter)| (a.id, &a.name, a.counter_type) == (b.id, &b.name, b.counter_type);
+    a.instance_type == b.instance_type && a.counters.iter().zip(b.counters.iter()).all(same)
+}
+
+/// Records damage for an object that is not played, because another log has a different block at the same time.
+fn leave_out(tapes: &mut [LogReader], (tape, entry): (usize, usize), played: (usize, usize)) {
+    let mut bytes = |(tape, entry): (usize, usize)| match tapes.get_mut(tape)?.now.sample.block(entry) {
+        Ok(CounterBlock::Object(bytes)) => Some(bytes.to_vec()),
+        _ => None,
+    };
+    let is_other = bytes((tape, entry)).is_some_and(|own| !own.is_empty() && bytes(played) != Some(own));
+    if let Some(tape) = tapes.get_mut(tape).filter(|_| is_other) {
+        tape.damaged("an object is left out: another log has it at the same time".to_owned());
+    }
+}
