@@ -378,3 +378,35 @@ fn many_machines_are_read_at_once() {
     assert_eq!(json.lines().count(), 3 * MACHINES);
     fs::remove_dir_all(&folder).unwrap();
 }
+
+/// In a user namespace without a mapping, all users have one uid: links of the system lead to standard output, and no
+/// other link is followed, because its owner is unknown.
+#[test]
+#[cfg(target_os = "linux")]
+fn links_in_a_user_namespace() {
+    let unshare =
+        |option: &str, args: &[&str]| std::process::Command::new("unshare").arg(option).args(args).output();
+    if !unshare("-U", &["true"]).is_ok_and(|output| output.status.success()) {
+        return; // this system permits no user namespace
+    }
+    let folder = scratch("namespace");
+    let [link, file] = ["link.csv", "file.csv"].map(|name| folder.join(name));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let log = logs("esxtop.csv");
+    let relog = |option: &str, output: &str| {
+        let program = env!("CARGO_BIN_EXE_perfset");
+        outcome(unshare(option, &[program, "relog", &log, "-f", "csv", "-o", output]).unwrap())
+    };
+    let want = good(&["relog", &log, "-f", "csv", "-o", "-"]);
+    for output in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"] {
+        // With `-r`, this user is root there, and the owner of the system has no uid unless this user is root.
+        for option in ["-U", "-Ur"] {
+            let (code, out, err) = relog(option, output);
+            assert_eq!((code, out.as_str(), err.as_str()), (0, want.as_str(), ""), "{option} {output}");
+        }
+    }
+    let (code, _, err) = relog("-U", &link.display().to_string());
+    assert_eq!((code, file.exists()), (4, false), "{err}");
+    assert!(err.contains("of all users without a uid in this user namespace"), "{err}");
+    assert_eq!(relog("-U", &file.display().to_string()).0, 0, "{file:?} itself is written");
+}

@@ -2,8 +2,19 @@
 //!
 //! Each directory is opened relative to the one before, without following links. A link is read through the same file
 //! descriptor that was checked. The kernel's `fs.protected_symlinks` does not cover links in the middle of a path,
-//! and covers nothing where it is off. Here a link is followed only if its owner is trusted, at any position of the
-//! path.
+//! and covers nothing where it is off. Here a link is followed at any position of the path only if one of these rules
+//! applies:
+//!
+//! 1. Its owner is root or the user who runs the command.
+//! 2. It is the kernel's: it lies in the root of procfs (`/proc/self`), or in the directory of this process, reached
+//!    by `/proc/self` or `/proc/thread-self`. Links of other processes are not included, because those choose the
+//!    target: their working directory, or an open file.
+//! 3. It lies in `/`, `/dev` or `/var`, reached without links, and its owner has no uid in this user namespace. Group
+//!    and others must not have write permission for that directory. Whoever owns it provides the whole system.
+//!
+//! In a user namespace all users without a uid there appear under one uid, the overflow uid. So the owner with that
+//! uid is unknown: it is neither root nor the user who runs the command, even if that user appears under it too
+//! (`unshare -U`). Rule 3 is for containers without root, where the system belongs to such an owner.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,26 +30,65 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 /// Users whose links are followed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trusted {
-    /// User id of the user who runs the command. Root is trusted as well.
-    me: u32,
+    /// User id of the user who runs the command; `None` if that user has none in this user namespace. Root is trusted
+    /// as well.
+    me: Option<u32>,
+    /// User id under which all users appear who have none in this user namespace; `None` if all have one.
+    unmapped: Option<u32>,
 }
 
 impl Trusted {
     /// Returns the user who runs the command, and root.
     pub fn current() -> Self {
-        Self { me: rustix::process::geteuid().as_raw() }
+        let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+        let (map, overflow) = (read("/proc/self/uid_map"), read("/proc/sys/kernel/overflowuid"));
+        Self::new(rustix::process::geteuid().as_raw(), &map, &overflow)
+    }
+
+    /// Returns the trusted users of a user namespace with these `uid_map` and `overflowuid`. Without them, users are
+    /// assumed to lack a uid.
+    fn new(me: u32, map: &str, overflow: &str) -> Self {
+        /// Number of user ids, all of which the first namespace maps: 32 bits, except -1.
+        const ALL: u64 = 0xFFFF_FFFF;
+        /// Overflow uid unless the system sets another one.
+        const OVERFLOW: u32 = 65_534;
+        let count = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
+        let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);
+        let unmapped = (mapped < ALL).then(|| overflow.trim().parse().unwrap_or(OVERFLOW));
+        Self { me: Some(me).filter(|_| Some(me) != unmapped), unmapped }
     }
 
     #[cfg(test)]
     pub fn user(me: u32) -> Self {
-        Self { me }
+        Self { me: Some(me), unmapped: None }
+    }
+
+    #[cfg(test)]
+    pub fn in_namespace(me: Option<u32>, unmapped: u32) -> Self {
+        Self { me, unmapped: Some(unmapped) }
     }
 
     fn includes(self, user: u32) -> bool {
-        user == 0 || user == self.me
+        !self.is_unmapped(user) && (user == 0 || self.is_me(user))
     }
+
+    fn is_me(self, user: u32) -> bool {
+        !self.is_unmapped(user) && self.me == Some(user)
+    }
+
+    /// Returns `true` if users without a uid appear under this uid.
+    fn is_unmapped(self, user: u32) -> bool {
+        self.unmapped == Some(user)
+    }
+}
+
+/// Returns the uid of the user who runs the command, and that of all users without one.
+#[cfg(test)]
+pub fn trusted(me: u32, map: &str, overflow: &str) -> (Option<u32>, Option<u32>) {
+    let Trusted { me, unmapped } = Trusted::new(me, map, overflow);
+    (me, unmapped)
 }
 
 /// Kind of target that a path leads to.
@@ -84,6 +134,8 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
     let mut left = parts(path);
     let mut passed = PathBuf::from(if path.starts_with(b"/") { "/" } else { "" });
     let mut links = 0_usize;
+    // `true` while the directory is that of this process in procfs, or below it.
+    let mut is_own_process = false;
     while let Some(name) = left.pop() {
         let is_last = left.is_empty();
         // `.` and `..` are never links. The kernel resolves them from the open directory, so a renamed parent
@@ -91,6 +143,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
         if name == "." || name == ".." {
             folder = openat(&folder, &name, FOLDER, Mode::empty())?;
             passed.push(&name);
+            is_own_process &= name == ".";
             continue;
         }
         // Most components are directories. One call opens and checks each of them, because `O_NOFOLLOW`
@@ -119,20 +172,27 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
             FileType::Symlink => {
                 links = links.saturating_add(1);
                 passed.push(&name);
+                let is_on_procfs = fstatfs(&folder)?.f_type == PROC_SUPER_MAGIC;
+                let is_in_its_root = is_on_procfs && fstat(&folder)?.st_ino == PROC_ROOT;
+                let is_of_kernel = is_in_its_root || is_on_procfs && is_own_process;
                 // Checked at every position: `fs.protected_symlinks` covers only the last component of a
                 // path, in sticky directories.
-                if !trusted.includes(stat.st_uid) {
-                    return Err(not_followed(&passed, stat.st_uid));
+                let is_trusted = trusted.includes(stat.st_uid)
+                    || is_of_kernel
+                    || trusted.is_unmapped(stat.st_uid) && is_of_system(&folder, &passed)?;
+                if !is_trusted {
+                    return Err(not_followed(&passed, stat.st_uid, trusted));
                 }
                 if links > LINKS {
                     return Err(Errno::LOOP.into());
                 }
                 // A kernel link below `/proc` leads to a file, not to a path.
-                if fstatfs(&folder)?.f_type == PROC_SUPER_MAGIC {
+                if is_on_procfs {
                     if is_last {
                         return open_file(folder, name);
                     }
                     folder = openat(&folder, &name, FOLDER, Mode::empty())?;
+                    is_own_process = is_in_its_root && (name == "self" || name == "thread-self");
                     continue;
                 }
                 // The empty path reads the link that was checked, not the file that has its name by now.
@@ -144,6 +204,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
                     passed.pop();
                 }
                 left.extend(parts(&target));
+                is_own_process = false;
             }
             FileType::Directory if is_last => return Err(Errno::ISDIR.into()),
             _ if !is_last => return Err(Errno::NOTDIR.into()),
@@ -164,6 +225,8 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
 
 const THE_FILE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const FOLDER: OFlags = THE_FILE.union(OFlags::DIRECTORY);
+/// Inode of the root of every procfs. Source: `include/linux/proc_fs.h`, `PROC_ROOT_INO`.
+const PROC_ROOT: u64 = 1;
 /// Flags for creating a new file.
 const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
@@ -190,12 +253,24 @@ fn parts(path: &[u8]) -> Vec<OsString> {
     parts
 }
 
+/// Returns `true` for a link in a directory of the system, where only the owner of that directory can create files.
+fn is_of_system(folder: &OwnedFd, link: &Path) -> io::Result<bool> {
+    const OTHERS_WRITE: u32 = 0o022;
+    let is_system = |folder: &Path| ["/", "/dev", "/var"].iter().any(|known| folder == Path::new(known));
+    // The components up to here were directories, so the path is the directory's own.
+    Ok(link.parent().is_some_and(is_system) && fstat(folder)?.st_mode & OTHERS_WRITE == 0)
+}
+
 /// Returns the error for a link of another user.
-fn not_followed(link: &Path, owner: u32) -> io::Error {
+fn not_followed(link: &Path, owner: u32, trusted: Trusted) -> io::Error {
     let link = crate::text::name_of(link);
+    let unmapped = match trusted.is_unmapped(owner) {
+        true => " of all users without a uid in this user namespace",
+        false => "",
+    };
     let text = format!(
-        "{link} is a symbolic link of another user (uid {owner}), who could lead it anywhere; only links of your own \
-         and of root are followed: name the file that is meant"
+        "{link} is a symbolic link of another user (uid {owner}{unmapped}), who could lead it anywhere; only links of \
+         your own and of root are followed: name the file that is meant"
     );
     io::Error::new(io::ErrorKind::PermissionDenied, text)
 }
@@ -207,7 +282,8 @@ fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trus
     const OTHERS_WRITE: u32 = 0o022;
     let of_folder = fstat(folder)?;
     let is_shared = of_folder.st_mode & STICKY != 0 && of_folder.st_mode & OTHERS_WRITE != 0;
-    if !is_shared || trusted.includes(pipe.st_uid) || pipe.st_uid == of_folder.st_uid {
+    let is_of_owner = pipe.st_uid == of_folder.st_uid && !trusted.is_unmapped(pipe.st_uid);
+    if !is_shared || trusted.includes(pipe.st_uid) || is_of_owner {
         return Ok(());
     }
     let (path, owner) = (crate::text::name_of(path), pipe.st_uid);
@@ -275,7 +351,7 @@ impl Entry {
         let mode = Mode::from_raw_mode(before.unwrap_or(0o666));
         // Another user's file must not make the new one executable, nor grant more than the umask allows.
         let file = openat(&self.folder, part, NEW, mode & Mode::from_raw_mode(0o666))?;
-        if self.before.as_ref().is_some_and(|stat| stat.st_uid == self.trusted.me) {
+        if self.before.as_ref().is_some_and(|stat| self.trusted.is_me(stat.st_uid)) {
             let _ = fchmod(&file, mode); // else those of a new file
         }
         Ok(file.into())

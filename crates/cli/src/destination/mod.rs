@@ -2,8 +2,8 @@
 //!
 //! A new file is written in the same directory under an unpredictable name, and renamed once it is complete. So no
 //! reader sees half a file, and no file of another user is written into. A symbolic link is followed only if its
-//! owner is root or the user who runs the command. A target that is not a regular file is opened and written, never
-//! replaced.
+//! owner is root or the user who runs the command, or if it is the kernel's or the system's; `linux.rs` has the rules.
+//! A target that is not a regular file is opened and written, never replaced.
 
 use std::cell::RefCell;
 use std::ffi::OsString;

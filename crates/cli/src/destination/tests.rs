@@ -182,6 +182,56 @@ mod linux {
         assert!(place::check_links(&others.path("no/such"), others.stranger()).is_ok());
     }
 
+    /// In a user namespace, the kernel's links and those of the system belong to a user who has no uid there.
+    #[test]
+    fn links_of_the_system_in_a_user_namespace() {
+        let others = Others::new("destination-namespace");
+        symlink("/proc/self/fd/1", others.path("stdout")).unwrap();
+        others.give_away("stdout");
+        let owner = fs::symlink_metadata(others.path("stdout")).unwrap().uid();
+        // As the owner of /dev and /proc has none, nor has the owner of the link above.
+        for unmapped in [owner, 0] {
+            let trusted = Trusted::in_namespace(Some(owner.wrapping_add(1)), unmapped);
+            for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"] {
+                // The test's own descriptors belong to this user, as they do in a namespace.
+                let found = place::find(Path::new(name), trusted).unwrap();
+                assert!(matches!(found, Found::Standard(_)), "{name}: {found:?}");
+            }
+        }
+        let error =
+            find_error(place::find(&others.path("stdout"), Trusted::in_namespace(Some(owner), owner)));
+        assert!(error.contains("is a symbolic link of another user"), "{error}");
+        let error = find_error(place::find(&others.path("stdout"), Trusted::in_namespace(None, owner)));
+        assert!(error.contains("is a symbolic link of another user"), "{error}");
+        // The files of another process can be anything that it opened.
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        for name in ["cwd/x", "fd/1"] {
+            let name = format!("/proc/{}/{name}", child.id());
+            let owner = rustix::process::geteuid().as_raw();
+            let found = find_error(place::find(Path::new(&name), Trusted::in_namespace(None, owner)));
+            assert!(found.contains("is a symbolic link of another user"), "{name}: {found}");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn users_without_a_uid() {
+        for (map, overflow, me, unmapped) in [
+            ("         0          0 4294967295\n", "65534\n", Some(65_534), None),
+            ("         0     100000      65536\n", "65534\n", None, Some(65_534)),
+            ("0 1000 1\n1 100000 65536\n", "65534\n", None, Some(65_534)),
+            ("", "65534\n", None, Some(65_534)),
+            ("", "99\n", Some(65_534), Some(99)),
+            ("0 0 4294967295", "", Some(65_534), None),
+            ("", "", None, Some(65_534)),
+            ("0 0 x", "65534", None, Some(65_534)),
+        ] {
+            assert_eq!(place::trusted(65_534, map, overflow), (me, unmapped), "{map:?} {overflow:?}");
+        }
+        assert_eq!(place::trusted(0, "0 1000 1\n", "65534\n"), (Some(0), Some(65_534)));
+    }
+
     fn find_error<T>(found: io::Result<T>) -> String {
         found.map(drop).unwrap_err().to_string()
     }
