@@ -26,20 +26,24 @@ fn escape(out: &mut String, text: &str, harms: impl Fn(char) -> bool, instead: i
     out.push_str(rest);
 }
 
-/// Returns `true` for a character that controls a terminal, ends a line, changes the order of others, or is
-/// invisible. These are Unicode's categories Cc, Cf, Zl and Zp, and other characters that are ignored if they cannot
-/// be drawn. Variation selectors 1 to 16 are allowed: they only select a form of the character before them.
+/// Returns `true` for a character that controls a terminal, ends a line, changes the order of others, is invisible, or
+/// looks different or like nothing from font to font. These are Unicode's categories Cc, Cf, Zl, Zp and Co,
+/// noncharacters, blank symbols, and other characters that are ignored if they cannot be drawn. Variation selectors 1
+/// to 16 are allowed: they only select a form of the character before them. So are combining marks, which many
+/// languages need.
 #[inline]
 pub fn is_harmful(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_control() } else { is_invisible(c) }
 }
 
 fn is_invisible(c: char) -> bool {
-    INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
+    // The last two characters of every plane are noncharacters.
+    u32::from(c) & 0xFFFE == 0xFFFE || INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
 /// Harmful characters beyond ASCII. Source: Unicode 16.0, `DerivedGeneralCategory.txt` and
-/// `DerivedCoreProperties.txt` (`Default_Ignorable_Code_Point`).
+/// `DerivedCoreProperties.txt` (`Default_Ignorable_Code_Point`); `PropList.txt` (`Noncharacter_Code_Point`). The blank
+/// symbols are U+2800 BRAILLE PATTERN BLANK and U+1D159 MUSICAL SYMBOL NULL NOTEHEAD.
 const INVISIBLE: &[(char, char)] = &[
     ('\u{80}', '\u{9F}'),
     ('\u{AD}', '\u{AD}'),
@@ -56,7 +60,10 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{200B}', '\u{200F}'),
     ('\u{2028}', '\u{202E}'),
     ('\u{2060}', '\u{206F}'),
+    ('\u{2800}', '\u{2800}'),
     ('\u{3164}', '\u{3164}'),
+    ('\u{E000}', '\u{F8FF}'),
+    ('\u{FDD0}', '\u{FDEF}'),
     ('\u{FEFF}', '\u{FEFF}'),
     ('\u{FFA0}', '\u{FFA0}'),
     ('\u{FFF0}', '\u{FFFB}'),
@@ -64,8 +71,10 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{110CD}', '\u{110CD}'),
     ('\u{13430}', '\u{1343F}'),
     ('\u{1BCA0}', '\u{1BCA3}'),
+    ('\u{1D159}', '\u{1D159}'),
     ('\u{1D173}', '\u{1D17A}'),
     ('\u{E0000}', '\u{E0FFF}'),
+    ('\u{F0000}', '\u{10FFFF}'),
 ];
 
 /// Returns a line of JSON with every harmful character as a JSON escape. Programs read the same text, and a reader of
@@ -255,6 +264,13 @@ mod tests {
             ("two\u{2028}lines\u{2029}", "two\\u{2028}lines\\u{2029}"),
             ("z\u{200B}w\u{2060}s\u{FEFF}", "z\\u{200b}w\\u{2060}s\\u{feff}"),
             ("\u{AD}\u{61C}\u{E0041}", "\\u{ad}\\u{61c}\\u{e0041}"),
+            ("blank\u{2800}braille", "blank\\u{2800}braille"),
+            (
+                "no\u{FFFE}\u{FFFF}\u{FDD0}\u{2FFFE}characters",
+                "no\\u{fffe}\\u{ffff}\\u{fdd0}\\u{2fffe}characters",
+            ),
+            ("private\u{E000}\u{F8FF}\u{F0000}\u{10FFFD}", "private\\u{e000}\\u{f8ff}\\u{f0000}\\u{10fffd}"),
+            ("null notehead\u{1D159}", "null notehead\\u{1d159}"),
             ("\u{2764}\u{FE0F} नमस्ते", "\u{2764}\u{FE0F} नमस्ते"),
         ] {
             assert_eq!(escaped(text), want);
@@ -263,8 +279,13 @@ mod tests {
 
     #[test]
     fn json_says_the_same() {
-        for text in ["plain é 中", "a\u{2028}b\u{85}c\u{9b}\u{7f}", "\u{E0041}\u{202E}", "\n\r\t\u{1b}\"\\"]
-        {
+        for text in [
+            "plain é 中",
+            "a\u{2028}b\u{85}c\u{9b}\u{7f}",
+            "\u{E0041}\u{202E}",
+            "\n\r\t\u{1b}\"\\",
+            "\u{2800}\u{FFFE}\u{E000}\u{10FFFF}\u{1D159}",
+        ] {
             let json = json_line(&serde_json::to_string(text).unwrap());
             assert!(!json.chars().any(is_harmful), "{json}");
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
@@ -278,7 +299,15 @@ mod tests {
         for c in ('\0'..=char::MAX).filter(|c| !is_left_alone(*c)) {
             assert!(!c.is_control() || is_harmful(c), "{c:?}");
         }
-        assert!([' ', 'a', 'é', '中', '\u{A0}', '\u{FE0F}'].iter().all(|c| !is_harmful(*c)));
+        assert!((0..=16).all(|plane| {
+            let last = |unit: u32| char::from_u32(plane * 0x1_0000 + unit).unwrap();
+            is_harmful(last(0xFFFE)) && is_harmful(last(0xFFFF)) && (plane > 14 || !is_harmful(last(0xFFEE)))
+        }));
+        assert!(
+            [' ', 'a', 'é', '中', '\u{A0}', '\u{FE0F}', '\u{2801}', '\u{FFFD}']
+                .iter()
+                .all(|c| !is_harmful(*c))
+        );
     }
 
     #[test]
