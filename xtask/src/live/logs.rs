@@ -160,8 +160,8 @@ pub fn wide() -> Result<String> {
     }
     Ok(format!(
         ": {seconds:.2} s in {mb:.0} MB, goal 1 s and 100 MB {met}; four times the columns take {:.1} times as long at \
-         most ({}); relog of {MACHINES} machines {machines_seconds:.2} s in {machines_mb:.0} MB, four times the machines \
-         {of_machines:.1} times as long at most",
+         most ({}); relog of {MACHINES} machines {machines_seconds:.2} s in {machines_mb:.0} MB, four times the \
+         machines {of_machines:.1} times as long at most",
         slowest.0, slowest.1
     ))
 }

@@ -355,11 +355,13 @@ impl PathCounterset {
         for entry in entries.iter_mut() {
             let Some(column) = wanted.column(wide(entry.counter)) else { continue };
             let at = wide(entry.at);
+            // Of merged logs, only those with a sample at this time count; values of older samples would be wrong.
             let Some(tape) = tapes.get_mut(entry.tape()).filter(|tape| tape.is_fresh) else { continue };
             is_any_fresh = true;
             if cut == Some(entry.tape()) {
                 continue;
             }
+            // Logs of several systems can give a counter different types, and no formula fits both.
             let changed = wanted.counters.get(column).filter(|(_, known)| *known != entry.counter_type);
             let changed = changed.map(|(_, known)| {
                 let reason = NoValue::TypeChanged { from: *known, to: entry.counter_type };
@@ -381,6 +383,7 @@ impl PathCounterset {
                     }
                 },
                 Some(_) => {}
+                // The instances of a wildcard change from sample to sample, so they are in the sample itself.
                 None => match tape.now.sample.block(at) {
                     Ok(CounterBlock::Instances(instances)) => {
                         table.begin_entry();
