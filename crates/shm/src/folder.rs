@@ -4,18 +4,23 @@ use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{Access, Mode, OFlags, access, open};
+use rustix::fs::{Access, Mode, OFlags, Stat, access, open};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::publish::file::random;
 
-/// Maximum number of entries of one directory that are examined to find directories of users.
-const MOST_ENTRIES: usize = 65_536;
-/// Maximum number of directories that a reader searches.
-const MOST_FOUND: usize = 4096;
-/// Maximum number of reported directories that are not what their names promise.
-const MOST_PROBLEMS: usize = 16;
+mod search;
+
+pub(crate) use search::{Search, SearchScope};
+
+/// Maximum number of session directories that are searched. Only root creates these.
+const MOST_SESSIONS: usize = 4096;
+/// Resolution of directory times on some kernels: a directory that changed just before it was listed may have changed
+/// again since.
+const STEP: Duration = Duration::from_millis(20);
 
 /// Directories in which publishers create their files, and which readers search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +51,39 @@ pub(crate) struct SearchDir {
     pub path: PathBuf,
     /// `true` if a symbolic link in its place is followed. `false` where any user can create one.
     pub may_be_link: bool,
+    /// `true` if a user other than root and the own one can create any number of files in it, with no other user
+    /// beside them: the time for such directories is limited.
+    pub is_of_other: bool,
+}
+
+/// Identity and times of a directory, which change if an entry is added or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DirStamp {
+    dev: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl DirStamp {
+    pub fn of(stat: &Stat) -> Self {
+        Self {
+            dev: stat.st_dev,
+            inode: stat.st_ino,
+            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        }
+    }
+
+    /// Returns `true` if the directory changed so recently that a further change may leave the stamp the same.
+    pub fn is_recent(&self) -> bool {
+        let now = clock_gettime(ClockId::Realtime);
+        [self.modified, self.changed].into_iter().any(|(seconds, ns)| {
+            let age = now.tv_sec.saturating_sub(seconds).saturating_mul(1_000_000_000);
+            let age = age.saturating_add(now.tv_nsec.saturating_sub(ns));
+            age < i64::try_from(STEP.as_nanos()).unwrap_or(i64::MAX)
+        })
+    }
 }
 
 /// Directories that readers search, and those in their places that publishers reject.
@@ -58,9 +96,9 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn add(&mut self, path: PathBuf, may_be_link: bool) {
-        if self.known.insert(path.clone()) {
-            self.to_read.push(SearchDir { path, may_be_link });
+    fn add(&mut self, folder: SearchDir) {
+        if self.known.insert(folder.path.clone()) {
+            self.to_read.push(folder);
         }
     }
 }
@@ -137,32 +175,18 @@ impl Folders {
         self.places.temporary.join(format!("perfset-{user}"))
     }
 
+    /// Returns the users of the session directories. Only root creates directories there, so their names are trusted.
+    fn users_of_sessions(&self) -> impl Iterator<Item = u32> {
+        let users = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
+        users.take(MOST_SESSIONS).filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    }
+
     /// Finds the directories that a reader searches, whether they exist or not. Without `everybody`: the shared
     /// directories and this user's own, for files of this user and root; else those of all users.
-    #[must_use]
+    #[cfg(test)]
     pub(crate) fn to_read(&self, everybody: bool) -> Found {
-        let mut found = Found::default();
-        if let Some(only) = &self.only {
-            found.add(only.clone(), true);
-            return found;
-        }
-        // A link in place of `/run/perfset` was created by root; every user can create links in the other
-        // places.
-        found.add(self.places.machine.clone(), true);
-        for folder in self.session.clone().into_iter().chain([self.session_of(self.user)]) {
-            found.add(folder, false);
-        }
-        found.add(self.temporary(self.user), false);
-        if everybody {
-            // Only root creates directories there, so their names are trusted.
-            let users = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
-            let users = users.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-            users.take(MOST_FOUND).for_each(|user| found.add(self.session_of(user), false));
-        }
-        // Needed even if the usual name is free: it may have been taken when a program started that still publishes
-        // elsewhere.
-        self.find_temporary(&mut found, |user| everybody || user == self.user);
-        found
+        let wanted = if everybody { SearchScope::Everybody } else { SearchScope::Own };
+        Search::new(self, wanted).look().unwrap()
     }
 
     /// Finds directories of other users that publishers write to and that this process may not read.
@@ -173,60 +197,24 @@ impl Folders {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let is_refused = |path: &Path| open(path, flags, Mode::empty()).err() == Some(Errno::ACCESS);
-        let numbers = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
-        let numbers = numbers.take(MOST_FOUND).filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let sessions = numbers.filter(|user| *user != self.user).map(|user| self.session_of(user));
+        let sessions = self.users_of_sessions().filter(|user| *user != self.user);
+        let sessions = sessions.map(|user| self.session_of(user));
         // If names in a directory cannot be looked up, it is unknown whether the publishers' directory exists in it.
         let mut unreadable: Vec<PathBuf> = sessions.filter(|path| is_refused(path)).collect();
-        let mut found = Found::default();
-        self.find_temporary(&mut found, |user| user != self.user);
-        let temporary = found.to_read.into_iter().map(|folder| folder.path);
-        unreadable.extend(temporary.filter(|path| is_refused(path)));
+        let mut search = Search::new(self, SearchScope::Others);
+        let _ = search.look();
+        unreadable.extend(search.of_others().filter(|path| is_refused(path)).map(Path::to_owned));
         unreadable.sort_unstable();
         unreadable
     }
 
-    /// Finds directories of users among temporary files. Any user may have created a file or directory with such a
-    /// name.
-    fn find_temporary(&self, found: &mut Found, is_wanted: impl Fn(u32) -> bool) {
-        let entries = std::fs::read_dir(&self.places.temporary).into_iter().flatten().flatten();
-        for (number, entry) in entries.enumerate() {
-            // Any user can fill `/tmp` with names, so the search has an end.
-            if number >= MOST_ENTRIES || found.to_read.len() >= MOST_FOUND {
-                // Fall back to the users of running processes: their directories need no listing.
-                users_of_processes().filter(|user| is_wanted(*user)).for_each(|user| {
-                    self.look_at(self.temporary(user), user, found);
-                });
-                let what =
-                    "the directory has more entries than are read: directories of some users may be missed";
-                found.problems.push((self.places.temporary.clone(), what.into()));
-                break;
-            }
-            let user = entry.file_name().to_str().and_then(user_of);
-            if let Some(user) = user.filter(|user| is_wanted(*user)) {
-                self.look_at(entry.path(), user, found);
-            }
-        }
-    }
-
-    fn look_at(&self, path: PathBuf, user: u32, found: &mut Found) {
-        match why_not_own(&path, user) {
-            None => found.add(path, false),
-            // Names with a random part are not reserved for a user, so they are not reported.
-            Some(why)
-                if path == self.temporary(user)
-                    && (user == self.user || found.problems.len() < MOST_PROBLEMS) =>
-            {
-                let spare = format!("{}.*", path.display());
-                // The owner can fix it, unless that is another user.
-                let is_own =
-                    std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir() && found.uid() == user);
-                let what_to_do = if is_own { "its owner may run chmod 700" } else { "remove it as root" };
-                let what = format!("{why}: programs of user {user} publish in {spare} instead; {what_to_do}");
-                found.problems.push((path, what));
-            }
-            Some(_) => {}
-        }
+    /// Describes a path that programs of that user cannot use as their directory, for which they use another.
+    fn taken_text(&self, path: &Path, user: u32, why: &str) -> String {
+        let spare = format!("{}.*", path.display());
+        // The owner can fix it, unless that is another user.
+        let is_own = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user);
+        let what_to_do = if is_own { "its owner may run chmod 700" } else { "remove it as root" };
+        format!("{why}: programs of user {user} publish in {spare} instead; {what_to_do}")
     }
 
     /// Returns the directories to write to, the preferred one first. Each is created when the iterator reaches it, if
@@ -261,10 +249,10 @@ impl Folders {
     /// Returns a substitute for the user's temporary directory if another user has taken its name. It is an earlier
     /// substitute, or a new one with a random name that other users cannot guess.
     fn spare(&self) -> Result<PathBuf, (PathBuf, io::Error)> {
-        let mut found = Found::default();
-        self.find_temporary(&mut found, |user| user == self.user);
-        if let Some(earlier) = found.to_read.into_iter().next() {
-            return Ok(earlier.path);
+        let mut search = Search::new(self, SearchScope::Own);
+        let _ = search.look();
+        if let Some(earlier) = search.spares_of_own().next() {
+            return Ok(earlier.to_owned());
         }
         let of_random =
             |random: u64| PathBuf::from(format!("{}.{random:016x}", self.temporary(self.user).display()));
@@ -333,15 +321,6 @@ fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
         None => Ok(()),
         Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
     }
-}
-
-/// Returns the users of all processes visible to this process.
-fn users_of_processes() -> impl Iterator<Item = u32> {
-    let mut seen = HashSet::new();
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes =
-        processes.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
-    processes.filter_map(|entry| Some(entry.metadata().ok()?.uid())).filter(move |user| seen.insert(*user))
 }
 
 #[cfg(test)]

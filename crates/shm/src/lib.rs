@@ -18,6 +18,7 @@ mod stripe;
 mod lock;
 mod process;
 mod users;
+mod allowance;
 pub mod folder;
 pub mod definition;
 mod merge;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may fail")]
 
+mod crowd;
 mod cut;
 mod files;
 mod forks;

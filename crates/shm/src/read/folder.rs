@@ -1,16 +1,15 @@
 //! File names in a directory, listed again only when the directory changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir, lstat, open, stat, statat};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat, lstat, open, stat, statat};
 
 use super::applications::OF_A_STRANGER;
-use crate::folder::SearchDir;
+use crate::folder::{DirStamp, SearchDir};
 use crate::publish::file::SUFFIX;
 
 /// Maximum number of files of one trusted user that are examined per directory.
@@ -20,26 +19,33 @@ pub(super) const MOST_NAMES: usize = 4096;
 const MOST_OF_A_USER: usize = OF_A_STRANGER + 1;
 /// Maximum number of names that are listed per directory.
 const MOST_LISTED: usize = 32_768;
-/// Resolution of directory times on some kernels: a directory that changed just before it was listed may have changed
-/// again since.
-const STEP: Duration = Duration::from_millis(20);
+/// Maximum number of names that are listed per directory of one other user.
+const MOST_OF_OTHER: usize = 1024;
+/// Shortest interval between two listings of a directory of another user.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Mode bits of a directory in which other users than its owner may create files.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Directory that may contain files of publishers.
 #[derive(Debug)]
 pub(crate) struct PublisherDir {
     pub path: PathBuf,
     may_be_link: bool,
+    /// `true` if all files in it are those of one user who is neither root nor the own one.
+    is_of_other: bool,
+    /// `true` if another user has the path of a directory of root or the own user, or may write to it.
+    is_taken: bool,
+    /// `true` if the directory is searched no longer. Its index remains, because files refer to their directory by
+    /// index, and is that of the next new directory.
+    pub is_free: bool,
+    /// Names that were listed and not examined yet.
+    pub pending: VecDeque<String>,
+    /// Time of the last listing.
+    listed: Option<Instant>,
     stamp: Option<DirStamp>,
     /// `true` if the directory was listed so soon after a change that a further change may be invisible.
     is_unsure: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DirStamp {
-    dev: u64,
-    inode: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 /// Contents of a directory.
@@ -51,24 +57,60 @@ pub(crate) struct Listing {
 }
 
 impl PublisherDir {
-    pub fn new(SearchDir { path, may_be_link }: SearchDir) -> Self {
-        Self { path, may_be_link, stamp: None, is_unsure: true }
+    pub fn new(SearchDir { path, may_be_link, is_of_other }: SearchDir) -> Self {
+        Self {
+            path,
+            may_be_link,
+            is_of_other,
+            is_taken: false,
+            is_free: false,
+            pending: VecDeque::new(),
+            listed: None,
+            stamp: None,
+            is_unsure: true,
+        }
+    }
+
+    /// Returns `true` if the search found the directory as one of another user.
+    pub fn is_of_other(&self) -> bool {
+        self.is_of_other
+    }
+
+    /// Returns `true` if another user may create files in the directory, so that the time for it is limited.
+    pub fn is_limited(&self) -> bool {
+        self.is_of_other || self.is_taken
+    }
+
+    /// Returns `true` if files of the directory were not examined yet.
+    pub fn is_unread(&self) -> bool {
+        !self.is_free && (!self.pending.is_empty() || self.is_limited() && self.listed.is_none())
     }
 
     /// Returns the contents if the directory changed; an empty listing if it does not exist. If there are too many
-    /// names, some of each user are returned.
+    /// names, some of each user are returned. A directory of another user is not listed again before a pause.
     pub fn changed(&mut self, is_trusted: impl Fn(u32) -> bool) -> Option<io::Result<Listing>> {
-        let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
-        let now = found.ok().map(|stat| DirStamp {
-            dev: stat.st_dev,
-            inode: stat.st_ino,
-            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
-            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
-        });
-        if now == self.stamp && !(self.is_unsure && now.is_some()) {
+        if self.is_limited() && self.listed.is_some_and(|listed| listed.elapsed() < PAUSE) {
             return None;
         }
-        self.is_unsure = now.is_some_and(|stamp| is_recent(stamp.modified) || is_recent(stamp.changed));
+        let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
+        if !self.is_of_other && !self.may_be_link {
+            let is_dir = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            let is_open = |stat: &Stat| is_dir(stat) && stat.st_mode & OTHERS_WRITE != 0;
+            let is_others = |stat: &Stat| !is_trusted(stat.st_uid) || is_open(stat);
+            let is_taken = found.as_ref().is_ok_and(is_others);
+            if is_taken && !self.is_taken {
+                (self.is_taken, self.listed, self.stamp) = (true, None, None);
+                return None; // it waits for its turn among those of other users
+            }
+            self.is_taken = is_taken;
+        }
+        let now = found.ok().as_ref().map(DirStamp::of);
+        if now == self.stamp && !(self.is_unsure && now.is_some()) {
+            self.listed = self.listed.or_else(|| Some(Instant::now()));
+            return None;
+        }
+        self.listed = Some(Instant::now());
+        self.is_unsure = now.as_ref().is_some_and(DirStamp::is_recent);
         self.stamp = now;
         match now {
             None => Some(Ok(Listing::default())),
@@ -94,6 +136,7 @@ impl PublisherDir {
         let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
         let owner =
             |name: &str| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stat.st_uid);
+        let most = if self.is_limited() { MOST_OF_OTHER } else { MOST_LISTED };
         let mut listing = Listing::default();
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -102,7 +145,7 @@ impl PublisherDir {
             if name.starts_with(b".") || !name.ends_with(SUFFIX.as_bytes()) {
                 continue;
             }
-            if listing.names.len() >= MOST_LISTED {
+            if listing.names.len() >= most {
                 listing.is_cut = true;
                 break;
             }
@@ -125,13 +168,6 @@ impl PublisherDir {
     }
 }
 
-fn is_recent((seconds, ns): (i64, i64)) -> bool {
-    let now = clock_gettime(ClockId::Realtime);
-    let age = now.tv_sec.saturating_sub(seconds).saturating_mul(1_000_000_000);
-    let age = age.saturating_add(now.tv_nsec.saturating_sub(ns));
-    age < i64::try_from(STEP.as_nanos()).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +179,8 @@ mod tests {
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(place.path(), &link).unwrap();
         let changed = |may_be_link| {
-            let mut folder = PublisherDir::new(SearchDir { path: link.clone(), may_be_link });
+            let mut folder =
+                PublisherDir::new(SearchDir { path: link.clone(), may_be_link, is_of_other: false });
             folder.changed(|_| true).unwrap().map(|listing| listing.names)
         };
         assert_eq!(changed(true).unwrap(), [""; 0]);

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::fmt;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,20 +12,21 @@ use perfset_core::{Counterset, Guid, InstanceType, Status, Text, catalogue};
 use perfset_engine::{
     Catalogue, Change, CollectRequest, Deadline, Entry, InstanceFilter, Provider, Rows, SourceError,
 };
-use rustix::process::{Resource, getrlimit};
 
-use super::asking::{Asks, CallbackClient};
+use super::asking::Asks;
 use super::budget::Budget;
 use super::file::{AccessPolicy, Definitions, ProgramFile};
 use super::folder::PublisherDir;
 use super::loading;
 use super::table::FileError;
+use crate::allowance::Allowance;
 use crate::callback::RequestCode;
-use crate::folder::Folders;
+use crate::folder::{Folders, Search, SearchScope};
 use crate::merge::{Fit, LeftOut, Part, merge};
 use crate::process;
 
 mod kept;
+mod listing;
 mod problems;
 mod programs;
 mod scope;
@@ -34,9 +34,8 @@ mod scope;
 pub(super) use kept::OpenFile;
 use kept::Wanted;
 
-/// Fraction of this process's file descriptor limit that is used to keep files open, as a divisor. Other files are
-/// opened at each use, which costs two to three times as much.
-const KEPT: u64 = 4;
+/// Stock of time for all directories of other users together.
+const FOR_OTHERS: Duration = Duration::from_millis(40);
 /// Interval between liveness checks of publishers whose countersets are listed and not collected, and the number of
 /// publishers checked each time. Directories with incomplete files are also listed again then. Needed because a
 /// directory changes in neither case.
@@ -58,8 +57,10 @@ pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Se
 pub struct ApplicationProvider {
     places: Folders,
     folders: Vec<PublisherDir>,
-    /// Time at which directories were last searched for.
-    looked: Option<Instant>,
+    search: Search,
+    /// Time for directories of other users, and the index of the one that is next.
+    for_others: Allowance,
+    next_of_others: usize,
     not_folders: Vec<(PathBuf, FileError)>,
     asker: AccessPolicy,
     /// Groups whose shared directories show the files of all users.
@@ -127,10 +128,14 @@ impl ApplicationProvider {
             time_namespace: process::time_namespace("self"),
             boot_id: process::boot_id(),
         };
+        let wanted = if asker.everybody { SearchScope::Everybody } else { SearchScope::Own };
+        let search = Search::new(folders, wanted);
         Self {
             places: folders.clone(),
             folders: Vec::new(),
-            looked: None,
+            search,
+            for_others: Allowance::new(FOR_OTHERS),
+            next_of_others: 0,
             not_folders: Vec::new(),
             asker,
             groups: scope::groups(),
@@ -162,18 +167,16 @@ impl ApplicationProvider {
 
     /// Searches for new and ended publishers and for new definitions. Returns `true` if something changed.
     fn refresh(&mut self) -> bool {
-        self.look_for_folders();
+        let has_lost = self.look_for_folders();
         self.see_who_lives();
         let gone: Vec<usize> =
             self.files.iter().filter(|kept| kept.is_gone).map(|kept| kept.folder).collect();
         self.files.retain(|kept| !kept.is_gone);
-        let mut changed = !gone.is_empty();
+        let mut changed = has_lost || !gone.is_empty();
         for at in gone {
             self.doubt(at); // it may be there all the same: it could not be asked
         }
-        for at in 0..self.folders.len() {
-            changed |= self.list(at);
-        }
+        changed |= self.list_all();
         loading::look_at_all(&mut self.files);
         for OpenFile { file, has_new, .. } in &mut self.files {
             changed |= file.refresh(&mut self.definitions) | std::mem::take(has_new);
@@ -207,99 +210,6 @@ impl ApplicationProvider {
             .filter_map(|(path, _)| path.parent())
             .collect();
         self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(PublisherDir::doubt);
-    }
-
-    /// Lists a directory if it changed. Returns `true` if files were added or removed.
-    fn list(&mut self, at: usize) -> bool {
-        let Some(folder) = self.folders.get_mut(at) else { return false };
-        let is_trusted = |user: u32| user == 0 || user == self.asker.user;
-        let Some(listing) = folder.changed(is_trusted) else { return false };
-        let path = folder.path.clone();
-        // Files are opened relative to the directory that was listed, so no other directory can take its
-        // place.
-        let opened = listing.and_then(|listing| {
-            let folder = if listing.names.is_empty() { None } else { Some(folder.open()?) };
-            Ok((listing, folder))
-        });
-        // Every file that is not in use is examined again below. Reasons of removed files must not stay.
-        self.refused.retain(|refused, _| !refused.starts_with(&path));
-        let (listing, folder) = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                let refused = FileError::io("cannot be listed")(error);
-                // A lack of memory or file descriptors passes without a change of the directory.
-                if refused.is_shortage() {
-                    self.doubt(at);
-                }
-                self.refused.insert(path, refused);
-                return false;
-            }
-        };
-        if listing.is_cut {
-            self.refused.insert(path.clone(), FileError::TooMany);
-        }
-        let before = self.files.len();
-        let there: HashSet<&str> = listing.names.iter().map(String::as_str).collect();
-        // Files in use stay open and are not examined again: their state would be lost.
-        self.files.retain(|kept| kept.folder != at || there.contains(&*kept.name));
-        let mut changed = self.files.len() != before;
-        let had: HashSet<String> =
-            self.files.iter().filter(|kept| kept.folder == at).map(|kept| kept.name.clone()).collect();
-        // Counted over all directories, so that no user gets more by using several.
-        let mut of_user: HashMap<u32, usize> = HashMap::new();
-        for kept in &self.files {
-            let count = of_user.entry(kept.file.user).or_default();
-            *count = count.saturating_add(1);
-        }
-        // Members of the group of a shared directory see the files of all users there, and only there.
-        let asker = AccessPolicy {
-            everybody: self.asker.everybody
-                || folder.as_ref().is_some_and(|folder| self.is_our_groups(folder)),
-            ..self.asker.clone()
-        };
-        let mut is_short = false;
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let kept = usize::try_from(limit / KEPT).unwrap_or(usize::MAX);
-        for name in listing.names.into_iter().filter(|name| !had.contains(name)) {
-            let Some(folder) = &folder else { break };
-            // Beyond that share, files are opened at each use: the program that reads needs file descriptors
-            // too.
-            let keep = self.files.len() < kept;
-            let has_room =
-                |user| is_trusted(user) || of_user.get(&user).is_none_or(|count| *count < OF_A_STRANGER);
-            let definitions = &mut self.definitions;
-            let file = ProgramFile::open(folder.as_fd(), &path, &name, &asker, keep, has_room, definitions);
-            match file {
-                Ok(file) => {
-                    let count = of_user.entry(file.user).or_default();
-                    *count = count.saturating_add(1);
-                    changed = true;
-                    self.files.push(OpenFile {
-                        asking: CallbackClient::new(&file),
-                        file,
-                        folder: at,
-                        name,
-                        indexes: HashMap::new(),
-                        known: HashMap::new(),
-                        missed: HashMap::new(),
-                        shares: HashMap::new(),
-                        places: Vec::new(),
-                        is_to_load: false,
-                        is_gone: false,
-                        has_new: false,
-                    });
-                }
-                Err(FileError::Dead) => {} // its user's next program takes it away
-                Err(refused) => {
-                    is_short |= refused.is_shortage();
-                    self.refused.insert(path.join(&name), refused);
-                }
-            }
-        }
-        if is_short {
-            self.doubt(at);
-        }
-        changed
     }
 
     /// Marks a directory to be listed next time even if it does not change.

@@ -1,6 +1,6 @@
 //! Users whose files are read, limits for them, and messages about files that are not read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,15 +18,12 @@ use crate::read::folder::{MOST_NAMES, PublisherDir};
 use crate::read::table::FileError;
 use crate::users::group_name;
 
-/// Interval between searches for directories: new users add directories.
-const LOOKING: Duration = Duration::from_secs(1);
 /// Sticky bit: users may remove only their own files in the directory.
 const STICKY: u32 = 0o1000;
 
 /// Mode bit of a file that its group may read.
 const GROUP_READS: u32 = 0o040;
-/// Interval between searches for unreadable directories. Longer than `LOOKING`, because the result is used only in
-/// messages.
+/// Interval between searches for unreadable directories. Long, because the result is used only in messages.
 const FINDING: Duration = Duration::from_secs(10);
 
 /// Returns `true` if that user sees the files of all users without requesting it: root. A program with elevated
@@ -67,21 +64,36 @@ pub(super) struct Rationed {
 }
 
 impl ApplicationProvider {
-    /// Adds directories that are new since the last search.
-    pub(super) fn look_for_folders(&mut self) {
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOKING) {
-            return;
-        }
-        self.looked = Some(Instant::now());
-        let found = self.places.to_read(self.asker.everybody);
+    /// Adds directories that are new since the last search, and removes those of other users that are no longer
+    /// searched. Returns `true` if files were removed.
+    pub(super) fn look_for_folders(&mut self) -> bool {
+        let Some(found) = self.search.look() else { return false };
         self.not_folders =
             found.problems.into_iter().map(|(path, what)| (path, FileError::Folder(what))).collect();
-        // Removed directories stay in the list, because files refer to their directory by index.
-        for new in found.to_read {
-            if !self.folders.iter().any(|known| known.path == new.path) {
-                self.folders.push(PublisherDir::new(new));
+        let wanted: HashSet<&Path> = found.to_read.iter().map(|folder| &*folder.path).collect();
+        let mut free = Vec::new();
+        for (at, folder) in self.folders.iter_mut().enumerate().filter(|(_, folder)| folder.is_of_other()) {
+            if !folder.is_free && !wanted.contains(&*folder.path) {
+                folder.is_free = true;
+                free.push((at, folder.path.clone()));
             }
         }
+        let before = self.files.len();
+        if !free.is_empty() {
+            let freed: HashSet<usize> = free.iter().map(|(at, _)| *at).collect();
+            self.files.retain(|kept| !freed.contains(&kept.folder));
+            free.iter().for_each(|(_, path)| self.forget_refused(path));
+        }
+        let known = self.folders.iter().filter(|folder| !folder.is_free);
+        let known: HashSet<PathBuf> = known.map(|folder| folder.path.clone()).collect();
+        let mut new =
+            found.to_read.into_iter().filter(|new| !known.contains(&new.path)).map(PublisherDir::new);
+        let is_free = |folder: &&mut PublisherDir| folder.is_free;
+        for (folder, new) in self.folders.iter_mut().filter(is_free).zip(new.by_ref()) {
+            *folder = new;
+        }
+        self.folders.extend(new);
+        self.files.len() != before
     }
 
     /// Returns `true` if a directory is shared by users and its group is one of this process's: then all files in it
@@ -149,6 +161,7 @@ impl ApplicationProvider {
         // Without a given counterset, these are reported by `left_out`.
         let missed = self.missed().filter(|(_, guid, _)| counterset == Some(guid));
         said.extend(missed.map(|(.., why)| format!("an unknown number of instances is left out: {why}")));
+        said.extend(self.unread());
         let hidden = self.count_hidden(&is_wanted);
         if hidden > 0 {
             said.push(format!("{} of other users; --all-users includes them", many(hidden, "instance")));
@@ -161,6 +174,14 @@ impl ApplicationProvider {
             said.extend(self.private());
         }
         said
+    }
+
+    /// Describes the directories of other users for which there was no time yet.
+    fn unread(&self) -> Option<String> {
+        let count = self.folders.iter().filter(|folder| folder.is_unread()).count();
+        let ies = if count == 1 { "y" } else { "ies" };
+        let text = || format!("programs in {count} director{ies} of other users, which are read next time");
+        (count > 0).then(text)
     }
 
     /// Describes the directories of other users that this user may not read.

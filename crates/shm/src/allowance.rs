@@ -1,0 +1,71 @@
+//! Time that a reader spends on directories of other users: a stock that work uses up and that time refills.
+
+use std::time::{Duration, Instant};
+
+/// Part of the passing time that refills a stock, as a divisor: 2 %.
+const REFILL: u32 = 50;
+
+/// Stock of time. Any number of collections within `t` seconds together spend at most the whole stock, 2 % of `t`,
+/// and the time by which their last step exceeded it.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance {
+    most: Duration,
+    left: Duration,
+    /// Time that was spent beyond the stock, at most as much as the whole stock.
+    debt: Duration,
+    refilled: Instant,
+}
+
+impl Allowance {
+    /// Creates a full stock.
+    pub fn new(most: Duration) -> Self {
+        Self { most, left: most, debt: Duration::ZERO, refilled: Instant::now() }
+    }
+
+    /// Returns the time that may be spent now.
+    pub fn left(&mut self) -> Duration {
+        self.refill(Instant::now());
+        self.left
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.refilled);
+        self.refilled = now;
+        let earned = passed.checked_div(REFILL).unwrap_or_default();
+        let paid = earned.min(self.debt);
+        self.debt = self.debt.saturating_sub(paid);
+        self.left = self.left.saturating_add(earned.saturating_sub(paid)).min(self.most);
+    }
+
+    /// Takes time from the stock.
+    pub fn spend(&mut self, used: Duration) {
+        let beyond = used.saturating_sub(self.left);
+        self.left = self.left.saturating_sub(used);
+        self.debt = self.debt.saturating_add(beyond).min(self.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stock_is_refilled_slowly() {
+        let ms = Duration::from_millis;
+        let mut stock = Allowance::new(ms(40));
+        let start = stock.refilled;
+        let mut at = |after: u64, used: u64| {
+            stock.refill(start + ms(after));
+            let left = stock.left;
+            stock.spend(ms(used));
+            left
+        };
+        assert_eq!(at(0, 30), ms(40));
+        assert_eq!(at(0, 30), ms(10), "20 ms more than there are");
+        assert_eq!(at(500, 0), ms(0), "10 ms are paid back");
+        assert_eq!(at(2000, 0), ms(20));
+        assert_eq!(at(60_000, 10_000), ms(40), "never more than the whole stock");
+        assert_eq!(at(62_000, 0), ms(0), "the debt is no more than the stock");
+        assert_eq!(at(63_000, 0), ms(20));
+    }
+}
