@@ -1,19 +1,21 @@
 //! Client side of the publisher socket. Each wait has a deadline, whatever the publisher does.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use perfset_core::Status;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, FileType, Mode, OFlags, access, fstat, open, openat};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
+    socket_with,
 };
 use thiserror::Error;
 
-use super::{CallbackReply, MOST_PACKET, MessageError, RequestMessage, address, user_at_the_other_end};
+use super::{CallbackReply, MOST_PACKET, MessageError, RequestMessage, user_at_the_other_end};
 
 /// Reason why a publisher gave no usable response.
 #[derive(Debug, Error)]
@@ -25,8 +27,8 @@ pub enum AskError {
     /// No response within the deadline. The request then counts as successful, and values are missing.
     #[error("the publisher did not respond within {0:?}")]
     TimedOut(Duration),
-    /// The listening process belongs to another user than the file.
-    #[error("the listening process belongs to user {0}, who does not own the publisher's file")]
+    /// The socket or the listening process belongs to another user than the file.
+    #[error("the socket or its process belongs to user {0}, who does not own the publisher's file")]
     Stranger(u32),
     /// The response of the publisher could not be decoded.
     #[error("the publisher's response is invalid")]
@@ -55,7 +57,8 @@ impl Conversation {
         let connection =
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(gone)?;
         // The descriptor in the address must stay open until the connection exists.
-        let (address, _folder) = address(socket).map_err(AskError::Gone)?;
+        let found = find_socket(socket, owner)?;
+        let address = address_in(Path::new("/proc/self/fd"), found.as_fd()).map_err(AskError::Gone)?;
         connect(&connection, &address).map_err(gone)?; // where too many wait already it fails at once
         // Checked before anything is sent: a request contains names that another user should not see.
         let user = user_at_the_other_end(connection.as_fd()).map_err(AskError::Gone)?;
@@ -107,6 +110,33 @@ impl Conversation {
     }
 }
 
+/// Opens a socket's inode, without connecting to it. A link in its place is not followed: it could lead to a socket of
+/// another program, which does not expect requests of this user.
+fn find_socket(socket: &Path, owner: u32) -> Result<OwnedFd, AskError> {
+    let gone = |errno: Errno| AskError::Gone(errno.into());
+    let (folder, name) = (socket.parent().unwrap_or(Path::new(".")), socket.file_name().unwrap_or_default());
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let folder = open(folder, flags | OFlags::DIRECTORY, Mode::empty()).map_err(gone)?;
+    let found = openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(gone)?;
+    let stat = fstat(&found).map_err(gone)?;
+    let why = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Socket if stat.st_uid == owner => return Ok(found),
+        FileType::Socket => return Err(AskError::Stranger(stat.st_uid)),
+        FileType::Symlink => "the path is a symbolic link, not a socket",
+        _ => "the path is not a socket",
+    };
+    Err(AskError::Gone(io::Error::other(why)))
+}
+
+/// Returns the address of an open socket inode, whatever has its name now. `descriptors` is `/proc/self/fd`.
+fn address_in(descriptors: &Path, socket: BorrowedFd<'_>) -> io::Result<SocketAddrUnix> {
+    access(descriptors, Access::EXISTS).map_err(|error| {
+        let what = format!("{}: {error}; without it, another socket could be reached", descriptors.display());
+        io::Error::other(what)
+    })?;
+    Ok(SocketAddrUnix::new(descriptors.join(socket.as_raw_fd().to_string()))?)
+}
+
 /// Sends a request to the publisher that listens on the socket, if it runs as user `owner`, and waits for the
 /// response.
 ///
@@ -155,4 +185,18 @@ pub(super) fn left(until: Option<Instant>) -> Option<Timespec> {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: left.subsec_nanos().into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_not_reached_without_proc() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let address = |path: &str| address_in(Path::new(path), file.as_fd()).map(drop);
+        address("/proc/self/fd").unwrap();
+        let why = address("/nowhere/fd").unwrap_err().to_string();
+        assert!(why.starts_with("/nowhere/fd: No such file or directory"), "{why}");
+    }
 }

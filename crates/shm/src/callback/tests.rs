@@ -424,6 +424,44 @@ fn servers_that_misbehave_are_left() {
     std::fs::remove_dir_all(nobody).unwrap();
 }
 
+/// Neither a link in place of the socket nor a socket of another user is connected to.
+#[test]
+fn only_a_socket_of_the_owner_is_connected_to() {
+    let folder = scratch("link");
+    let [socket, link, file, fifo] =
+        ["victim.sock", "link.sock", "file.sock", "fifo.sock"].map(|name| folder.join(name));
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    bind(&listener, &address(&socket).unwrap().0).unwrap();
+    listen(&listener, 9).unwrap();
+    std::os::unix::fs::symlink(&socket, &link).unwrap();
+    std::fs::write(&file, "").unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let about = machine("H");
+    let request = RequestMessage::new(RequestCode::CollectStart, &about).unwrap();
+    let asked = |path: &Path| ask(path, own_user(), &request, Duration::from_millis(50));
+    for (path, expected) in [
+        (&link, "the path is a symbolic link, not a socket"),
+        (&file, "the path is not a socket"),
+        (&fifo, "the path is not a socket"),
+    ] {
+        match asked(path) {
+            Err(AskError::Gone(why)) => assert_eq!(why.to_string(), expected),
+            other => panic!("{other:?}"),
+        }
+    }
+    if own_user() == 0 {
+        std::os::unix::fs::chown(&socket, Some(65_534), None).unwrap();
+        let of_other = asked(&socket);
+        assert!(matches!(of_other, Err(AskError::Stranger(65_534))), "{of_other:?}");
+        std::os::unix::fs::chown(&socket, Some(0), None).unwrap();
+    }
+    assert_eq!(accept(&listener).unwrap_err(), rustix::io::Errno::AGAIN, "no connection was made");
+    assert!(matches!(asked(&socket), Err(AskError::TimedOut(_))));
+    accept(&listener).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// Reads what there is until the other side ends.
 fn wait_for_end(connection: &OwnedFd) {
     let mut buffer = [0; 16_384];
