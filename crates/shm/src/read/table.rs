@@ -17,6 +17,11 @@ pub(crate) enum FileError {
     Io { what: &'static str, why: io::Error },
     #[error("{0}")]
     Kind(&'static str),
+    #[error(
+        "the file has other names, so it is not read: `find -xdev -inum {inode}` on its file system shows them, and \
+         its owner or root may remove the others"
+    )]
+    Names { inode: u64 },
     #[error("the directory has more files than are read")]
     TooMany,
     #[error("skipped: the file belongs to user {owner}; `--all-users` includes it")]

@@ -191,7 +191,7 @@ impl ApplicationProvider {
             self.unreadable = Some((Instant::now(), self.places.unreadable()));
         }
         let (_, folders) = self.unreadable.as_ref()?;
-        private_text(folders, NAMED)
+        private_text(folders, NAMED, self.asker.user)
     }
 
     /// Counts the instances in readable files of other users that were not requested.
@@ -257,8 +257,8 @@ fn group_of((folder_mode, folder_group): (u32, u32), (mode, group): (u32, u32)) 
     (is_shared && mode & GROUP_READS != 0 && group != 0).then_some(group)
 }
 
-/// Describes directories that cannot be read: up to `named` of them by name, and the number of the others.
-fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
+/// Describes directories that this user cannot read: up to `named` of them by name, and the number of the others.
+fn private_text(folders: &[PathBuf], named: usize, user: u32) -> Option<String> {
     let names = folders.iter().take(named).map(|path| path.display().to_string());
     let names = names.reduce(|all, one| format!("{all}, {one}"))?;
     let more = match folders.len().saturating_sub(named) {
@@ -266,9 +266,14 @@ fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
         more => format!(" and {more} more"),
     };
     let (s, verb) = if folders.len() == 1 { ("y", "is") } else { ("ies", "are") };
+    let what_to_do = if user == 0 {
+        "root may not read file systems that users mount (FUSE): unmount them, or let the programs"
+    } else {
+        "to see them, run as root, or let them"
+    };
     Some(format!(
-        "{} director{s} of other users {verb} private, and programs might publish there: {names}{more}; to see \
-         them, run as root, or let them publish in /run/perfset",
+        "{} director{s} of other users {verb} private, and programs might publish there: {names}{more}; \
+         {what_to_do} publish in /run/perfset",
         folders.len()
     ))
 }
@@ -409,7 +414,7 @@ mod tests {
     fn private_directories() {
         let text = |count: usize| {
             let folders: Vec<_> = (1..=count).map(|n| PathBuf::from(format!("/tmp/perfset-{n}"))).collect();
-            private_text(&folders, 3)
+            private_text(&folders, 3, 7)
         };
         assert_eq!(text(0), None);
         assert_eq!(
@@ -422,6 +427,12 @@ mod tests {
         assert!(
             said.contains(": /tmp/perfset-1, /tmp/perfset-2, /tmp/perfset-3 and 2 more; to see"),
             "{said}"
+        );
+        // What root may not read is on a file system of that user.
+        assert_eq!(
+            private_text(&["/tmp/perfset-1".into()], 3, 0).unwrap(),
+            "1 directory of other users is private, and programs might publish there: /tmp/perfset-1; root may not \
+             read file systems that users mount (FUSE): unmount them, or let the programs publish in /run/perfset"
         );
     }
 

@@ -192,9 +192,10 @@ impl ProgramFile {
             // A second name could put the file of one user into the directory of another; no name means that
             // it was removed.
             FileType::RegularFile if stat.st_nlink == 1 => {}
-            FileType::RegularFile => {
-                return Err(FileError::Kind("the file has other names, or is removed"));
+            FileType::RegularFile if stat.st_nlink == 0 => {
+                return Err(FileError::Kind("the file is removed"));
             }
+            FileType::RegularFile => return Err(FileError::Names { inode: stat.st_ino }),
             FileType::Directory => return Err(FileError::Kind("the path is a directory")),
             _ => return Err(FileError::Kind("the path is not a regular file")),
         }
