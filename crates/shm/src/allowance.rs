@@ -22,10 +22,16 @@ impl Allowance {
         Self { most, left: most, debt: Duration::ZERO, refilled: Instant::now() }
     }
 
-    /// Returns the time that may be spent now.
+    /// Returns the time that may be spent now. A small rest is saved, so that each use gets something done.
     pub fn left(&mut self) -> Duration {
         self.refill(Instant::now());
-        self.left
+        self.usable()
+    }
+
+    fn usable(&self) -> Duration {
+        /// Part of the stock that counts as a small rest, as a divisor.
+        const SMALL: u32 = 16;
+        if self.left < self.most.checked_div(SMALL).unwrap_or_default() { Duration::ZERO } else { self.left }
     }
 
     fn refill(&mut self, now: Instant) {
@@ -56,7 +62,7 @@ mod tests {
         let start = stock.refilled;
         let mut at = |after: u64, used: u64| {
             stock.refill(start + ms(after));
-            let left = stock.left;
+            let left = stock.usable();
             stock.spend(ms(used));
             left
         };
@@ -64,8 +70,10 @@ mod tests {
         assert_eq!(at(0, 30), ms(10), "20 ms more than there are");
         assert_eq!(at(500, 0), ms(0), "10 ms are paid back");
         assert_eq!(at(2000, 0), ms(20));
+        assert_eq!(at(2100, 0), ms(22));
         assert_eq!(at(60_000, 10_000), ms(40), "never more than the whole stock");
         assert_eq!(at(62_000, 0), ms(0), "the debt is no more than the stock");
+        assert_eq!(at(62_100, 0), ms(0), "2 ms are too little");
         assert_eq!(at(63_000, 0), ms(20));
     }
 }

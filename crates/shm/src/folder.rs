@@ -14,7 +14,7 @@ use crate::publish::file::random;
 
 mod search;
 
-pub(crate) use search::{Search, SearchScope};
+pub(crate) use search::{MOST_SPARES, Search, SearchScope};
 
 /// Maximum number of session directories that are searched. Only root creates these.
 const MOST_SESSIONS: usize = 4096;

@@ -15,7 +15,7 @@ use super::{DirStamp, Folders, Found, SearchDir, user_of, why_not_own};
 use crate::allowance::Allowance;
 
 /// Maximum number of directories `perfset-UID.RANDOM` that are read of one other user, and of all of them together.
-const MOST_SPARES: (usize, usize) = (4, 256);
+pub(crate) const MOST_SPARES: (usize, usize) = (4, 256);
 /// Maximum number of directories `perfset-UID` of other users that are read.
 const MOST_OF_OTHERS: usize = 4096;
 /// Maximum number of reported directories that are not what their names promise.
@@ -117,15 +117,14 @@ impl Search {
         if begins {
             self.begin();
         }
-        let continues = self.listing.is_some() || !self.processes.is_empty();
-        self.list(at_least);
+        let mut has_looked = self.list(at_least);
         if self.listing.is_none() {
             self.processes.clear(); // the listing has shown all
         } else if begins {
             self.processes = processes();
         }
-        self.examine_processes();
-        (begins || continues).then(|| self.found())
+        has_looked |= self.examine_processes();
+        (begins || has_looked).then(|| self.found())
     }
 
     /// Returns the own directories with random names.
@@ -184,11 +183,11 @@ impl Search {
         }
     }
 
-    /// Examines entries while there is time, and `at_least` that number.
-    fn list(&mut self, at_least: usize) {
+    /// Examines entries while there is time, and `at_least` that number. Returns `true` if it examined any.
+    fn list(&mut self, at_least: usize) -> bool {
         /// Number of entries between looks at the clock.
         const STEP: usize = 64;
-        let Some(mut listing) = self.listing.take() else { return };
+        let Some(mut listing) = self.listing.take() else { return false };
         let (from, most) = (Instant::now(), self.for_listing.left());
         let mut count = 0_usize;
         loop {
@@ -207,6 +206,7 @@ impl Search {
             }
         }
         self.for_listing.spend(from.elapsed());
+        count > 0
     }
 
     fn consider_name(&mut self, name: &str) {
@@ -257,10 +257,11 @@ impl Search {
     }
 
     /// Examines processes while there is time: for the users that they run as, and for the directories that those of
-    /// root and of the own user have open.
-    fn examine_processes(&mut self) {
-        if self.processes.is_empty() {
-            return;
+    /// root and of the own user have open. Returns `true` if it examined any.
+    fn examine_processes(&mut self) -> bool {
+        let before = self.processes.len();
+        if before == 0 {
+            return false;
         }
         let (from, most) = (Instant::now(), self.for_processes.left());
         let temporary = &self.folders.places.temporary;
@@ -287,6 +288,7 @@ impl Search {
             }
         }
         self.for_processes.spend(from.elapsed());
+        self.processes.len() < before
     }
 
     /// Returns all directories that are to be read, whether they exist or not: root's and the own ones first.

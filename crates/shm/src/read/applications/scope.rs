@@ -9,7 +9,7 @@ use perfset_core::Guid;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::{ApplicationProvider, OF_A_STRANGER, OpenFile, counted};
-use crate::folder::has_more_rights;
+use crate::folder::{MOST_SPARES, has_more_rights};
 use crate::merge::OF_STRANGERS;
 use crate::read::asking::MOST_HELD;
 use crate::read::budget::Share;
@@ -46,10 +46,13 @@ pub(super) fn groups() -> Vec<u32> {
 pub(super) fn limits() -> String {
     let number = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
     format!(
-        "{} programs of each other user in a directory, {} of root and of this user; {} counters added to a \
+        "{} programs of each other user in a directory, {} of root and of this user; {} directories with random \
+         names of each other user in /tmp, {} of all other users; {} counters added to a \
          counterset by all other users, {} values by reference of all programs",
         number(OF_A_STRANGER),
         number(MOST_NAMES),
+        number(MOST_SPARES.0),
+        number(MOST_SPARES.1),
         number(OF_STRANGERS),
         number(MOST_HELD),
     )
