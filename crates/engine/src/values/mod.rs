@@ -1,6 +1,5 @@
 //! Values of a snapshot: rows of two snapshots are paired, and values computed from both.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::catalogue::adds_up;
@@ -17,7 +16,9 @@ use crate::aggregate::names_sum;
 use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
+use finder::Finder;
 
+mod finder;
 mod origins;
 
 pub(crate) use origins::SampleLookup;
@@ -668,35 +669,5 @@ impl<'a> ResultRow<'a> {
         let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
         let same = other.filter(|other| other.is_same(self));
         same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
-    }
-}
-
-/// Key of a row: name and id.
-type RowKey<'a> = (&'a [u8], Option<InstanceId>);
-
-/// Finder for rows of an older result: close after the last one first, else by name and id.
-#[derive(Default)]
-struct Finder<'a> {
-    /// Index of the next row if the order is the same.
-    next: usize,
-    by_key: Option<HashMap<RowKey<'a>, usize>>,
-}
-
-impl<'a> Finder<'a> {
-    fn find(&mut self, rows: &[ResultRow<'a>], wanted: &ResultRow<'_>) -> Option<usize> {
-        /// Maximum number of consecutive missing rows before the slower search.
-        const NEAR: usize = 8;
-        let near = rows.get(self.next..).unwrap_or_default().iter().take(NEAR);
-        let at = match near.zip(self.next..).find(|(row, _)| row.is_same(wanted)) {
-            Some((_, at)) => at,
-            None => {
-                let by_key = self.by_key.get_or_insert_with(|| {
-                    rows.iter().enumerate().map(|(at, row)| ((row.name.as_bytes(), row.id), at)).collect()
-                });
-                *by_key.get(&(wanted.name.as_bytes(), wanted.id))?
-            }
-        };
-        self.next = at.saturating_add(1);
-        Some(at)
     }
 }

@@ -1,4 +1,4 @@
-//! Another user fills `/tmp` with directories and files, to delay readers or to hide programs from them.
+//! Directories and files with which another user fills `/tmp`, to delay readers or to hide programs from them.
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ fn a_crowd_of_directories_hides_nothing() {
     assert!(of_other(Folders::below(place.path(), 0).to_read(true).to_read) <= 4);
 }
 
-/// Another user who has root's directory cannot delay root with files in it.
+/// Files of another user in a directory named like root's do not delay root.
 #[test]
 fn files_in_a_directory_that_is_taken_delay_nothing() {
     let Some((place, tmp)) = tree("taken-by-other") else { return };

@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Another user who took the name of the directory hides nothing, and is reported.
+    /// The name of the directory, taken by another user, hides nothing and is reported.
     #[test]
     fn a_name_that_is_taken_is_not_needed() {
         let scratch = scratch("taken");
