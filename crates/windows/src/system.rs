@@ -28,7 +28,7 @@ use windows_sys::Win32::System::SystemInformation::{
     ComputerNamePhysicalDnsHostname, GetComputerNameExW, GetSystemTimePreciseAsFileTime, OSVERSIONINFOW,
 };
 
-use crate::functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
+use crate::functions::{FillResult, MissingFunctions, PerfLib, PerformanceKey, RawQuery};
 
 /// GUID in the layout and alignment of Windows, for pointers to it.
 #[repr(C, align(8))]
@@ -185,10 +185,10 @@ fn parts(buffer: &mut [u8], element: usize) -> Option<(*mut u8, u32)> {
     (start.addr() % ALIGNMENT == 0).then_some((start, len))
 }
 
-fn filled(call: impl FnOnce(*mut u32) -> u32) -> Filled {
+fn filled(call: impl FnOnce(*mut u32) -> u32) -> FillResult {
     let mut actual = 0;
     let status = Status(call(&raw mut actual));
-    Filled { status, actual }
+    FillResult { status, actual }
 }
 
 const MISSING: Status = Status::ERROR_CALL_NOT_IMPLEMENTED;
@@ -197,9 +197,9 @@ const MISSING: Status = Status::ERROR_CALL_NOT_IMPLEMENTED;
 // documents promise that no more are written. A library that breaks that promise cannot be helped: it is code in this
 // process. No pointer is stored. A handle was returned by the library and is open: its table stays locked.
 impl PerfLib for Library {
-    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
-        let Some(call) = self.enumerate else { return Filled::failed(MISSING) };
-        let Some((start, len)) = parts(guids, 16) else { return Filled::failed(MISALIGNED) };
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> FillResult {
+        let Some(call) = self.enumerate else { return FillResult::failed(MISSING) };
+        let Some((start, len)) = parts(guids, 16) else { return FillResult::failed(MISALIGNED) };
         // SAFETY: the local machine; `len` GUIDs may be written; see above.
         filled(|actual| unsafe { call(null(), start.cast(), len, actual) })
     }
@@ -210,17 +210,17 @@ impl PerfLib for Library {
         code: u32,
         language_or_id: u32,
         info: &mut [u8],
-    ) -> Filled {
-        let Some(call) = self.registration_info else { return Filled::failed(MISSING) };
-        let Some((start, len)) = parts(info, 1) else { return Filled::failed(MISALIGNED) };
+    ) -> FillResult {
+        let Some(call) = self.registration_info else { return FillResult::failed(MISSING) };
+        let Some((start, len)) = parts(info, 1) else { return FillResult::failed(MISALIGNED) };
         let guid = WireGuid(counterset.to_wire());
         // SAFETY: the local machine; a GUID that lives as long as the call; see above.
         filled(|actual| unsafe { call(null(), &guid, code, language_or_id, start, len, actual) })
     }
 
-    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled {
-        let Some(call) = self.enumerate_instances else { return Filled::failed(MISSING) };
-        let Some((start, len)) = parts(instances, 1) else { return Filled::failed(MISALIGNED) };
+    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> FillResult {
+        let Some(call) = self.enumerate_instances else { return FillResult::failed(MISSING) };
+        let Some((start, len)) = parts(instances, 1) else { return FillResult::failed(MISALIGNED) };
         let guid = WireGuid(counterset.to_wire());
         // SAFETY: as above.
         filled(|actual| unsafe { call(null(), &guid, start, len, actual) })
@@ -270,20 +270,24 @@ impl PerfLib for Library {
         Status(unsafe { call(handle, start, len) })
     }
 
-    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
-        let Some(call) = self.info else { return Filled::failed(MISSING) };
-        let Some((start, len)) = parts(identifiers, 1) else { return Filled::failed(MISALIGNED) };
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult {
+        let Some(call) = self.info else { return FillResult::failed(MISSING) };
+        let Some((start, len)) = parts(identifiers, 1) else { return FillResult::failed(MISALIGNED) };
         let queries = self.queries();
-        let Some(handle) = queries.handle(query) else { return Filled::failed(Status::ERROR_INVALID_HANDLE) };
+        let Some(handle) = queries.handle(query) else {
+            return FillResult::failed(Status::ERROR_INVALID_HANDLE);
+        };
         // SAFETY: see above.
         filled(|actual| unsafe { call(handle, start, len, actual) })
     }
 
-    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
-        let Some(call) = self.data else { return Filled::failed(MISSING) };
-        let Some((start, len)) = parts(block, 1) else { return Filled::failed(MISALIGNED) };
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult {
+        let Some(call) = self.data else { return FillResult::failed(MISSING) };
+        let Some((start, len)) = parts(block, 1) else { return FillResult::failed(MISALIGNED) };
         let queries = self.queries();
-        let Some(handle) = queries.handle(query) else { return Filled::failed(Status::ERROR_INVALID_HANDLE) };
+        let Some(handle) = queries.handle(query) else {
+            return FillResult::failed(Status::ERROR_INVALID_HANDLE);
+        };
         // SAFETY: see above.
         filled(|actual| unsafe { call(handle, start, len, actual) })
     }
@@ -297,16 +301,16 @@ static KEY: RwLock<()> = RwLock::new(());
 pub struct HkeyPerformanceData;
 
 impl PerformanceKey for HkeyPerformanceData {
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
-        let Some((start, mut len)) = parts(value, 1) else { return Filled::failed(MISALIGNED) };
+        let Some((start, mut len)) = parts(value, 1) else { return FillResult::failed(MISALIGNED) };
         let _reading = KEY.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a predefined key, which this crate does not close meanwhile; a name that ends with a NUL; the type
         // is not requested; `len` bytes may be written, and the length after the call.
         let status = unsafe {
             RegQueryValueExW(HKEY_PERFORMANCE_DATA, name.as_ptr(), null(), null_mut(), start, &mut len)
         };
-        Filled { status: Status(status), actual: len }
+        FillResult { status: Status(status), actual: len }
     }
 
     fn close(&self) {
@@ -433,6 +437,6 @@ pub fn functions(trusts_environment: bool) -> Arc<dyn PerfLib> {
     };
     match library {
         Ok(library) => Arc::new(library),
-        Err(status) => Arc::new(Absent(status)),
+        Err(status) => Arc::new(MissingFunctions(status)),
     }
 }
