@@ -20,9 +20,9 @@ use perfset_core::catalogue::{process, system};
 use perfset_core::v2::Block;
 use perfset_core::{CounterFilter, Guid, Language, Status};
 use perfset_engine::{Entry, Machine, Snapshot, v1};
-use perfset_windows::capture::Captured;
+use perfset_windows::capture::CaptureReplay;
 use perfset_windows::system::{HkeyPerformanceData, Library, SystemClock};
-use perfset_windows::{Filled, PerfLib, PerformanceKey, RawQuery, Settings, machine};
+use perfset_windows::{FillResult, PerfLib, PerformanceKey, RawQuery, Settings, machine};
 
 fn place(variable: &str) -> PathBuf {
     std::env::var_os(variable).unwrap_or_else(|| panic!("cargo xtask windows sets {variable}")).into()
@@ -47,7 +47,7 @@ fn over(functions: impl PerfLib + 'static, key: impl PerformanceKey + 'static) -
 struct Rebased;
 
 impl PerformanceKey for Rebased {
-    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         const TOO_FAR: usize = 88;
         let filled = HkeyPerformanceData.query_value(name, value);
         let is_block = value.starts_with(b"P\0E\0R\0F\0") && filled.status.is_success();
@@ -57,7 +57,7 @@ impl PerformanceKey for Rebased {
         let field = |at: usize| u32::from_le_bytes(*value[at..].first_chunk().unwrap()) as usize;
         let (total, header) = (field(20), field(24));
         if value.len() < total + TOO_FAR {
-            return Filled { status: Status::ERROR_MORE_DATA, actual: 0 };
+            return FillResult { status: Status::ERROR_MORE_DATA, actual: 0 };
         }
         value.copy_within(header + TOO_FAR..total + TOO_FAR, header);
         filled
@@ -113,24 +113,28 @@ fn wines_own_functions() {
     assert_eq!(status, Status::ERROR_WMI_GUID_NOT_FOUND);
     assert_eq!(
         wine.query_data(query, &mut []),
-        Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual: 48 }
+        FillResult { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual: 48 }
     );
     let mut block = vec![0; 64];
     let before = perfset_windows::system::time_100ns();
-    assert_eq!(wine.query_data(query, &mut block), Filled { status: Status::ERROR_SUCCESS, actual: 48 });
+    assert_eq!(wine.query_data(query, &mut block), FillResult { status: Status::ERROR_SUCCESS, actual: 48 });
     let after = perfset_windows::system::time_100ns();
     let clocks = Block::parse(&block[..48]).unwrap().clocks();
     assert!((before - 200_000..=after + 200_000).contains(&clocks.time_100ns), "{clocks:?}");
     let off = usize::from(block.as_ptr().addr() % 8 == 0);
-    assert_eq!(wine.query_data(query, &mut block[off..]), Filled::failed(Status(998)), "it must be aligned");
+    assert_eq!(
+        wine.query_data(query, &mut block[off..]),
+        FillResult::failed(Status(998)),
+        "it must be aligned"
+    );
     assert_eq!(wine.close_query(query), Status::ERROR_SUCCESS);
     // Wine takes any number for a handle.
     for closed in [query, RawQuery(0x1234)] {
         assert_eq!(wine.close_query(closed), Status::ERROR_INVALID_HANDLE);
         assert_eq!(wine.add_counters(closed, &mut entry), Status::ERROR_INVALID_HANDLE);
-        assert_eq!(wine.query_data(closed, &mut block), Filled::failed(Status::ERROR_INVALID_HANDLE));
+        assert_eq!(wine.query_data(closed, &mut block), FillResult::failed(Status::ERROR_INVALID_HANDLE));
     }
-    assert_eq!(wine.query_info(query, &mut []), Filled::failed(Status::ERROR_CALL_NOT_IMPLEMENTED));
+    assert_eq!(wine.query_info(query, &mut []), FillResult::failed(Status::ERROR_CALL_NOT_IMPLEMENTED));
 
     let windows = over(wine, HkeyPerformanceData);
     let problems: Vec<_> = windows.problems().iter().map(ToString::to_string).collect();
@@ -146,7 +150,7 @@ fn our_engine_as_a_library() {
     let library = load(&place("STAND_PERFLIB")).unwrap();
     assert_eq!(library.missing(), [""; 0]);
     let windows = over(library, NoObjects);
-    let direct = Captured::open(&place("PERFSET_CAPTURE")).unwrap().machine();
+    let direct = CaptureReplay::open(&place("PERFSET_CAPTURE")).unwrap().machine();
     let v2 = |guid: &Guid| direct.origin(guid).is_ok_and(|origin| origin == "PerfLib V2");
     // What our engine says of itself is another engine's at each end.
     let is_own = |guid: &Guid| *guid == perfset_core::catalogue::perfset_engine::GUID;
@@ -165,8 +169,8 @@ fn our_engine_as_a_library() {
 struct NoObjects;
 
 impl PerformanceKey for NoObjects {
-    fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
-        Filled::failed(Status(2))
+    fn query_value(&self, _: &str, _: &mut [u8]) -> FillResult {
+        FillResult::failed(Status(2))
     }
 
     fn close(&self) {}
@@ -217,7 +221,7 @@ fn a_v1_provider() {
         .add(
             buffer[..filled.actual as usize].to_vec(),
             &v1::windows_names(),
-            perfset_core::walk::Mode::Tolerant,
+            perfset_core::visit::Mode::Tolerant,
         )
         .unwrap();
     assert!(troubles.iter().any(|trouble| trouble.to_string().contains("R11")), "{troubles:?}");
@@ -269,9 +273,9 @@ fn a_hostile_library() {
 struct Recorded(Vec<u8>);
 
 impl PerformanceKey for Recorded {
-    fn query_value(&self, _: &str, value: &mut [u8]) -> Filled {
+    fn query_value(&self, _: &str, value: &mut [u8]) -> FillResult {
         value[..self.0.len()].copy_from_slice(&self.0);
-        Filled { status: Status::ERROR_SUCCESS, actual: self.0.len() as u32 }
+        FillResult { status: Status::ERROR_SUCCESS, actual: self.0.len() as u32 }
     }
 
     fn close(&self) {}
