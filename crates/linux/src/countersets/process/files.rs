@@ -287,7 +287,8 @@ impl ProcFiles {
         if parts.has(FileSet::SCHEDSTAT) {
             let part = &mut seldom.schedstat;
             let waits = |text: &[u8]| SchedStat::parse(text).map(Into::into);
-            is_read |= of_itself.bring(part, || reader.read(own, "schedstat", pass, waits));
+            // The kernel adds waiting time to a queued process that it moves to another CPU, without running it.
+            is_read |= of_others.bring(part, || reader.read(own, "schedstat", pass, waits));
         }
         if parts.has(FileSet::SMAPS_ROLLUP) {
             let part = &mut seldom.smaps_rollup;

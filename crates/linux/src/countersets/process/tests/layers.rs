@@ -16,7 +16,7 @@ use perfset_core::Birth;
 use process_v2 as v2;
 
 /// What others can change of a process that does not run, so that the gate reads it in turn: each tenth time.
-const IN_TURN: [(&Counterset, CounterId); 8] = [
+const IN_TURN: [(&Counterset, CounterId); 9] = [
     (&v2::COUNTERSET, v2::PRIORITY_BASE),
     (&v2::COUNTERSET, v2::WORKING_SET),
     (&v2::COUNTERSET, v2::WORKING_SET_PRIVATE),
@@ -25,6 +25,7 @@ const IN_TURN: [(&Counterset, CounterId); 8] = [
     (&lp::COUNTERSET, lp::SWAP_BYTES),
     (&lp::COUNTERSET, lp::PROPORTIONAL_SET_BYTES),
     (&lp::COUNTERSET, lp::OOM_SCORE),
+    (&lp::COUNTERSET, lp::PERCENT_RUN_QUEUE_WAIT_TIME),
 ];
 /// Of these what waits for its turn longer, if `stat` tells nothing of it.
 const HUNDREDTH: [(&Counterset, CounterId); 2] =
@@ -252,7 +253,8 @@ pub(super) fn conforms(
                     continue;
                 }
                 late.remove(&key);
-                if listed(&GROWS, *counter) {
+                let is_stale = in_turn && matches!(got, CellOutcome::Reused(_));
+                if listed(&GROWS, *counter) && !is_stale {
                     let [Some(a), Some(b), Some(c)] = [first, got, last].map(value) else {
                         assert!(!rested || value(first).is_some() == value(got).is_some(), "{}", place());
                         continue;
