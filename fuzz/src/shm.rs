@@ -196,9 +196,11 @@ impl Place {
         assert_eq!(named(mapped), named(copied.collect()));
         let mut applications = self.applications();
         let _ = applications.catalogue();
-        // One file: at most ten lines of its damage, however many entries its table has.
+        // One file: at most ten lines of its damage, however many entries its table has. A counterset that is left out
+        // has a line of its own.
         let problems = applications.problems();
-        assert!(problems.len() <= 10, "{problems:#?}");
+        let damage: Vec<_> = problems.iter().filter(|problem| !problem.contains(": counterset ")).collect();
+        assert!(damage.len() <= 10, "{damage:#?}");
     }
 }
 
