@@ -6131,7 +6131,7 @@ static COUNTERS: [Counter; 281] = [
         id: THP_ZERO_PAGE_ALLOC,
         name: Some(Cow::Borrowed("thp_zero_page_alloc")),
         help: Cow::Borrowed(concat!(
-            "Allocations of the huge page of zeros, per second. Reported only by kernels with ",
+            "Allocations of the shared huge zero page, per second. Reported only by kernels with ",
             "transparent huge pages.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
@@ -6154,8 +6154,8 @@ static COUNTERS: [Counter; 281] = [
         id: THP_ZERO_PAGE_ALLOC_FAILED,
         name: Some(Cow::Borrowed("thp_zero_page_alloc_failed")),
         help: Cow::Borrowed(concat!(
-            "Failed allocations of the huge page of zeros, per second. Reported only by kernels with ",
-            "transparent huge pages.",
+            "Failed allocations of the shared huge zero page, per second. Reported only by kernels ",
+            "with transparent huge pages.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),

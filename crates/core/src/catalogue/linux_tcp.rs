@@ -2560,8 +2560,8 @@ static COUNTERS: [Counter; 213] = [
         id: TCPEXTTCPFASTOPENPASSIVEFAIL,
         name: Some(Cow::Borrowed("TcpExtTCPFastOpenPassiveFail")),
         help: Cow::Borrowed(concat!(
-            "SYNs with first data refused per second because of a wrong cookie or another fault. Not ",
-            "available on kernels that do not have this counter.",
+            "TCP Fast Open SYNs whose data was refused, per second, because of an invalid cookie or ",
+            "another error. Not available on kernels that do not have this counter.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -2859,8 +2859,8 @@ static COUNTERS: [Counter; 213] = [
         id: TCPEXTTCPHYSTARTTRAINCWND,
         name: Some(Cow::Borrowed("TcpExtTCPHystartTrainCwnd")),
         help: Cow::Borrowed(concat!(
-            "Sum of the congestion windows at the events of TcpExtTCPHystartTrainDetect, per second. ",
-            "Not available on kernels that do not have this counter.",
+            "Sum of the congestion windows at which consecutive acknowledgements ended slow start ",
+            "(HyStart), per second. Not available on kernels that do not have this counter.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -2905,8 +2905,8 @@ static COUNTERS: [Counter; 213] = [
         id: TCPEXTTCPHYSTARTDELAYCWND,
         name: Some(Cow::Borrowed("TcpExtTCPHystartDelayCwnd")),
         help: Cow::Borrowed(concat!(
-            "Sum of the congestion windows at the events of TcpExtTCPHystartDelayDetect, per second. ",
-            "Not available on kernels that do not have this counter.",
+            "Sum of the congestion windows at which slow start ended because of a rising delay ",
+            "(HyStart), per second. Not available on kernels that do not have this counter.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -4301,8 +4301,8 @@ static COUNTERS: [Counter; 213] = [
         id: MPTCPEXTINFINITEMAPRX,
         name: Some(Cow::Borrowed("MPTcpExtInfiniteMapRx")),
         help: Cow::Borrowed(concat!(
-            "Infinite mappings received per second: all data that follows is plain TCP. Not available ",
-            "on kernels without Multipath TCP, or without this counter.",
+            "Multipath TCP infinite mappings received per second. From then on, the connection carries ",
+            "plain TCP. Not available on kernels without Multipath TCP, or without this counter.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),

@@ -311,7 +311,7 @@ static COUNTERS: [Counter; 37] = [
         id: PAGES_PER_SEC,
         name: Some(Cow::Borrowed("Pages/sec")),
         help: Cow::Borrowed(concat!(
-            "On Linux all data that block devices read and wrote, in pages per second: Pages Input/sec ",
+            "On Linux the data that block devices read and wrote, in pages per second: Pages Input/sec ",
             "plus Pages Output/sec. Windows counts pages read from disk for hard page faults, or ",
             "written to disk to free memory.",
         )),
@@ -335,7 +335,7 @@ static COUNTERS: [Counter; 37] = [
         id: PAGES_INPUT_PER_SEC,
         name: Some(Cow::Borrowed("Pages Input/sec")),
         help: Cow::Borrowed(concat!(
-            "On Linux all data that block devices read, in pages per second: files, swap space and ",
+            "On Linux the data that block devices read, in pages per second: files, swap space and ",
             "direct I/O. Windows counts pages read from disk for hard page faults, including cached ",
             "reads of files.",
         )),
@@ -385,7 +385,7 @@ static COUNTERS: [Counter; 37] = [
         id: PAGES_OUTPUT_PER_SEC,
         name: Some(Cow::Borrowed("Pages Output/sec")),
         help: Cow::Borrowed(concat!(
-            "On Linux all data that block devices wrote, in pages per second: files, swap space and ",
+            "On Linux the data that block devices wrote, in pages per second: files, swap space and ",
             "direct I/O. Windows counts pages written to disk to free memory.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,

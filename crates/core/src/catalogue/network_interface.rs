@@ -381,7 +381,7 @@ static COUNTERS: [Counter; 22] = [
         id: PACKETS_SENT_NON_UNICAST_PER_SEC,
         name: Some(Cow::Borrowed("Packets Sent Non-Unicast/sec")),
         help: Cow::Borrowed(concat!(
-            "Packets per second that the interface sent to several receivers. Never on Linux: the ",
+            "Multicast and broadcast packets per second that the interface sent. Never on Linux: the ",
             "kernel does not count them separately from other packets.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,

@@ -124,9 +124,9 @@ static COUNTERS: [Counter; 6] = [
         id: SEMAPHORES,
         name: Some(Cow::Borrowed("Semaphores")),
         help: Cow::Borrowed(concat!(
-            "On Linux only semaphore sets of System V, each of which may contain several semaphores. ",
-            "Windows counts semaphores of all programs and of the system. POSIX semaphores and futexes ",
-            "are not counted. Not available on kernels without System V IPC.",
+            "On Linux the number of System V semaphore sets, each of which may contain several ",
+            "semaphores. Windows counts semaphores of all programs and of the system. POSIX semaphores ",
+            "and futexes are not counted. Not available on kernels without System V IPC.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
