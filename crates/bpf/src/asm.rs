@@ -70,6 +70,7 @@ pub(crate) struct Assembler {
 impl Assembler {
     fn put(&mut self, code: u8, to: Reg, from: u8, offset: i16, number: i32) {
         let to = register(to);
+        // `struct bpf_insn` has two bit fields of four bits here. Their order depends on the byte order.
         let registers = if cfg!(target_endian = "little") { to | from << 4 } else { to << 4 | from };
         let [o0, o1] = offset.to_ne_bytes();
         let [n0, n1, n2, n3] = number.to_ne_bytes();
@@ -143,17 +144,20 @@ impl Assembler {
 
     /// Loads the address of a map, given by its file descriptor.
     pub fn map(&mut self, to: Reg, descriptor: i32) {
+        // `BPF_PSEUDO_MAP_FD`: when the program is loaded, the kernel puts the address of the map here.
         self.two(to, 1, low(descriptor));
     }
 
     /// Loads the address of byte `at` of a map's only value.
     pub fn map_value(&mut self, to: Reg, descriptor: i32, at: u32) {
+        // `BPF_PSEUDO_MAP_VALUE`; the upper half is the offset.
         self.two(to, 2, low(descriptor) | u64::from(at) << 32);
     }
 
     fn two(&mut self, to: Reg, kind: u8, number: u64) {
         let half =
             |half: u64| i32::from_ne_bytes(u32::try_from(half & 0xFFFF_FFFF).unwrap_or(0).to_ne_bytes());
+        // The only instruction that takes twice the room: the second half only carries the upper 32 bits.
         self.put(0x18, to, kind, 0, half(number));
         self.put(0, Reg::R0, 0, 0, half(number >> 32));
     }
@@ -165,6 +169,7 @@ impl Assembler {
 
     /// Calls a kernel function by its type id in the kernel's BTF.
     pub fn call(&mut self, function: u32) {
+        // 2 is `BPF_PSEUDO_KFUNC_CALL`: the number is a type id, not the number of a helper.
         self.put(0x85, Reg::R0, 2, 0, i32::try_from(function).unwrap_or(0));
     }
 
@@ -202,6 +207,7 @@ impl Assembler {
     pub fn finish(mut self) -> Option<Vec<Instruction>> {
         for (at, label) in self.jumps {
             let to = (*self.labels.get(label.0)?)?;
+            // A jump is relative to the instruction behind it.
             let way = i64::try_from(to).ok()?.checked_sub(i64::try_from(at).ok()?)?.checked_sub(1)?;
             let [o0, o1] = i16::try_from(way).ok()?.to_ne_bytes();
             let [_, _, low, high, ..] = self.code.get_mut(at)?;

@@ -195,6 +195,7 @@ impl Column {
         const fn sum(paths: &'static [&'static str], ended: &'static str) -> Definition {
             Definition { from: StartStruct::Task, paths, ended: Some(ended), is_wide: true }
         }
+        // `seqlock_t` contains a `seqcount_spinlock_t`, in older kernels a `seqcount_t`.
         const SEQUENCE: &[&str] = &["stats_lock.seqcount.seqcount.sequence", "stats_lock.seqcount.sequence"];
         // Of several paths, the first that a kernel has is read: fields were moved or renamed, newer names first.
         match self {
@@ -221,6 +222,7 @@ impl Column {
             Self::SystemTimeShown => one(StartStruct::SignalOrTask, &["prev_cputime.stime"], true),
             Self::MinorFaults => sum(&["min_flt"], "min_flt"),
             Self::MajorFaults => sum(&["maj_flt"], "maj_flt"),
+            // `PIDTYPE_SID` is 3, and the first number of a `struct pid` is that in the first PID namespace.
             Self::Session => {
                 one(StartStruct::Pointer("signal_struct", "pids[3]", "pid"), &["numbers[0].nr"], false)
             }
@@ -242,6 +244,9 @@ impl Column {
             Self::TotalVm => one(StartStruct::Memory, &["total_vm"], true),
             Self::PeakVm => one(StartStruct::Memory, &["hiwater_vm"], true),
             Self::PeakResident => one(StartStruct::Memory, &["hiwater_rss"], true),
+            // The indexes are `MM_FILEPAGES`, `MM_ANONPAGES`, `MM_SWAPENTS` and `MM_SHMEMPAGES`. Newer
+            // kernels have an array of `percpu_counter`, older ones a structure with an array of atomic
+            // numbers.
             Self::FilePages => {
                 one(StartStruct::Memory, &["rss_stat[0].count", "rss_stat.count[0].counter"], true)
             }

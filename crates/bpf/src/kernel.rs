@@ -218,6 +218,8 @@ impl Kernel {
         let counters = |path| pointer(MEMORY, path);
         Some(PercpuSum {
             cast: btf.function("bpf_rdonly_cast")?,
+            // The function casts to structures only. `kuid_t` consists of one number, as wide as the part of
+            // a counter that belongs to one CPU.
             cast_type: btf.member(btf.structure("cred")?, "uid").filter(|uid| uid.size == 4)?.type_id,
             counters: [
                 counters("rss_stat[0].counters")?,

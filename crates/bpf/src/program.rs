@@ -44,6 +44,7 @@ impl RecordLayout {
     pub fn new(columns: ColumnSet) -> Option<Self> {
         let mut places = [None; Column::ALL.len()];
         let mut next = 0_u16;
+        // Wide columns first, so that each column lies at a multiple of its width.
         for is_wide in [true, false] {
             for column in columns.iter().filter(|column| column.definition().is_wide == is_wide) {
                 *places.get_mut(column.index())? = Some(RecordOffset { at: next, is_wide });
@@ -106,6 +107,7 @@ impl ProgramBuilder<'_> {
         let state = i32::try_from(iterator.size).ok()?.checked_neg()?;
         let [next, done, thread] = [(); 3].map(|()| self.asm.label());
         let sums = self.sums();
+        // The kernel permits this iterator only under the RCU read lock.
         self.asm.call(iterator.lock);
         self.asm.copy(Reg::R1, Reg::Frame);
         self.asm.add_number(Reg::R1, state);
@@ -137,6 +139,8 @@ impl ProgramBuilder<'_> {
             self.load_task(Reg::R2, Column::Tgid)?;
             self.asm.if_other(Reg::R1, Reg::R2, thread);
         }
+        // `SIGNAL` and `RECORD` are still those of the process before, all of whose threads have been visited
+        // by now.
         self.end_sequence()?;
         self.take_record()?;
         self.asm.load(Width::W8, SIGNAL, TASK, self.kernel.signal);
@@ -147,6 +151,7 @@ impl ProgramBuilder<'_> {
             self.asm.place(thread);
             let pid = self.plan.layout.offset(Column::Pid)?;
             self.asm.load(Width::W4, Reg::R1, RECORD, pid.at.into());
+            // A thread counts only if the current record is that of its process.
             self.asm.if_other(Reg::R1, Reg::R2, next);
             self.add_thread()?;
             self.asm.go(next);
@@ -168,6 +173,7 @@ impl ProgramBuilder<'_> {
         let sums = self.plan.each == RecordKind::Process;
         const TASK_OF_CONTEXT: u32 = 8;
         self.asm.load(Width::W8, TASK, Reg::R1, TASK_OF_CONTEXT);
+        // At its end, the iterator calls the program once without a task.
         self.asm.if_zero(TASK, done);
         self.take_record()?;
         self.asm.load(Width::W8, SIGNAL, TASK, self.kernel.signal);
@@ -363,6 +369,7 @@ impl ProgramBuilder<'_> {
                         self.asm.set(Reg::R2, i32::try_from(exact.cast_type).ok()?);
                         self.asm.call(exact.cast);
                         self.asm.load(Width::W4, Reg::R1, Reg::R0, 0);
+                        // The part of one CPU can be negative.
                         self.asm.extend_sign(Reg::R1);
                         self.asm.add(SIGNAL, Reg::R1);
                     }
@@ -375,6 +382,7 @@ impl ProgramBuilder<'_> {
             }
         }
         if uses_signal {
+            // Loaded again, because `end_sequence` needs it for this process.
             self.asm.load(Width::W8, SIGNAL, TASK, kernel.signal);
         }
         // Memory that still belongs to the task belonged to it all the time. The memory of a task that ends meanwhile
@@ -424,6 +432,8 @@ pub(crate) fn offsets(kernel: &Kernel, map: i32, by_cpu: i32, cpus: u32) -> Opti
     }
     // The map's own address as a number, then the contents of its field for the per-CPU memory.
     asm.map(Reg::R2, by_cpu);
+    // The detour through memory makes the address a plain number for the verifier, which permits no
+    // arithmetic with the address of a map.
     asm.map_value(Reg::R1, map, 0);
     asm.store(Width::W8, Reg::R1, 0, Reg::R2);
     asm.load(Width::W8, Reg::R3, Reg::R1, 0);

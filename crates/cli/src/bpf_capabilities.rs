@@ -36,6 +36,7 @@ pub fn settle(may_be_asked: bool) {
         // Without BPF task iterators, processes are read from files; `perfset doctor` prints the reason.
         let _ = perfset::prepare_walks();
     }
+    // Capabilities belong to a thread: after the first thread starts, they could not be dropped any more.
     if let Err(error) = perfset::drop_walk_capabilities() {
         // The command continues with capabilities that it does not need. If standard error fails too, that is
         // ignored.

@@ -23,6 +23,7 @@ pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
     let set = counterset(&asked, &args.name)?;
     let mut out = io::stdout().lock();
     if let Some(text) = &args.counter {
+        // `#5` also reaches counters without a name.
         let wanted = |c: &&Counter| {
             let named = c.name.as_deref().is_some_and(|name| name.to_lowercase() == text.to_lowercase());
             named || text.strip_prefix('#').and_then(|id| id.parse().ok()) == Some(c.id.0)
@@ -91,6 +92,7 @@ fn all(
     if hidden > 0 {
         writeln!(out, "\n{hidden} counters that Linux does not have are not shown; --all shows them")?;
     }
+    // The example should print a value, so it names no hidden counter and none that Linux lacks.
     let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !c.is_never_there();
     if let Some(first) = shown.iter().find(gives) {
         let behind = match asked {
@@ -139,6 +141,7 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     let set = counterset(&asked, &args.name)?;
     let found = match asked.machine().instances(&set.guid) {
         Ok(found) => found,
+        // Publishers of other users may be the reason, so what is not shown is part of the message.
         Err(error @ SourceError::NoInstances(_)) => {
             let mut text = error.to_string();
             for line in asked.not_shown(Some(&set.guid)) {

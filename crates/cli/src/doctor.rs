@@ -75,6 +75,7 @@ fn look() -> Result<Exit, Failure> {
     let mut missing: u64 = 0;
     for value in new.values(Some(&old)) {
         let Err(reason) = &value.value else { continue };
+        // A value that only lacks an earlier sample has a raw value, and is not missing.
         missing = missing.saturating_add(u64::from(value.raw.is_none()));
         match reason {
             NoValue::Unavailable(_) => {
@@ -84,6 +85,7 @@ fn look() -> Result<Exit, Failure> {
             NoValue::Denied(_) | NoValue::Failed(_) | NoValue::Late | NoValue::Status(_) => {
                 trouble.add(&value, reason);
             }
+            // Other reasons need no remedy, such as a counterset without instances.
             _ => {}
         }
     }
@@ -121,6 +123,7 @@ fn look() -> Result<Exit, Failure> {
     for line in folded(machine.problems().iter().map(ToString::to_string)) {
         writeln!(out, "warn  {line}")?;
     }
+    // A registration that is ignored is no error of a collection, so this is a place where users see it.
     let mut registered = Store::new(system_folders(true));
     registered.refresh();
     for ignored in registered.ignored() {
@@ -195,6 +198,7 @@ impl Trouble {
             NoValue::Denied(text) => format!("permission denied: {text}"),
             reason => reason.to_string(),
         };
+        // Without ids: otherwise each process would be a cause of its own.
         let causes = self.0.entry(escaped(&without_process(&text))).or_default();
         let cost = causes.entry(escaped(&value.counterset.name)).or_default();
         // If a whole counterset is unavailable, the value has no instance, and the counters would be all of the

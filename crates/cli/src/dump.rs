@@ -33,6 +33,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     }
     let invalid = |text: String| Failure::new(Exit::InvalidData, anyhow!("{name}: {text}"));
     if !args.lenient {
+        // A pass of its own: a program that reads the output must not get a part of an invalid block.
         if let Err(error) = kind.strict(&bytes) {
             let hint = kind.hint(&bytes).map(|hint| format!("\n  {hint}")).unwrap_or_default();
             return Err(invalid(format!("not a valid {}: {error}{hint}", kind.name())));
@@ -95,6 +96,7 @@ impl DumpFormat {
                 (block.objects().flatten().filter(is_whole).count(), block.object_count(), "objects")
             }
             Self::V2(BlockFormat::Data) if is_name_table(bytes) => {
+                // A name table is the usual mistake: both files come from `v1 query`.
                 return Some("it looks like a name table: perfset v1 names".to_owned());
             }
             Self::V2(BlockFormat::Data) => {
@@ -110,6 +112,8 @@ impl DumpFormat {
 /// Returns `true` if the bytes start with a pair of a name table: a number, and a text that is not a small number.
 fn is_name_table(bytes: &[u8]) -> bool {
     let first = v1::NameTable::new(bytes).iter().next();
+    // A V2 block of 48 to 57 bytes begins with a digit if its size is read as text. The number after it is a
+    // small count, and no letter.
     first.is_some_and(|pair| pair.is_ok_and(|(_, text)| text.units().next().is_some_and(|unit| unit >= 0x20)))
 }
 
@@ -129,6 +133,7 @@ struct TextWriter<'a, W> {
 impl<W: Write> fmt::Write for TextWriter<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.out.write_all(text.as_bytes()).map_err(|error| {
+            // `fmt::Error` has no cause, so the cause is kept beside it.
             self.failed = Some(error);
             fmt::Error
         })
@@ -154,6 +159,7 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
     let end = kind.walk(bytes, &mut |event| {
         match event {
             Event::Structure { at, depth, name, index } => {
+                // A structure is complete only when the next one begins.
                 let next = Structure { structure: name, index, at, depth, ..Structure::default() };
                 if let Err(error) = write_line(current.replace(next), out) {
                     failed = Some(error);

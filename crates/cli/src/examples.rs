@@ -371,7 +371,8 @@ pub const MANIFEST_GENERATE: &str = "\
 Examples:
   $ perfset manifest generate waves.man --c-header -o waves.h
   The same code as from ctrpp -o: a program includes it, calls
-  CounterInitialize, creates instances with PerfCreateInstance and sets their counters.
+  CounterInitialize, creates instances with PerfCreateInstance and sets their
+  counters.
 
   $ perfset manifest generate waves.man --rust -o waves.rs
   One struct per counterset, with one field per counter.

@@ -62,6 +62,7 @@ impl Failure {
 
     /// Returns `true` if the reader of the output has closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
+        // A broken pipe can lie below any context that was added on the way.
         self.error.chain().any(|cause| {
             cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
         })
@@ -78,6 +79,7 @@ impl From<io::Error> for Failure {
 impl From<PumpError> for Failure {
     fn from(error: PumpError) -> Self {
         match error {
+            // The sink is the output, so a closed pipe must stay recognizable.
             PumpError::Sink(error) => error.into(),
             error => Self::new(Exit::SourceFailed, error),
         }

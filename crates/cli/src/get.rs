@@ -15,6 +15,7 @@ use crate::text::grouped_digits;
 
 /// Returns `true` if a path names a counterset, or one whose name looks the same.
 fn names(path: &CounterPath, set: &Counterset) -> bool {
+    // Data can be left out because its counterset looks like another one: names are compared the same way.
     likeness(&path.counterset) == likeness(&set.name) || path.counterset.parse() == Ok(set.guid)
 }
 
@@ -75,6 +76,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
         missing = true;
     }
     let exit = samples.finish();
+    // Damage of the log is the likely cause of a failure, so its exit code wins.
     done.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     Ok(if exit == Exit::Ok && missing && args.strict { Exit::ValueMissing } else { exit })
 }

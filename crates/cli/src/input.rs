@@ -36,6 +36,7 @@ pub fn empty(file: &Path) -> Failure {
 /// Reads a file, at most `most` bytes of it.
 pub fn read_up_to(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
+    // Limited while reading, because a pipe has no size that could be checked before.
     open(file)?.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(file, error))?;
     Ok(bytes)
 }

@@ -154,6 +154,7 @@ impl OfCounter {
             }
             several => {
                 let mut sorted: Vec<_> = several.iter().collect();
+                // By text among equal numbers: equal samples give equal sentences, which are not repeated.
                 sorted.sort_by_cached_key(|one| (std::cmp::Reverse(one.1), told(one)));
                 let (first, rest) = sorted.split_at_checked(MOST).unwrap_or((&sorted, &[]));
                 let mut reasons: Vec<_> =
@@ -195,6 +196,7 @@ impl NeverThere {
             if v.value.value.is_ok() {
                 *known = None;
             } else if let Some(reason) = known {
+                // The last reason is the one that still holds.
                 reason.clone_from(reason_of(v));
             }
         }

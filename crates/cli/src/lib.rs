@@ -62,6 +62,7 @@ use crate::windows::Tool;
 /// Runs the command line.
 pub fn run() -> ExitCode {
     let mut args = std::env::args_os();
+    // Decided before the options are parsed, because the Windows tools have other options.
     if let Some(tool) = args.next().and_then(|program| Tool::from_program(Path::new(&program))) {
         return tool.run(args);
     }

@@ -43,6 +43,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     }
     out.flush()?;
     let is_listed = |set: &Counterset| sets.iter().any(|listed| listed.guid == set.guid);
+    // A counterset that is left out altogether can only be reported if no filter was given.
     asked.warn_of_left_out(|set| set.map_or(filter.is_none(), is_listed));
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }

@@ -36,6 +36,7 @@ struct LiveColumn {
 
 pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
+    // The table shows processors only, so nothing is loaded; the capabilities are dropped all the same.
     bpf_capabilities::settle(false);
     let mut query = perfset::local().query();
     for column in &COLUMNS {
@@ -55,6 +56,7 @@ pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     };
     let mut pace = Pace::new(args.interval, args.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
     let done = pump(&mut query, &mut screen, || pace.wait());
+    // The error of the pump has no reason.
     if let Some(failure) = screen.failure {
         return Err(Failure::new(Exit::SourceFailed, anyhow::anyhow!(failure)));
     }
@@ -81,6 +83,7 @@ impl Sink for Screen {
             let mut reasons: Vec<_> =
                 table.reasons.iter().flatten().map(|missing| missing.reason.clone()).collect();
             reasons.dedup();
+            // A sink can return only an I/O error, so `run` finds the reason here.
             self.failure = Some(format!("Processor Information: {}", reasons.join("; ")));
             return Err(io::Error::other("nothing to show"));
         }
@@ -88,6 +91,7 @@ impl Sink for Screen {
         match &self.terminal {
             Some(terminal) => {
                 let (width, height) = terminal.size();
+                // One line stays free for the cursor: a table of full height would scroll.
                 let lines =
                     table.lines(&self.heads, &self.state(&table, None), Some(height.saturating_sub(1)));
                 if self.drawn > 0 {
@@ -99,6 +103,7 @@ impl Sink for Screen {
                     let (on, off) = if bold { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
                     let _ = writeln!(frame, "{on}{}{off}\x1b[K", cut(line, width));
                 }
+                // Erases the rest of a table that had more lines.
                 frame.push_str("\x1b[J");
             }
             None if set.old.is_none() => return Ok(()), // differences have no value yet
@@ -111,6 +116,7 @@ impl Sink for Screen {
                 frame.push('\n');
             }
         }
+        // A single write, so that no half-drawn table is visible.
         self.out.write_all(frame.as_bytes())?;
         self.out.flush()
     }
@@ -145,10 +151,12 @@ struct Terminal {
 
 impl Terminal {
     fn stdout() -> Option<Self> {
+        // Such a terminal cannot move the cursor, so tables follow each other as in a pipe.
         let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         if dumb || !io::stdout().is_terminal() {
             return None;
         }
+        // An empty NO_COLOR counts as unset. Source: no-color.org.
         let colour = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Some(Self { colour })
     }
@@ -250,6 +258,7 @@ impl LiveTable {
             let Some(reason_of) = reasons.get_mut(value.entry) else { continue };
             let number = match &value.value {
                 Ok(number) => Some(number.capped()),
+                // These values exist from the next collection on, so they need no explanation.
                 Err(NoValue::NeedsTwoSamples | NoValue::NewInstance) => None,
                 Err(reason) => {
                     let reason = escaped(&reason.to_string());
@@ -297,6 +306,7 @@ impl LiveTable {
         };
         let notes: Vec<_> = noted.map(note).collect();
         let taken = heads.height().saturating_add(1).saturating_add(notes.len());
+        // At least one row and the line about the others, even in a window of a few lines.
         let room = height.map_or(usize::MAX, |height| height.saturating_sub(taken).max(2));
         let mut shown: Vec<_> = self.rows.iter().collect();
         if shown.len() > room {

@@ -70,6 +70,7 @@ const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
     writeln!(out, "{}: {written_by}", name_of(file))?;
+    // A hostile log can give its machine a name of megabytes.
     let shown = |name: &String| escaped(cut(name, NAME_MAX));
     let mut machines: Vec<String> = info.machines.iter().map(shown).collect();
     if machines.len() > SHOWN {
@@ -115,6 +116,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
         let Counters { path, instances, .. } = counters;
         let count = match instances.len() {
             0 => "-".to_owned(),
+            // The set is full, and further names were not stored.
             Counters::KEPT => format!("{} or more", Counters::KEPT),
             count => count.to_string(),
         };
@@ -157,6 +159,7 @@ fn zone(bias_minutes: Option<i32>) -> String {
         None => "unknown; times are local".to_owned(),
         Some(0) => "UTC".to_owned(),
         Some(bias) => {
+            // The bias is added to local time for UTC, so a positive one is west of Greenwich.
             let sign = if bias > 0 { '-' } else { '+' };
             let (hours, minutes) = (bias.unsigned_abs() / 60, bias.unsigned_abs() % 60);
             format!("UTC{sign}{hours:02}:{minutes:02}; times are local")

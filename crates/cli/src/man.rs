@@ -14,6 +14,7 @@ use crate::exit::{self, Exit, Failure};
 /// Prints the completion script of a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
+    // Into memory first: clap panics if a write fails, and a closed pipe is no error here.
     clap_complete::generate(args.shell, &mut Args::command(), "perfset", &mut script);
     let mut out = io::stdout().lock();
     out.write_all(&script)?;
@@ -24,6 +25,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
 /// Writes a manual page per command, and prints the file names.
 pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     let mut root = Args::command().disable_help_subcommand(true);
+    // Only a built command has the full names of its subcommands.
     root.build();
     let mut out = io::stdout().lock();
     for command in with_commands(&root) {
@@ -57,6 +59,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
         man.render_subcommands_section(&mut page)?;
     }
     let mut after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    // Only the help of `perfset` itself has the exit codes, and a page stands alone.
     if !after.contains(exit::HELP) {
         after.push('\n');
         after.push_str(exit::HELP);

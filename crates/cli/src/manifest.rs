@@ -75,6 +75,7 @@ fn counted(count: usize, what: &str) -> String {
 fn generate(args: &ManifestGenerateArgs) -> Result<Exit, Failure> {
     let (manifest, problems) = Manifest::check(&read(&args.file)?);
     // Standard error is the last place to report to, so a failure of it is ignored.
+    // Not to standard output, which may be the generated code.
     let _ = tell(&mut io::stderr(), &args.file, &problems);
     let manifest = manifest.ok_or_else(|| {
         let file = escaped(&args.file.display().to_string());

@@ -50,6 +50,7 @@ impl MarkedValues {
     /// Counts a value if it is marked.
     pub fn add_one(&mut self, v: &PathValue<'_>) {
         let (kind, missing, age) = match v.value.mark {
+            // A missing value is reported with its reason.
             _ if v.value.value.is_err() => return,
             Some(Mark::Partial(missing)) => (MarkKind::Partial, missing.get(), Duration::ZERO),
             Some(Mark::Stale(age)) => (MarkKind::Stale, 0, age),
@@ -68,6 +69,7 @@ impl MarkedValues {
         counter.count = counter.count.saturating_add(1);
         counter.missing = counter.missing.max(missing);
         counter.age = counter.age.max(age);
+        // One sentence per counter and mark is enough, even for thousands of instances.
         if counter.path.instance.as_deref().is_some_and(|known| known != "*")
             && counter.path.instance != v.own_path(None).instance
         {

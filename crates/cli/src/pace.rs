@@ -17,6 +17,7 @@ impl Pace {
     /// interval never waits; only tests can request it.
     pub fn new(interval: Duration, more: Option<u64>) -> anyhow::Result<Self> {
         let (sender, stop) = channel();
+        // A process can set its handler once, and tests take samples many times.
         if interval.is_zero() {
             return Ok(Self { interval, next: Instant::now(), left: more, stop });
         }
@@ -49,6 +50,7 @@ impl Pace {
             let Some(next) = self.next.checked_add(self.interval) else { return false };
             self.next = next;
         }
+        // Waiting for the message and not sleeping: Ctrl+C ends even an interval of a day at once.
         self.stop.recv_timeout(self.next.saturating_duration_since(now)) == Err(RecvTimeoutError::Timeout)
     }
 }

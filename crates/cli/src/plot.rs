@@ -127,6 +127,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     }
     let mut samples = Samples::open(operands, &args.files, &args.window)?;
     let destination = Destination::new(&args.output)?;
+    // A minute of samples must not be lost because the file cannot be written.
     destination.check()?;
     if !samples.is_log() && io::stderr().is_terminal() {
         let count = samples.operands().count.unwrap_or(LIVE_COUNT);
@@ -153,6 +154,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         PictureFormat::Svg => picture.svg().into_bytes(),
         PictureFormat::Png => picture.png().map_err(failed)?,
     };
+    // Opened only now, because the handler of the writer would take Ctrl+C from the sampling.
     let mut writer = destination.writer()?;
     writer.write_all(&bytes)?;
     writer.flush()?;
@@ -190,6 +192,7 @@ pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Re
     samples.take(how, &mut |clocks, values| {
         lines.sample(clocks, values);
         marked.add(&*values);
+        // Counters that no machine of this system has are no news.
         never_there.add(values.iter().filter(|v| !v.value.counter.is_never_there()), &paths);
         Ok(())
     })?;

@@ -51,6 +51,7 @@ fn install(args: &ProviderInstallArgs) -> Result<Exit, Failure> {
             anyhow!("no home directory to install the manifest in: choose a directory with --dir DIR"),
         )
     })?;
+    // Root often runs this: a link of another user could lead the manifest anywhere.
     refuse_foreign_links(&folder)?;
     let mut store = store(&args.folder);
     let mut out = io::stdout().lock();
@@ -74,6 +75,7 @@ fn remove(args: &ProviderRemoveArgs) -> Result<Exit, Failure> {
         let removal = match what.parse::<Guid>() {
             Ok(guid) => Removal::Guid(guid),
             Err(_) if file.extension().is_some_and(|ending| ending == "man") => {
+                // Only the GUID of the file counts: the registered manifest may be another version.
                 let manifest = Manifest::parse(&read(file)?);
                 let manifest = manifest.map_err(|problems| failed(file, StoreError::Broken(problems)))?;
                 Removal::Guid(manifest.provider.guid)

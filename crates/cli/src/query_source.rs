@@ -51,8 +51,10 @@ impl QuerySource {
         let named: Vec<&str> = paths.iter().filter_map(|path| path.machine.as_deref()).collect();
         if files.log.is_empty() {
             let remote = |error| Failure::new(Exit::SourceFailed, error);
+            // Other names than those of this machine are errors, so all of them mean one machine.
             let machine = named.iter().map(|name| perfset::machine(Some(name)).map_err(remote));
             let machine = machine.collect::<Result<Vec<_>, _>>()?.into_iter().next();
+            // It was opened without the publishers of other users.
             let machine = machine.filter(|_| !files.all_users);
             return Ok(Self::Machine(machine.map_or_else(|| files.local(), Ok)?));
         }
@@ -118,6 +120,7 @@ impl QuerySource {
         match self {
             Self::Machine(_) => TimeZone::system(),
             Self::Logs { logs, .. } => {
+                // A log contains its offset only, not the rules of its time zone.
                 let east = i32::try_from(logs.offset().wrapping_div(SECOND).saturating_neg());
                 let offset = east.ok().and_then(|east| Offset::from_seconds(east).ok());
                 offset.unwrap_or(Offset::UTC).to_time_zone()
@@ -190,6 +193,7 @@ impl QuerySource {
 /// Opens logs as one, and selects the machine: by name, else the only one. With `is_any`, several are accepted.
 pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<Logs, Failure> {
     let input = |file: &PathBuf| match input::is_dash(file) {
+        // Logs are read more than once, and standard input can be read once.
         true => input::read(file).map(|bytes| Input::Bytes(bytes.into())),
         false => Ok(Input::File(file.clone())),
     };

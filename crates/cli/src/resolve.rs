@@ -14,6 +14,7 @@ use crate::text::escaped;
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     let guids = machine.countersets();
     let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+    // The exact name decides between names that differ only in case, so that the order is always the same.
     sets.sort_by_cached_key(|set| (set.name.to_lowercase(), set.name.clone()));
     sets
 }

@@ -116,6 +116,7 @@ impl Samples {
     /// Binds the operands' paths to this machine, or to the logs if `files` names any.
     pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
         files.processes.apply()?;
+        // Before the source is opened: threads that it starts would keep the capabilities.
         if files.log.is_empty() && operands.interval.is_some() {
             bpf_capabilities::settle_for(&operands.paths, operands.count);
         }
@@ -163,6 +164,7 @@ impl Samples {
     /// succeeded otherwise.
     #[must_use]
     pub fn finish(self) -> Exit {
+        // Damage is stored when the query is closed.
         drop(self.query);
         if self.asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
     }
@@ -175,6 +177,8 @@ impl Samples {
         let needs_two =
             !how.is_raw && query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
         let every = operands.interval.unwrap_or(Duration::from_secs(1));
+        // Samples are counted below and not by the timer, because the wait for the second collection of a
+        // rate precedes the first sample.
         let mut pace = Pace::new(how.warmup.filter(|_| needs_two).unwrap_or(every), None)
             .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
         if needs_two {
@@ -183,6 +187,7 @@ impl Samples {
             }
             query.collect().map_err(source_failed)?;
         }
+        // The warmup may differ from the interval, so the grid starts again with the first sample shown.
         pace.every(every);
         let (most, mut taken) = (operands.count.or(how.live_count), 0_u64);
         loop {

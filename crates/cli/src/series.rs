@@ -116,6 +116,7 @@ impl DistinctPaths {
     /// Returns the path, with another number if `source` already has a column of that path.
     pub fn distinct(&mut self, source: usize, path: String) -> String {
         let mut is_new = |path: &str| self.known.insert((source, path.to_owned()));
+        // Only a path with an instance can be numbered, because `#` belongs to the name of the instance.
         let Some(end) = path.rfind(")\\").filter(|_| !is_new(&path)) else { return path };
         let (before, behind) = path.split_at(end);
         let mut numbered = (1_u64..).map(|number| format!("{before}#{number}{behind}"));

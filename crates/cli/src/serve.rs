@@ -18,6 +18,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
     #[cfg(target_os = "linux")]
     perfset::return_large_pieces();
+    // First of all: other threads would keep the capabilities.
     bpf_capabilities::settle(true);
     let listen = if args.listen.is_empty() { vec![ServerOptions::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
@@ -44,6 +45,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
             error => Failure::escaped(Exit::Usage, error),
         })?;
     }
+    // The addresses are bound here, so an address in use is reported before anything is printed.
     let server = Server::open(machine, options).map_err(failed)?;
     let stopper = server.stopper();
     ctrlc::set_handler(move || stopper.stop()).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
@@ -69,6 +71,7 @@ fn failed(error: ServeError) -> Failure {
 
 /// Returns the token that clients must send, if one is required.
 fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
+    // A token file is a choice of the user and applies on loopback too.
     if let Some(file) = &args.token_file {
         let token = Token::from_file(file);
         let token = token.with_context(|| format!("cannot use the token in {}", name_of(file)));

@@ -62,6 +62,7 @@ impl<W: Write> Write for Escaping<W> {
         }
         let text = self.escape(bytes);
         self.out.write_all(text.as_bytes())?;
+        // The caller counts its own bytes: the escaped text is longer, and stored bytes are taken as well.
         Ok(bytes.len())
     }
 

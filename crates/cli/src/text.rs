@@ -98,6 +98,7 @@ pub fn name_of(file: &Path) -> String {
 
 /// Returns a text as a CSV cell: quoted if necessary, and never treated as a formula by a spreadsheet.
 pub fn csv_cell(text: &str) -> String {
+    // Spreadsheets run cells that begin with these characters as formulas, even quoted ones.
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guarded = if formula { format!("'{text}") } else { text.to_owned() };
     if guarded.contains([',', '"', '\n', '\r']) || formula {
@@ -116,6 +117,7 @@ pub fn grouped(number: f64, decimals: usize) -> String {
 /// Appends a number with separators between thousands.
 pub fn push_grouped(out: &mut String, number: f64, decimals: usize) {
     let start = out.len();
+    // Integers are written much faster than doubles are formatted, and only where both give the same digits.
     match in_units(number, decimals) {
         Some(units) => push_units(out, units, decimals),
         None => {

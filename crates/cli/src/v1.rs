@@ -128,6 +128,7 @@ fn write_instance(instance: &Instance<'_>, out: &mut impl Write) -> io::Result<(
 /// Prints formatted values of one block, or of the newer of two.
 fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let files: Vec<&Path> = std::iter::once(&args.file).chain(&args.newer).map(|file| &**file).collect();
+    // The second reader of standard input would find it at its end.
     if files.iter().chain(&args.names.as_deref()).filter(|file| is_dash(file)).count() > 1 {
         return Err(Failure::new(Exit::Usage, anyhow!("standard input can be only one of the files")));
     }
@@ -157,6 +158,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let paths: Vec<_> = paths.into_iter().map(|(_, path)| path).collect();
     let options = OutputOptions { format: args.format, raw: args.raw, host, ..OutputOptions::default() };
     let mut output = Output::new(options, &paths);
+    // Of two blocks only the newer one is shown; the older one is the base of its rates.
     while query.collect().map_err(failed)? == NextOutcome::Sample {}
     match (paths.is_empty(), is_promised) {
         (true, true) => Err(Failure::new(Exit::InvalidData, anyhow!("no object of the block can be read"))),

@@ -34,6 +34,7 @@ impl FromStr for TimeArg {
         const AS_RELOG: [&str; 4] =
             ["%m/%d/%Y %I:%M:%S%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S%.f", "%m/%d/%Y %H:%M"];
         let text = text.trim();
+        // Only a text with Z or an offset is a timestamp, so local times fall through.
         if let Ok(time) = text.parse::<Timestamp>() {
             return Ok(Self::Utc(in_100ns(time)));
         }
@@ -45,6 +46,7 @@ impl FromStr for TimeArg {
         let civil = civil.ok_or(
             "a time is like 11/22/2026 10:30:00 or 2026-11-22 10:30:00, the latter also with Z or +01:00 at the end",
         )?;
+        // The offset of the log is unknown yet: the local time is stored unchanged and converted in `to_utc`.
         let time = tz::Offset::UTC.to_timestamp(civil).map_err(|_| "there is no such time")?;
         Ok(Self::Local(in_100ns(time)))
     }

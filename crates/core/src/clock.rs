@@ -87,8 +87,12 @@ impl SystemTime {
         // Days since 1600-03-01, so that a leap day ends its year, its century and its 400 years.
         let day = days + 306;
         let (era, day) = (day / 146_097, day % 146_097);
+        // Without these corrections the leap day at the end of four years would already count as a day of the
+        // next year.
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
         let day = day - (365 * year + year / 4 - year / 100);
+        // From March on, months have 31, 30, 31, 30, 31 days and then the same again: five have 153 days, and
+        // no table of lengths is needed.
         let month = (5 * day + 2) / 153; // 0 = March
         let u16 = |n: i64| u16::try_from(n).unwrap_or(u16::MAX);
         Self {
@@ -190,9 +194,12 @@ impl Anchor {
         let time_100ns = self.time_100ns(before_ns);
         let earliest = time_100ns.saturating_sub(Self::TOLERANCE_100NS);
         let latest = self.time_100ns(after_ns).saturating_add(Self::TOLERANCE_100NS);
+        // A thread that was interrupted between the readings widens this range, so that a delay is no step.
         let in_step = (earliest..=latest).contains(&wall_100ns);
         ClockReading {
             perf_time: before_ns,
+            // Anchored even after a step: a timer that divides by this time would be wrong in the interval in
+            // which the clock was set.
             time_100ns,
             perf_freq: 1_000_000_000,
             system_time: SystemTime::from_100ns(if in_step { time_100ns } else { wall_100ns }),

@@ -90,6 +90,7 @@ impl CounterType {
     /// Returns the type with this name in C.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
+        // `ALL` has each value once, so this second name of a value is not in it.
         if name == "PERF_PRECISION_TIMESTAMP" {
             return Some(Self::PERF_PRECISION_TIMESTAMP);
         }
@@ -115,6 +116,7 @@ impl CounterType {
             (0x400, 0x7_0000) => ValueKind::Counter(CounterKind::Precision),
             (0x800, 0x0_0000) => ValueKind::Text(TextKind::Unicode),
             (0x800, 0x1_0000) => ValueKind::Text(TextKind::Ascii),
+            // winperf.h defines no subtypes of PERF_TYPE_ZERO.
             (0xC00, _) => ValueKind::Zero,
             _ => ValueKind::Unknown,
         };
@@ -152,6 +154,7 @@ impl CounterType {
     /// This includes every named base and unnamed variants from other vendors, such as 0x40030503.
     #[must_use]
     pub fn is_base(self) -> bool {
+        // The whole subtype is compared: a precision timer (7) has both bits of a base (3) (F-3).
         self.decode().kind == ValueKind::Counter(CounterKind::Base)
     }
 
@@ -169,6 +172,8 @@ impl CounterType {
         let decoded = self.decode();
         match decoded.kind {
             ValueKind::Counter(CounterKind::Fraction | CounterKind::Precision) => true,
+            // A multi timer is a rate by its subtype. PERF_SAMPLE_COUNTER is a rate too, and has no base
+            // although some sources name one (F-15).
             ValueKind::Counter(CounterKind::Rate) => decoded.multi,
             _ => false,
         }

@@ -179,6 +179,8 @@ impl Counter {
     #[must_use]
     pub fn published(id: CounterId, counter_type: CounterType) -> Self {
         Self {
+            // PerfLib's functions for 4-byte values add modulo 2^32, so such a counter passes zero without an
+            // error.
             wraps: counter_type.value_len() == 4,
             source: Cow::Borrowed("published by the program"),
             ..Self::new(id, counter_type)
@@ -267,6 +269,8 @@ impl InstanceType {
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
+            // The values are flags of perflib.h: 2 multiple, 4 aggregate, 8 history, 16 instance. Other
+            // combinations have no name and no meaning.
             0x00 => Self::Single,
             0x02 => Self::Multiple,
             0x04 => Self::SingleAggregate,
@@ -400,6 +404,7 @@ impl Attributes {
     /// Returns `true` if a registration is permitted to have this combination.
     #[must_use]
     pub const fn is_allowed(self) -> bool {
+        // Only manifests and the catalogue are refused: readers of blocks accept every combination.
         let real_or_plain = self.contains(Self::NO_GROUP_SEPARATOR) || self.contains(Self::DISPLAY_AS_REAL);
         let hex = self.contains(Self::DISPLAY_AS_HEX);
         let hidden = self.contains(Self::NO_DISPLAYABLE);

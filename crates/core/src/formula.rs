@@ -113,6 +113,7 @@ pub const FORMULAS: &[Formula] = &[
         types: &[
             CounterType::PERF_COUNTER_COUNTER,
             CounterType::PERF_COUNTER_BULK_COUNT,
+            // Four sources document a rate over PerfTime, two others name a base (F-15).
             CounterType::PERF_SAMPLE_COUNTER,
         ],
         text: "dN / (dD / F)",
@@ -148,6 +149,7 @@ pub const FORMULAS: &[Formula] = &[
         compute: FormulaFn::OfItems(multi_timer_100ns),
     },
     Formula {
+        // The Platform SDK also uses F and divides by the items. MS Learn and the Kit do neither (F-16).
         types: &[CounterType::PERF_COUNTER_MULTI_TIMER_INV, CounterType::PERF_100NSEC_MULTI_TIMER_INV],
         text: "100 x (B1 - dN / dD)",
         denominator: Denominator::ClockAndItems,
@@ -330,6 +332,7 @@ impl Computation {
     /// Returns the newer numbers, extended beyond 32 bits if they passed zero.
     fn mended<'n>(&self, old: &SampleValues<'_>, new: &SampleValues<'n>) -> SampleValues<'n> {
         let mut mended = *new;
+        // Only if the registration says so: after a reset, any other counter would show a spike.
         if self.wraps {
             mended.raw = unwrapped(old.raw, new.raw);
         }
@@ -406,6 +409,7 @@ pub fn queue_length(old: Reading, new: Reading) -> Result<f64, NoValue> {
 /// [`NoValue::NegativeValue`] if the count decreased, [`NoValue::NegativeDenominator`] if no time passed,
 /// [`NoValue::NegativeTimebase`] if F is not positive.
 pub fn counter_rate(old: Reading, new: Reading) -> Result<f64, NoValue> {
+    // The order of these checks decides the reason if several fail: value, divisor, frequency (F-8).
     let events = risen(old, new)?;
     let ticks = passed(old, new)?;
     Ok(events * frequency(new)? / ticks)
@@ -441,6 +445,7 @@ pub fn timer_share_inverse(old: Reading, new: Reading) -> Result<f64, NoValue> {
 /// # Errors
 /// Same as [`counter_rate`].
 pub fn multi_timer(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
+    // The other checks come first: a value that decreased is an error also without items (F-8).
     let per_second = counter_rate(old, new)?;
     Ok(if items == 0 { 0.0 } else { 100.0 * per_second / real(items.into()) })
 }
@@ -490,6 +495,7 @@ pub fn average(old: Reading, new: Reading) -> Result<f64, NoValue> {
     let operations = difference(old, new);
     match operations {
         ..0 => Err(NoValue::NegativeDenominator),
+        // Nothing happened, so there is nothing to divide by: winperf.h requires this check (F-12).
         0 => Ok(0.0),
         1.. => Ok(amount / real(operations)),
     }
@@ -526,6 +532,7 @@ pub fn elapsed_seconds(new: Reading) -> Result<f64, NoValue> {
     let ticks_a_second = frequency(new)?;
     let elapsed = new.time.saturating_sub(new.raw.into());
     match (new.raw, elapsed) {
+        // A start of 0 is the year 1601: without this line an unknown start is an age of centuries (F-14).
         (0, _) => Ok(0.0),
         (_, ..0) => Err(NoValue::BeginsLater),
         (_, elapsed) => Ok(real(elapsed) / ticks_a_second),
@@ -533,6 +540,7 @@ pub fn elapsed_seconds(new: Reading) -> Result<f64, NoValue> {
 }
 
 fn risen(old: Reading, new: Reading) -> Result<f64, NoValue> {
+    // Unsigned: a value above 2^63 is large, not negative. Microsoft's sample and .NET overflow there (F-19).
     match new.raw.checked_sub(old.raw) {
         Some(rise) => Ok(real(rise.into())),
         None => Err(NoValue::NegativeValue { from: old.raw, to: new.raw }),
@@ -541,12 +549,14 @@ fn risen(old: Reading, new: Reading) -> Result<f64, NoValue> {
 
 fn passed(old: Reading, new: Reading) -> Result<f64, NoValue> {
     match difference(old, new) {
+        // No time is no infinite rate, which Microsoft's sample prints (F-11).
         ..=0 => Err(NoValue::NegativeDenominator),
         ticks => Ok(real(ticks)),
     }
 }
 
 fn difference(old: Reading, new: Reading) -> i128 {
+    // 128 bits, because bases are unsigned 64-bit numbers and clocks are signed ones.
     new.time.saturating_sub(old.time)
 }
 

@@ -77,6 +77,7 @@ impl FromStr for Guid {
     type Err = ParseGuidError;
 
     fn from_str(text: &str) -> Result<Self, ParseGuidError> {
+        // The text is untrusted input of any length, so the error contains only its beginning.
         let bad = || ParseGuidError(text.chars().take(64).collect());
         let inner = match text.strip_prefix('{') {
             Some(rest) => rest.strip_suffix('}').ok_or_else(bad)?,
@@ -87,6 +88,7 @@ impl FromStr for Guid {
         if ![8, 4, 4, 4, 12].into_iter().all(|want| lens.next() == Some(want)) || lens.next().is_some() {
             return Err(bad());
         }
+        // The groups have 32 digits together, which fill the number exactly: no shift below loses a bit.
         for c in inner.chars().filter(|c| *c != '-') {
             let digit = c.to_digit(16).ok_or_else(bad)?;
             digits = digits.wrapping_shl(4) | u128::from(digit);

@@ -26,6 +26,8 @@ pub fn likeness(name: &str) -> String {
                 out.push(' ');
             }
         } else if !shows_nothing(c) {
+            // `upper` skips letters whose capital is not one unit: `ß`, which becomes `ss` here, and letters
+            // above U+FFFF.
             out.extend(c.to_uppercase().flat_map(char::to_lowercase));
         }
     }
@@ -38,6 +40,7 @@ pub fn likeness(name: &str) -> String {
 /// Returns `true` if the character is displayed as blank space.
 fn is_blank(c: char) -> bool {
     const BRAILLE_BLANK: char = '\u{2800}';
+    // Letters to Unicode (fillers of Hangul), so `is_whitespace` is false for them.
     const FILLERS: [char; 4] = ['\u{115F}', '\u{1160}', '\u{3164}', '\u{FFA0}'];
     c.is_whitespace() || c == BRAILLE_BLANK || FILLERS.contains(&c)
 }

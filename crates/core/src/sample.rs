@@ -128,6 +128,7 @@ pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
     let (a, b) = (&old.identity, &new.identity);
     let same_thing = (a.counterset, old.counter, a.instance_id) == (b.counterset, new.counter, b.instance_id)
         && a.instance == b.instance;
+    // PDH pairs samples by displayed name, so its value can be the difference of two processes (F-7).
     if !same_thing {
         return Err(NoValue::NewInstance);
     }
@@ -152,6 +153,7 @@ pub(crate) fn why_it_fell(
     }
     let (before, now) = (old.clocks, new.clocks);
     let ticks = |clocks: &Clocks| clocks.read(clock).map(|(ticks, _)| ticks);
+    // A wall clock that is set back is no cause, unless the counter's own type divides by it (F-10).
     if now.perf_time < before.perf_time || ticks(now) < ticks(before) {
         return NoValue::TimeWentBack { value_fell: matches!(reason, NoValue::NegativeValue { .. }) };
     }
@@ -169,6 +171,8 @@ pub(crate) fn restarted(before: &Clocks, now: &Clocks) -> bool {
     if now.perf_time >= before.perf_time {
         return false;
     }
+    // A clock that has counted longer than the interval cannot have begun in it: then the samples are in the
+    // wrong order, or a block is wrong.
     let passed = i128::from(now.time_100ns).saturating_sub(before.time_100ns.into());
     let counted = i128::from(now.perf_time).saturating_mul(10_000_000);
     passed > 0 && now.perf_freq > 0 && counted <= passed.saturating_mul(now.perf_freq.into())

@@ -14,6 +14,7 @@ impl<'a> Name<'a> {
     /// Returns the text of `bytes` up to the first NUL unit, or all whole units if there is no NUL.
     #[must_use]
     pub fn until_nul(bytes: &'a [u8]) -> Self {
+        // A single byte at the end is half a unit, and dropped: lengths of foreign blocks can be odd.
         let len = bytes
             .chunks_exact(2)
             .position(|unit| unit == [0, 0])
@@ -145,6 +146,7 @@ impl fmt::Debug for Utf16 {
 
 fn lossy(units: impl Iterator<Item = u16>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     use fmt::Write;
+    // `write_char` ignores width and precision: with them, the whole text must be built first.
     if f.width().is_some() || f.precision().is_some() {
         let text: String =
             char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
@@ -160,6 +162,7 @@ fn lossy(units: impl Iterator<Item = u16>, f: &mut fmt::Formatter<'_>) -> fmt::R
 /// (U+1F80 to U+1FFC), which are returned unchanged.
 #[must_use]
 pub fn upper(unit: u16) -> u16 {
+    // Nearly all names are ASCII, and `char::to_uppercase` searches a table.
     if let Ok(ascii) = u8::try_from(unit) {
         if ascii.is_ascii() {
             return u16::from(ascii.to_ascii_uppercase());

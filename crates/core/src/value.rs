@@ -53,6 +53,7 @@ impl FormattedValue {
     #[must_use]
     pub fn capped(self) -> f64 {
         let decoded = self.counter_type.decode();
+        // Several items together can be active for more than 100 %, so multi timers have no limit (F-21).
         let percent = decoded.display == Display::Percent && !decoded.multi;
         if percent { self.nocap().min(100.0) } else { self.nocap() }
     }
@@ -103,7 +104,7 @@ pub enum NoValue {
     #[error("the instance's start time is later than the sample")]
     BeginsLater,
     /// No time passed, or the base decreased.
-    #[error("no time passed between the samples, or the base fell")]
+    #[error("no time passed between the samples, or the counter's base decreased")]
     NegativeDenominator,
     /// The frequency of the clock is 0 or negative.
     #[error("the clock's frequency is not positive")]

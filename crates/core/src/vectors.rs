@@ -90,6 +90,7 @@ impl Vector<'_> {
         let got =
             [("value_raw", value.raw), ("value_nocap", value.nocap()), ("value_default", value.capped())];
         let differs = |((column, got), wanted): ((&str, f64), f64)| {
+            // Another implementation may round in another order, so doubles are not compared for equality.
             let far = (got - wanted).abs() > wanted.abs() * 1e-12;
             far.then(|| format!("{column} is {got}, must be {wanted}"))
         };
@@ -100,6 +101,8 @@ impl Vector<'_> {
 /// Returns the status of a vector without a value: the keyword of the check that failed.
 fn status(reason: &NoValue) -> &'static str {
     match reason {
+        // The table has the checks of F-8 alone, which any implementation can make. F-10 names causes instead
+        // of some of them.
         NoValue::Wrapped { .. }
         | NoValue::Restarted { value_fell: true }
         | NoValue::TimeWentBack { value_fell: true } => "negative_value",

@@ -116,6 +116,7 @@ impl fmt::Display for FieldValue<'_> {
             Self::Kind(kind) => write!(f, "{} ({})", kind.name(), kind.to_wire()),
             Self::CounterType(t) => write!(f, "{t} ({:#010x})", t.0),
             Self::Attributes(Attributes(bits)) => write!(f, "{bits:#x}"),
+            // `{:?}` escapes: a name of another program must not send control characters to a terminal.
             Self::Text(name) => write!(f, "{:?}", name.to_string()),
             Self::Ascii(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::InstanceName(name) => write!(f, "{:?}", name.to_string()),
@@ -154,6 +155,7 @@ pub(crate) fn forgiven(
     let mut refused = None;
     walk(&mut |event| {
         if let Event::Broken(rule) = event {
+            // Breaking off is no error of the visit, so the rule is returned below.
             if mode == Mode::Strict {
                 refused = Some(rule);
                 return ControlFlow::Break(());
@@ -308,6 +310,7 @@ pub fn dump(
             Event::Broken(rule) => writeln!(out, "      ! {rule}"),
             Event::Unusual(remark) => writeln!(out, "      ? {remark}"),
         };
+        // A writer that fails ends the visit. The block is not at fault, so there is no error.
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
 }

@@ -51,6 +51,7 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let item = parse(self);
+        // The length of a faulty item is not reliable, so the start of the next one is unknown.
         if item.is_err() {
             *self = Self::new(&[]);
         }
@@ -65,6 +66,7 @@ impl<'a> Cursor<'a> {
     where
         T: FromBytes + KnownLayout + Immutable + Unaligned,
     {
+        // `T` is unaligned: neither offsets in foreign blocks nor the buffers of C callers are aligned.
         match T::ref_from_prefix(self.rest) {
             Ok((value, rest)) => {
                 self.advance(rest);
@@ -108,6 +110,7 @@ impl<'a> Cursor<'a> {
             return Err(error(Why::SizeTooSmall { size, least: header_len }));
         };
         let left = self.rest.len();
+        // The error names the wrong size field, not the place where the bytes end.
         self.take(what, length(len)).map_err(|_| error(Why::SizeTooLarge { size, left }))
     }
 

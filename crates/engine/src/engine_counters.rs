@@ -46,8 +46,10 @@ pub(crate) struct CollectionCost {
 
 impl CollectionTotals {
     pub(crate) fn add(&self, account: &CollectionCost) {
+        // `Relaxed` below, because collections add and read under the lock of the machine.
         let ns = account.took.as_nanos();
         let freq = u128::try_from(account.perf_freq).unwrap_or(0);
+        // PERF_AVERAGE_TIMER counts ticks of PerfTime.
         let ticks = ns.saturating_mul(freq).wrapping_div(1_000_000_000);
         let low = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
         self.collections.fetch_add(1, Relaxed);
@@ -61,6 +63,7 @@ impl CollectionTotals {
         self.late_providers.store(account.late_providers, Relaxed);
         self.provider_failures.fetch_add(account.provider_failures, Relaxed);
         self.layout_rebuilds.fetch_add(u64::from(account.laid_out), Relaxed);
+        // Most countersets have one collection method: they must not hide the method of another one.
         if account.source_layer > 0 {
             self.source_layer.store(account.source_layer.into(), Relaxed);
         }
@@ -92,6 +95,7 @@ impl Provider for EngineCounters {
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        // The current collection is not in the totals yet: its cost is known only at its end.
         let ledger = &self.ledger;
         let mut row = rows.push("", InstanceId(0), None);
         for (column, counter) in want.counters.iter().enumerate() {

@@ -42,6 +42,7 @@ impl Counters {
     #[must_use]
     pub fn these(ids: impl IntoIterator<Item = CounterId>) -> Self {
         let mut ids: Vec<_> = ids.into_iter().collect();
+        // Sorted and distinct, so that the order of ids does not distinguish entries.
         ids.sort_unstable();
         ids.dedup();
         Self { ids: Some(ids.into()) }

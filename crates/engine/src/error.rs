@@ -55,7 +55,7 @@ pub enum SourceError {
         status: Status,
     },
     /// The block would be larger than its size fields can express.
-    #[error("the block would be larger than 4 GiB")]
+    #[error("the block would be larger than its format allows: request fewer counters or instances")]
     TooLarge,
 }
 

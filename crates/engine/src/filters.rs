@@ -112,6 +112,7 @@ impl Deref for InstanceFilters {
 
 impl PartialEq for InstanceFilters {
     fn eq(&self, other: &Self) -> bool {
+        // The other fields are computed from this one.
         self.all == other.all
     }
 }

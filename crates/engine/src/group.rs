@@ -110,6 +110,7 @@ impl Group {
         self.ask(shared, collection);
         table.take_back(self.rows.end_in(), self.rows.len());
         let count = self.rows.len();
+        // The sole filter selects every row here, so no name is compared.
         if let Some(all) = self.selections.first_mut().filter(|all| all.len() != count) {
             all.clear();
             all.extend(0..count);
@@ -154,6 +155,7 @@ impl Group {
     fn select(&mut self) {
         let Self { aggregates, filters, selections, rows, selected, has_total, .. } = self;
         let before = selected.take();
+        // Rows of a failed collection can be incomplete, so the next one finds all selections again.
         if self.outcome.is_err() {
             return;
         }
@@ -183,12 +185,14 @@ impl Group {
         *selected = Some(count);
         let Some(aggregates) = aggregates else { return };
         for (selection, filter) in selections.iter_mut().zip(filters.iter()).filter(|(_, f)| wants_total(f)) {
+            // A selection of the last collection still ends with its totals: their rows come last.
             selection.truncate(selection.partition_point(|row| *row < count));
             if *has_total {
                 continue; // an instance's own
             }
             let totals = match filter.pattern.has_wildcard() {
                 true => aggregates.add(rows, selection.iter().copied(), usize::MAX, Some(filter)),
+                // The name `_Total` is the aggregate over all instances, whatever others select.
                 false => aggregates.add(rows, 0..count, 1, None),
             };
             selection.extend(totals);

@@ -39,7 +39,7 @@ pub enum RegistrationProblem {
     /// The provider's catalogue is unavailable.
     #[error("a provider has no catalogue: {0}")]
     NoCatalogue(SourceError),
-    /// A provider found something that it cannot use.
+    /// Problem that a provider reported as text, such as an unusable file.
     #[error("{0}")]
     Unusable(Text),
 }
@@ -230,6 +230,7 @@ impl Machine {
         let instances = group.instances(&mut shared)?;
         match instances.len() {
             0 => Err(SourceError::NoInstances(*guid)),
+            // Only a listing fails: a collection takes the first of them.
             2.. if single => Err(SourceError::InvalidRegistration(*guid)),
             _ => Ok(instances),
         }
@@ -257,6 +258,7 @@ impl Shared {
             let now = guarded(&mut *slot.provider, |provider| provider.catalogue());
             match (&slot.last, now) {
                 (Some(last), Ok(now)) if Arc::ptr_eq(last, &now) => {}
+                // A provider without a catalogue before changes nothing: the revision and all plans stay.
                 (None, Err(error)) => missing.push(RegistrationProblem::NoCatalogue(error)),
                 (_, now) => {
                     changed = true;

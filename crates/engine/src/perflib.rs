@@ -96,6 +96,7 @@ fn for_each_entry(
     identifiers: &mut [u8],
     mut process: impl FnMut(&Entry, Result<(), ()>) -> Status,
 ) -> Result<(), Status> {
+    // An empty list contains no block that fails, and is an error all the same.
     if identifiers.is_empty() {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }

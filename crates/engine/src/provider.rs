@@ -94,6 +94,7 @@ pub(crate) fn guarded<T>(
     provider: &mut dyn Provider,
     call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
 ) -> Result<T, SourceError> {
+    // Rows that a panic left half filled are not delivered: all entries fail with this error.
     catch_unwind(AssertUnwindSafe(|| call(provider)))
         .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }

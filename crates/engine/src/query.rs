@@ -110,6 +110,7 @@ impl Query {
         if status.is_success() {
             self.numbers.insert(EntryKey::new(&entry, entry.instance.as_ref()), self.added);
             if AggregateView::for_type(set.instance_type) == Some(AggregateView::One) {
+                // `_Total` is another name of the only row, so both names must find the same entry.
                 self.numbers.insert(EntryKey::for_total(&entry), self.added);
             }
             self.entries.insert(self.added, entry);
@@ -127,6 +128,7 @@ impl Query {
         let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
         let Some(removed) = removed else { return Status::ERROR_INVALID_PARAMETER };
         self.numbers.remove(&EntryKey::new(&removed, removed.instance.as_ref()));
+        // The type is not looked up, because the counterset may no longer be registered.
         if removed.instance.is_none() {
             self.numbers.remove(&EntryKey::for_total(&removed));
         }
@@ -148,6 +150,7 @@ impl Query {
     /// [`SourceError::TooLarge`] only.
     pub fn collect(&mut self, snapshot: &mut Snapshot) -> Result<(), SourceError> {
         let mut shared = self.machine.lock();
+        // A provider can gain or lose countersets at any time, so the registry is checked in each collection.
         current_plan(&mut self.plan, &self.entries, shared.fresh()).collect(&mut shared, snapshot)
     }
 
@@ -162,6 +165,7 @@ impl Query {
         let name = entry.instance.as_ref();
         let find = |name| self.numbers.get(&EntryKey::new(entry, name)).copied();
         let single = if is_single_name(name) { find(None) } else { None };
+        // `*` is a name of its own if the counterset has several instances.
         single.or_else(|| find(name))
     }
 }
@@ -183,6 +187,7 @@ fn current_plan<'a>(
 
 impl Drop for Query {
     fn drop(&mut self) {
+        // A provider receives PERF_REMOVE_COUNTER for each entry, also if a query is closed with its entries.
         for entry in self.entries.values() {
             removed_from(&self.machine, entry);
         }
@@ -198,6 +203,7 @@ fn removed_from(machine: &Machine, entry: &Entry) {
 
 /// Returns `true` if a name is valid in an entry for that counterset.
 fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
+    // A block ends a name at its first NUL, so such a name would be read back as another one.
     if name.is_some_and(|name| name.len() >= PERF_MAX_INSTANCE_NAME || name.units().contains(&0)) {
         return false;
     }

@@ -125,6 +125,7 @@ pub(crate) fn answer(
         }
         RegRequest::CounterHelps(language) => {
             let helps = counter_texts(set, texts(set, language, default)?, TextField::Help);
+            // Windows was seen to return ERROR_NOT_FOUND if no counter has a help text.
             if matches!(&helps, RegInfo::Texts(texts) if texts.iter().all(|(_, text)| text.is_none())) {
                 return Err(SourceError::NoHelp(guid));
             }
@@ -148,6 +149,7 @@ fn texts(set: &Counterset, wanted: Language, default: Language) -> Result<Option
     }
     match find(wanted) {
         Some(translation) => Ok(Some(translation)),
+        // English texts always exist, for every region.
         None if wanted.primary() == Language::ENGLISH.0 => Ok(None),
         None => Err(SourceError::LanguageNotFound(wanted)),
     }
@@ -170,6 +172,7 @@ fn counter_texts(set: &Counterset, translation: Option<&Translation>, which: Tex
             TextField::Name => name,
             TextField::Help => help,
         };
+        // An empty translation is none: an English text is better.
         Some(text.clone()).filter(|text| !text.is_empty())
     };
     let text = |counter: &Counter| (counter.id, translated(counter).or_else(|| english(counter)));

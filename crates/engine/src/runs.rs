@@ -21,6 +21,7 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
 
     /// Sets the value of this row and all that follow. No following row may have been set yet.
     pub fn set(&mut self, row: usize, value: T) {
+        // The value of a row can be set again before the row is used, such as its owner.
         if self.starts.last().is_some_and(|(start, _)| *start == row) {
             self.starts.pop();
         }

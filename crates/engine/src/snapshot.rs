@@ -205,6 +205,7 @@ impl ResolvedEntry {
 
     /// Finds the formula inputs of the counters of all entries of a query.
     pub(crate) fn relate(infos: &mut [Self]) {
+        // Grouped by selection, because comparing each entry with all others would be quadratic.
         let mut peers: HashMap<_, Vec<usize>> = HashMap::new();
         for (entry, info) in infos.iter().enumerate() {
             peers.entry(info.instances()).or_default().push(entry);
@@ -232,6 +233,7 @@ impl ResolvedEntry {
     /// Returns `true` if results of both can be compared: the same entry, of the very same registration.
     pub(crate) fn means_as(&self, other: &Self) -> bool {
         let same_set = match (&self.counterset, &other.counterset) {
+            // A counterset that was registered again can have the same ids for other counters.
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
             _ => false,

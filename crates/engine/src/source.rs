@@ -93,6 +93,7 @@ impl Window {
     /// Returns the intersection of two ranges.
     #[must_use]
     pub fn both(self, other: Self) -> Self {
+        // Not `max` and `min` of two `Option`s: `None` is less than every time, and means no limit.
         let begins = self.begin.into_iter().chain(other.begin);
         let ends = self.end.into_iter().chain(other.end);
         Self { begin: begins.max(), end: ends.min() }

@@ -54,6 +54,7 @@ pub fn run(kind: Kind, job: impl FnOnce() + Send + 'static) {
     // The pid shows a fork, without a fork handler.
     let process = std::process::id();
     let mut pool = FIRST.get_or_init(|| Pool::new(process));
+    // A loop, because a forked process can fork as well.
     while pool.process != process {
         pool = pool.of_child.get_or_init(|| Pool::new(process));
     }
@@ -86,6 +87,7 @@ impl Pool {
         let mut state = self.lock();
         loop {
             if let Some((kind, job)) = state.next() {
+                // The job may never return, and other threads need the lock.
                 drop(state);
                 // The source has no response then; the thread continues.
                 let _ = catch_unwind(AssertUnwindSafe(job));

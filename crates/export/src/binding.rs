@@ -64,6 +64,7 @@ impl Binding {
         if metrics.is_empty() {
             return Err(ExportError::NoNumber { path: path.to_string() });
         }
+        // First, because it can fail: a refused path must leave no table behind.
         self.add_members(metrics)?;
         if known.is_none() {
             self.tables.push(CountersetTable::new(set, self.options.profile, self.options.totals));
@@ -109,6 +110,8 @@ impl Binding {
                 let first = "what the exporter says of itself".to_owned();
                 return Err(ExportError::Collision { metric: name, first, second: member.path });
             }
+            // Counters of the path can collide with earlier ones and among themselves. `self.families` is
+            // changed only after all were checked.
             self.families.check(&name, sort, &member)?;
             alone.check(&name, sort, &member)?;
             alone.put(name, sort, member);
@@ -132,6 +135,8 @@ impl Families {
     fn check(&self, name: &str, sort: MetricType, member: &FamilyMember) -> Result<(), ExportError> {
         let family = self.by_name.get(name).and_then(|at| self.all.get(*at));
         let Some(family) = family else { return Ok(()) };
+        // A family has one `TYPE` line, so all its members have one type. Two counters with equal labels
+        // would write the same series twice.
         let is_good = match family.members.iter().find(|other| other.labels == member.labels) {
             None => family.sort == sort,
             Some(other) => other.table == member.table && is_same(other.reading, member.reading),
@@ -157,6 +162,7 @@ impl Families {
             family.members.push(member);
             return;
         };
+        // Of one quantity in two units, the finer one is exported, because it has more digits.
         if let (MetricValue::Raw(_, a), MetricValue::Raw(_, b)) = (other.reading, member.reading) {
             if b.factor < a.factor {
                 std::mem::swap(other, &mut member);

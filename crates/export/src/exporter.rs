@@ -84,6 +84,7 @@ impl Exporter {
     fn make_ready(&mut self) -> Result<(), SourceError> {
         let Self { bound, query, results, .. } = self;
         self.own = ExporterMetrics::new(bound, &self.waiting);
+        // OpenMetrics names the family of a counter without `_total`. A gauge may already have that name.
         let gauges = bound.families.all.iter().filter(|family| family.sort == MetricType::Gauge);
         let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
         for family in &mut bound.families.all {
@@ -97,6 +98,8 @@ impl Exporter {
                 continue;
             }
             table.forget();
+            // Results come in the order of the entries. A replaced entry moves to the end, and its index with
+            // it.
             if let Some(entry) = table.entry.take() {
                 results.retain(|of| *of != at);
                 let _ = query.delete(&entry); // which was added
@@ -114,6 +117,7 @@ impl Exporter {
 
     /// Looks for missing countersets if this is due. Returns `true` if any has appeared.
     fn look(&mut self) -> bool {
+        // A table without a result has an entry that the query refused: it is added again by the search.
         if self.waiting.is_empty() && self.results.len() == self.bound.tables.len() {
             return false;
         }
@@ -127,6 +131,7 @@ impl Exporter {
         let mut missing = HashSet::new();
         let Self { waiting, bound, source, .. } = self;
         waiting.retain(|path| {
+            // Many paths name the same counterset. A missing one is searched for once.
             if missing.contains(&path.counterset) {
                 return true;
             }
@@ -154,6 +159,8 @@ impl Exporter {
     pub fn scrape(&mut self, format: ExpositionFormat, out: &mut Vec<u8>) -> Result<(), SourceError> {
         out.clear();
         self.collect()?;
+        // After the first collection, because `look` reads the time from the snapshot. The second collection
+        // puts a counterset that has appeared into this scrape already.
         if self.look() {
             self.collect()?;
         }
@@ -164,6 +171,7 @@ impl Exporter {
             family.write(tables, format, out);
         }
         self.own.write(tables, format, out);
+        // The format requires this last line: a text without it counts as truncated.
         if format == ExpositionFormat::OpenMetrics {
             out.extend_from_slice(b"# EOF\n");
         }

@@ -102,6 +102,8 @@ impl Family {
         let mut plain = Vec::new();
         line(&mut plain, "HELP", &self.name, |out| help(out, &text, false));
         line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(sort.as_bytes()));
+        // OpenMetrics permits a counter only with samples named `_total`, and two families never share a
+        // name. A metric that violates this would make the whole text invalid, so it is `unknown`.
         let (stem, sort) = if is_taken || self.sort == MetricType::Counter && self.stem() == self.name {
             (self.name.as_str(), "unknown")
         } else {
@@ -110,6 +112,7 @@ impl Family {
         let is_open_counter = sort == "counter";
         let mut open = Vec::new();
         line(&mut open, "TYPE", stem, |out| out.extend_from_slice(sort.as_bytes()));
+        // OpenMetrics requires that the name of a family ends with its unit.
         if let Some(unit) = unit_of(stem) {
             line(&mut open, "UNIT", stem, |out| out.extend_from_slice(unit.as_bytes()));
         }
@@ -231,6 +234,7 @@ impl FamilyMember {
                 SampleNumber::Seconds(raw, Some(freq).filter(|freq| *freq > 0)?)
             }
             MetricValue::Share(_, _, times) => {
+                // With a base of 0 there is no quotient, so the line is missing: neither 0 nor NaN is true.
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
                 SampleNumber::Real(f64::from(times) * float(raw) / float(base))
             }

@@ -89,6 +89,7 @@ pub(crate) fn metrics(counter: &Counter, known: CounterTraits) -> Vec<Metric> {
     use CounterKind as K;
     let (id, code) = (counter.id, counter.counter_type);
     let decoded = code.decode();
+    // Its bits are those of a whole number. Only the code as a whole identifies the double.
     if code == CounterType::PERF_DOUBLE_RAW {
         let role = Role::Value(None);
         return vec![Metric { sort: MetricType::Gauge, reading: MetricValue::Real(id), role }];
@@ -100,6 +101,7 @@ pub(crate) fn metrics(counter: &Counter, known: CounterTraits) -> Vec<Metric> {
             vec![raw(MetricType::Counter, id, base_unit(&counter.unit, false))]
         }
         ValueKind::Number(_) => vec![raw(MetricType::Gauge, id, base_unit(&counter.unit, true))],
+        // Types that show the difference of two samples: the raw value is a count.
         ValueKind::Counter(K::Value) => vec![raw(MetricType::Counter, id, base_unit(&counter.unit, false))],
         ValueKind::Counter(K::Rate) if decoded.display == Display::Percent => timer(counter, &decoded),
         ValueKind::Counter(K::Rate) => vec![raw(MetricType::Counter, id, base_unit(&counter.unit, false))],

@@ -15,6 +15,7 @@ pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], mos
     }
     for member in families.iter().flat_map(|family| &family.members) {
         let Some(table) = tables.get_mut(member.table) else { continue };
+        // An upper limit, which costs no look at the values. Rows without a value have no line.
         upper = upper.saturating_add(table.kept.len());
         let lost = table.twins.iter().filter(|row| member.rank(table, **row).is_some()).count();
         table.dropped = table.dropped.saturating_add(lost);
@@ -52,6 +53,7 @@ pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], mos
 fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize) {
     let is_last = |member: &FamilyMember, row: usize| member.rank(table, row) == table.cut;
     for member in families.iter_mut().flat_map(|family| &mut family.members) {
+        // `at_cut` first contains the demand, because each share depends on all demands.
         if member.table == at {
             member.at_cut = table.kept.iter().filter(|row| is_last(member, **row)).count();
         }
@@ -84,6 +86,7 @@ impl FairShare {
         let sum = |each: usize| demands.clone().fold(0_usize, |all, some| all.saturating_add(some.min(each)));
         let (mut each, mut high) = (0_usize, demands.clone().max().unwrap_or_default());
         while each < high {
+            // Rounded up: otherwise `each` would not advance once it is next to `high`.
             let middle = high.saturating_sub(high.saturating_sub(each) / 2);
             match sum(middle) <= most {
                 true => each = middle,

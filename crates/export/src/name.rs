@@ -123,8 +123,10 @@ fn remove_unit(words: &mut Vec<String>, of_unit: &[&str]) {
 /// Changes a name that ends like those of counters, histograms and so on, which no other metric may do.
 fn free_of_reserved_ends(parts: &mut Vec<String>) {
     match parts.last().map(String::as_str) {
+        // Only if another word of the counter remains beside prefix and counterset.
         Some("count") if parts.len() > 3 => {
             parts.pop();
+            // Without `count`, the plural shows that the metric is a number of things.
             if let Some(last) = parts.last_mut().filter(|last| !last.ends_with('s')) {
                 last.push('s');
             }

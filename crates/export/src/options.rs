@@ -82,6 +82,7 @@ impl ExpositionFormat {
         }
         let is = |name: &str| kind.eq_ignore_ascii_case(name);
         let version = version.as_deref();
+        // Prometheus also offers version 0.0.1 with a lower weight, which is another format.
         if is("application/openmetrics-text") && matches!(version, None | Some("1.0.0")) {
             return Some((weight, Self::OpenMetrics));
         }

@@ -45,6 +45,7 @@ impl ExporterMetrics {
         let labels: Vec<_> = bound.tables.iter().map(|table| label(&table.set.name)).collect();
         let mut seen: HashSet<_> = labels.iter().cloned().collect();
         let waiting = waiting.iter().map(|path| label(&path.counterset));
+        // Several paths can wait for one counterset: two lines would be the same series twice.
         let waiting = waiting.filter(|label| seen.insert(label.clone())).collect();
         let [info, build, took, success, dropped, missing] = bound.own_names.clone();
         Self { build: [info, build], took, success, dropped, missing, labels, waiting }
@@ -52,6 +53,8 @@ impl ExporterMetrics {
 
     pub fn write(&self, tables: &[CountersetTable], format: ExpositionFormat, out: &mut Vec<u8>) {
         let [info, build] = &self.build;
+        // OpenMetrics has a type for such metrics, whose family lacks the `_info` of its sample's name.
+        // Prometheus text does not have it.
         let (family, sort) =
             if format == ExpositionFormat::OpenMetrics { (build, "info") } else { (info, "gauge") };
         head(out, family, sort, "Which perfset this is.");
@@ -67,6 +70,7 @@ impl ExporterMetrics {
         let success =
             |table: &CountersetTable, out: &mut Vec<u8>| whole(out, (table.outcome == Outcome::Good).into());
         self.each(&self.success, tables, out, success);
+        // A missing counterset has no table. Without this line, an alert on 0 would not notice it.
         for label in &self.waiting {
             for part in [&self.success, label, "0\n"] {
                 out.extend_from_slice(part.as_bytes());

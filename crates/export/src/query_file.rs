@@ -18,6 +18,8 @@ const MOST: usize = 1 << 20;
 pub fn query_file(path: &Path) -> Result<Vec<CounterPath>, QueryFileError> {
     let file = || path.display().to_string();
     let unreadable = |error| QueryFileError::File { file: file(), error };
+    // One byte more than permitted shows that the file is too large. Its metadata do not: a FIFO has no
+    // length.
     let limit = u64::try_from(MOST).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     std::fs::File::open(path).map_err(unreadable)?.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -34,6 +36,7 @@ pub fn query_file(path: &Path) -> Result<Vec<CounterPath>, QueryFileError> {
 pub fn query_paths(file: &str, bytes: &[u8]) -> Result<Vec<CounterPath>, QueryFileError> {
     let file = || file.to_owned();
     let mut paths = Vec::new();
+    // Windows editors write this mark at the beginning of UTF-8 files.
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let line_number = at.saturating_add(1);

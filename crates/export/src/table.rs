@@ -279,6 +279,7 @@ impl CountersetTable {
         let narrow = info.counters().enumerate().filter(|(_, counter)| is_narrow(counter));
         self.narrow = narrow.map(|(column, _)| column).collect();
         self.widened = WrapTracker::new(self.narrow.len());
+        // Emptied, so that `read` calls `follow`: the new tracker has no rows before that.
         self.rows.clear();
         true
     }
@@ -348,6 +349,8 @@ impl CountersetTable {
             return;
         }
         // Usually the rows are those of the last scrape: then labels, selection and ranks stay.
+        // After a failure the identities are still there and their labels are not: hence the second
+        // condition.
         if self.now.bytes != self.rows.bytes || self.ends.len() != self.rows.len {
             self.widened.follow(&self.rows, &self.now);
             self.now.more = self.rows.more;
@@ -375,6 +378,7 @@ impl CountersetTable {
         values: impl Iterator<Item = BlockValue<'a>>,
     ) {
         self.now.push(name, id, owner);
+        // A row with more or fewer values than columns would shift all rows after it.
         self.numbers.extend(values.map(BlockValue::number).take(self.columns.len()));
         self.numbers.resize(self.now.len.saturating_mul(self.columns.len()), None);
     }
@@ -384,6 +388,8 @@ impl CountersetTable {
         self.choose();
         loop {
             self.write_labels(&owners);
+            // Labels are compared, not names: different names can have equal labels, for example if both
+            // contain unpaired surrogates.
             let mut seen = HashSet::new();
             let (first, twins): (Vec<_>, Vec<_>) =
                 self.kept.iter().partition(|row| seen.insert(self.row_text(**row)));
@@ -430,6 +436,7 @@ impl CountersetTable {
         let Self { rows, asks, meant, kept, has_totals, .. } = self;
         meant.clear();
         kept.clear();
+        // Counting equal names allocates, so it is done only if a path selects `name#1`.
         let numbers_names = asks.iter().any(|ask| ask.text.as_deref().is_some_and(|text| text.contains('#')));
         let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
         for (at, (_, _, name)) in rows.iter().enumerate() {

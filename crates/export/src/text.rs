@@ -30,6 +30,7 @@ pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: UnitConversion) {
     if scale == UnitConversion::ONE {
         return whole(out, raw);
     }
+    // In 64 bits if the product fits, which is usual: a division of 128 bits is slow.
     let small = raw.checked_mul(scale.factor).filter(|_| scale.offset == 0);
     if let (Some(number), Some(one)) = (small, 10_u64.checked_pow(scale.digits.into())) {
         return decimal(out, number.checked_div(one), number.checked_rem(one), scale.digits);
@@ -95,6 +96,7 @@ pub(crate) fn seconds(out: &mut Vec<u8>, ticks: u64, freq: u64) {
 
 /// Returns the exponent of ten if a number is a power of ten.
 fn power_of_ten(number: u64) -> Option<u8> {
+    // Nearly all clocks tick every 100 ns or every 1 ns.
     match number {
         10_000_000 => Some(7),
         1_000_000_000 => Some(9),

@@ -52,6 +52,7 @@ pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
     let unit = |name, words, scale| Some(Unit { name, words, scale });
     let celsius = |factor, offset, digits| unit("celsius", NONE, UnitConversion { factor, offset, digits });
     match of {
+        // 125 / 1,000 is 1/8.
         "bit" if rate => {
             unit("bytes_per_second", &["bits"], UnitConversion { factor: 125, offset: 0, digits: 3 })
         }
@@ -81,8 +82,10 @@ pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
         "mA" => unit("amperes", NONE, UnitConversion::over(3)),
         "J" => unit("joules", NONE, UnitConversion::ONE),
         "uJ" => unit("joules", NONE, UnitConversion::over(6)),
+        // 3,600 x 10^-12 is 36 x 10^-10.
         "pW.h" => unit("joules", NONE, UnitConversion { factor: 36, offset: 0, digits: 10 }),
         "Cel" => unit("celsius", NONE, UnitConversion::ONE),
+        // 0 degrees Celsius are 273.15 K.
         "K" => celsius(100, -27_315, 2),
         "dK" => celsius(10, -27_315, 2),
         "mK" => celsius(1, -273_150, 3),

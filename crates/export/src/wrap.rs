@@ -30,6 +30,7 @@ impl Wide {
             Some(last) if value < last && value.wrapping_sub(last) < 1 << 31 => {
                 self.turns = self.turns.saturating_add(1);
             }
+            // The value falls for the server too, which is how it recognizes a restart.
             Some(last) if value < last => self.turns = 0,
             _ => {}
         }

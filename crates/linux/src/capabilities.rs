@@ -17,6 +17,7 @@ pub fn drop_walk_capabilities() -> io::Result<()> {
     let sets = capabilities(None)?;
     let unneeded = CapabilitySet::BPF | CapabilitySet::PERFMON;
     let has = sets.permitted | sets.effective | sets.inheritable;
+    // Without them there is nothing to give up, and the number of threads does not matter.
     if !has.intersects(unneeded) {
         return Ok(());
     }
@@ -24,6 +25,8 @@ pub fn drop_walk_capabilities() -> io::Result<()> {
         return Err(io::Error::other("there are other threads, which would keep CAP_BPF and CAP_PERFMON"));
     }
     let mut sets = sets;
+    // All three sets: from the permitted set a thread can raise a capability again, and from the inheritable
+    // set a program that it executes can get one.
     for set in [&mut sets.effective, &mut sets.permitted, &mut sets.inheritable] {
         set.remove(unneeded);
     }

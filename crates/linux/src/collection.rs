@@ -35,6 +35,7 @@ impl Collection {
     /// other collections count up, so neither reuses the data of the other.
     pub(crate) fn enumeration(elapsed_ns: u64) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
+        // Only the numbers must be unique; no other memory is ordered by them.
         Self::new(NEXT.fetch_sub(1, Relaxed), elapsed_ns)
     }
 
@@ -116,6 +117,7 @@ pub(crate) struct CollectionCache<T> {
 
 impl<T> Default for CollectionCache<T> {
     fn default() -> Self {
+        // No collection has the number 0.
         Self { pass: 0, value: Err(NoValue::NotGiven) }
     }
 }
@@ -188,11 +190,14 @@ impl SharedFile {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, read_in) = &mut *latest;
         if *read_in != pass.number {
+            // If the reading fails, the next counterset reads again. It must not get the text of an earlier
+            // collection.
             *read_in = 0;
             let len = file.read(pass.elapsed_ns)?.map_or(0, <[u8]>::len);
             pass.bytes_read = pass.bytes_read.saturating_add(len);
             *read_in = pass.number;
         }
+        // Parsed under the lock, because the text is in the file's buffer.
         let Some(text) = file.text() else { return Err(NoValue::Unavailable(absent.into())) };
         parse(text).map_err(|text| ReadError::Text { path: self.path.clone(), text }.into())
     }
@@ -260,6 +265,8 @@ impl<T: Default> ParsedFile<T> {
     /// much: the file is read again after 10 s. The flag is `true` if the data was read earlier.
     pub(crate) fn in_turn(&mut self, pass: &mut Collection) -> Result<(&T, bool), NoValue> {
         let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
+        // An error is not reused: its cause may have gone. In the collection that read the data, they are not
+        // marked.
         let reused = self.latest.pass != pass.number && self.latest.value.is_ok() && young;
         if reused {
             return Ok((&self.parsed, true));

@@ -21,6 +21,8 @@ pub(crate) fn cpu_clock_ns(pid: u32) -> Result<u64, Errno> {
     /// Valid pids: the kernel has no higher ones, and 0 would be this process.
     const PIDS: RangeInclusive<u32> = 1..=1 << 22;
     let pid = i32::try_from(pid).ok().filter(|_| PIDS.contains(&pid)).ok_or(Errno::INVAL)?;
+    // As in the kernel's `make_process_cpuclock`. The inverted pid makes the id negative; ordinary clocks
+    // have positive ids.
     let clock: libc::clockid_t = (!pid).wrapping_shl(3) | CPUCLOCK_SCHED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for a timespec, and the call keeps no pointer to it. An id that stands for no

@@ -48,6 +48,7 @@ impl DirReader {
         let folder = rustix::fs::open(&self.path, flags, Mode::empty())?;
         self.buffer.reserve_exact(Self::BUFFER); // it stays empty: nothing happens from the second time on
         let mut entries = RawDir::new(&folder, self.buffer.spare_capacity_mut());
+        // Below other roots than the usual ones, the file system may be one that lists names without end.
         for _ in 0..Self::LIMIT {
             match entries.next() {
                 Some(entry) => {

@@ -93,6 +93,7 @@ pub struct KeptFile {
 impl KeptFile {
     /// Maximum size of a file, in bytes.
     const LIMIT: usize = 64 << 20;
+    // The smallest page of any architecture. Where pages are larger, this only costs one more read.
     const PAGE: usize = 4_096;
     /// Maximum length of a line in a file that is printed in lines.
     const LINE: usize = 1_024;
@@ -159,6 +160,8 @@ impl KeptFile {
                 Err(source) => return Err(self.io(source)),
             },
         };
+        // Stored before the error is returned: a file that answers `EINVAL` keeps its descriptor. After any
+        // other error the next reading opens the file again.
         self.file = Some(file).filter(|_| self.keep && self.is_answer(&filled));
         filled?;
         Ok(self.buffer.get(..self.len))
@@ -221,6 +224,7 @@ impl KeptFile {
             self.len = 0;
             return Err(ReadError::TooLong { path: self.path.clone(), mib: Self::LIMIT >> 20 });
         }
+        // Doubled, so that a long file takes only a few rounds, and only the first time.
         self.buffer.resize(self.buffer.len().saturating_mul(2).max(first), 0);
         Ok(())
     }
@@ -236,6 +240,7 @@ fn is_as_it_was(file: &File) -> bool {
     let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
     let mut polled = [PollFd::new(file, asked)];
     rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready == 1)
+        // After a change the kernel also sets `POLLPRI` and `POLLERR`.
         && polled.iter().all(|file| file.revents() == PollFlags::IN)
 }
 

@@ -59,6 +59,7 @@ impl ChunkedFile {
             };
             (all, len) = (all.saturating_add(read), len.saturating_add(read));
             let filled = self.buffer.get(..len).unwrap_or_default();
+            // A parser gets whole lines only: half a number would pass for a number.
             let whole = match memchr::memrchr(b'\n', filled) {
                 Some(at) => at.saturating_add(1),
                 None if read == 0 || len == Self::PIECE => len, // it was cut, or is no line

@@ -43,6 +43,7 @@ impl Roots {
     /// process 1 is used.
     #[cfg(target_os = "linux")]
     pub(crate) fn net(&self, name: &str) -> PathBuf {
+        // A copy of a few files has no process 1: then `net` itself is meant.
         let of_first = self.proc.join("1/net");
         let folder = if !self.are_own() && of_first.exists() { of_first } else { self.proc.join("net") };
         folder.join(name)

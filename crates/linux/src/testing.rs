@@ -238,7 +238,7 @@ pub(crate) fn try_collect(
     try_collect_of(provider, catalogue.countersets.first().unwrap(), wanted, patterns)
 }
 
-/// Does the same for any counterset of the provider.
+/// Collects some counters of the rows that match one of some patterns, of a given counterset of a provider.
 pub(crate) fn try_collect_of(
     provider: &mut dyn Provider,
     counterset: &Counterset,

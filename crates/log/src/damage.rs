@@ -38,8 +38,10 @@ impl Damages {
 
     /// Adds all damage of `others`, sorted by offset.
     pub(crate) fn take_over(&mut self, others: &Self) {
+        // Counted apart from the list, which may already lack some.
         self.count = self.count.saturating_add(others.count);
         self.first.extend_from_slice(&others.first);
+        // The container and the values find damage in turns; users read it in the order of the file.
         self.first.sort_by_key(|damage| damage.at);
         self.first.truncate(Self::KEPT);
     }

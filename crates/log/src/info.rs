@@ -80,6 +80,7 @@ impl Info {
         }
         let header = log.header();
         let machine = |path: &String| {
+            // A counter path may lack the machine; then the log names none.
             let name = path.strip_prefix(r"\\")?.split('\\').next()?;
             Some(format!(r"\\{name}"))
         };
@@ -134,6 +135,7 @@ impl Info {
             .iter()
             .map(|entry| Counters {
                 path: entry.to_string(),
+                // The entry of a whole object states 0x10, which is no type of its counters.
                 counter_type: (entry.what != blg::EntryScope::Object).then_some(entry.counter_type),
                 instances: BTreeSet::new(),
                 counters: 1,
@@ -164,6 +166,7 @@ impl Counters {
     }
 
     fn instance(&mut self, name: impl Iterator<Item = u16>) {
+        // Names beyond the limit are dropped and not counted: counting distinct names would need them all.
         if self.instances.len() < Self::KEPT {
             let name: String =
                 char::decode_utf16(name).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
@@ -197,6 +200,8 @@ impl Steps {
             let gap = Gap { from: self.last, to: time };
             let length = gap.to.saturating_sub(gap.from);
             let rounded = length.saturating_add(Self::MS / 2).div_euclid(Self::MS);
+            // A hostile log has a new length at each step. Lengths that are known stay counted, so the usual
+            // one still wins.
             if self.lengths.len() < Self::LENGTHS || self.lengths.contains_key(&rounded) {
                 let count = self.lengths.entry(rounded).or_default();
                 *count = count.saturating_add(1);

@@ -79,8 +79,10 @@ impl<R: Read> Log<R> {
     /// # Errors
     /// If the file is empty, is not a log, or cannot be read.
     pub fn open(mut read: R) -> Result<Self, LogError> {
+        // The headers of a binary log need 104 bytes; a text log may begin with blank lines.
         const TELLING: u64 = 512;
         let mut first = Vec::new();
+        // Read and chained before the rest, because a pipe cannot be read again from its beginning.
         read.by_ref().take(TELLING).read_to_end(&mut first)?;
         if first.is_empty() {
             return Err(LogError::Empty);

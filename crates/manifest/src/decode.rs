@@ -23,6 +23,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<String, DecodeError> {
         let what = format!("the file has more than {MOST} bytes");
         return Err(wrong(String::new(), what, "no manifest has so many"));
     }
+    // A declaration can be read only as ASCII, so the mark and the bytes of the first `<` decide before it.
     let encoding = match (Encoding::for_bom(bytes), bytes) {
         (Some((encoding, _)), _) => encoding,
         (None, [b'<', 0, ..]) => UTF_16LE,
@@ -43,6 +44,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<String, DecodeError> {
         },
     };
     let mut decoder = encoding.new_decoder_with_bom_removal();
+    // Room for the worst case, in some encodings three times the file; the rest is given back below.
     let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len()).unwrap_or(0);
     let mut text = String::with_capacity(most);
     match decoder.decode_to_string_without_replacement(bytes, &mut text, true) {
@@ -60,6 +62,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<String, DecodeError> {
 /// Returns the encoding in the XML declaration, if the declaration is ASCII.
 fn declared(bytes: &[u8]) -> Option<String> {
     const MOST: usize = 256;
+    // A declaration is shorter. The rest of a large file must not be searched for its end.
     let head = bytes.get(..bytes.len().min(MOST))?;
     let head: String = head.iter().map(|byte| char::from(*byte)).collect();
     let declaration = head.strip_prefix("<?xml")?.split_once("?>")?.0;

@@ -67,6 +67,7 @@ impl Manifest {
             provider: Provider {
                 guid: *guid,
                 name: printable(name),
+                // The schema requires a binary, and a counterset has none.
                 application: format!("{}.exe", camel(name)),
                 symbol: Some(symbol),
                 mode: Mode::User,
@@ -75,6 +76,7 @@ impl Manifest {
                 sets,
             },
         };
+        // Written and read again: an exported manifest follows all rules, without separate checks here.
         Self::parse(manifest.write().as_bytes()).map_err(ExportError::Broken)
     }
 }
@@ -157,6 +159,7 @@ fn add_clocks(counters: &mut Vec<Counter>) {
         if !counters.iter().any(lacks) {
             continue;
         }
+        // PerfLib has one clock per block, so a clock that the counterset already has serves all counters.
         let shared = counters.iter().find_map(|counter| relation.counter_id(counter));
         let Some(id) = shared.or_else(|| free_id(counters)) else { continue };
         for counter in counters.iter_mut().filter(|counter| lacks(counter)) {
@@ -176,6 +179,7 @@ fn add_clocks(counters: &mut Vec<Counter>) {
 fn free_id(counters: &[Counter]) -> Option<CounterId> {
     let taken: BTreeSet<u32> = counters.iter().map(|counter| counter.id.0).collect();
     let next = taken.last().and_then(|last| last.checked_add(1)).into_iter();
+    // The greatest u32 is no id: it is PerfLib's wildcard for counters.
     let is_free = |id: &u32| !taken.contains(id) && CounterFilter::from_wire(*id) != CounterFilter::All;
     next.chain(0..=u32::MAX).find(is_free).map(CounterId)
 }
@@ -185,6 +189,7 @@ fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u
     let is_good =
         |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !is_word_of_c(name);
     let plain = if is_good(wanted) { wanted.to_owned() } else { format!("{otherwise}{wanted}") };
+    // The appended number is an id and not a count: a symbol stays the same if counters before it come or go.
     let mut name = plain.clone();
     let mut number = number;
     while !is_good(&name) || taken.contains(&name) {

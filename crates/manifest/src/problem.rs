@@ -215,6 +215,7 @@ impl Report {
         what: fmt::Arguments<'_>,
         right: fmt::Arguments<'_>,
     ) {
+        // Texts are formatted only here: a hostile file may have any number of problems that are not stored.
         self.found.push(RawProblem { at, severity, rule, what: what.to_string(), right: right.to_string() });
     }
 
@@ -230,6 +231,8 @@ impl Report {
 
     /// Converts offsets to lines and columns, in the order of the text.
     pub fn finish(mut self, text: &str) -> Problems {
+        // Rules about several elements report last. The sort is stable: problems at one offset keep their
+        // order.
         self.found.sort_by_key(|found| found.at);
         let (mut seen, mut line, mut column) = (0, 1_usize, 1_usize);
         let kept = self.found.len();

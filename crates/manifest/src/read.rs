@@ -37,6 +37,7 @@ impl Manifest {
             Ok(text) => text,
             Err(error) => {
                 let (what, right) = (format_args!("{}", error.what), format_args!("{}", error.right));
+                // The offset counts in the decoded text, because line and column are computed from it.
                 report.error(error.before.len(), Rule::Xml, what, right);
                 return (None, report.finish(&error.before));
             }
@@ -53,6 +54,7 @@ impl Manifest {
                 None
             }
         };
+        // Defaults stand in for invalid values, so a manifest with errors must never leave this function.
         let manifest = manifest.filter(|_| !report.has_errors());
         (manifest, report.finish(&text))
     }
@@ -91,6 +93,7 @@ fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
     let is_instrumentation =
         |e: &&Element<'_>| e.namespace == Namespace::Events && e.name == "instrumentation";
     let all = root.children.iter().filter(is_instrumentation).flat_map(|e| &e.children);
+    // Other children of `instrumentation`, such as `events`, do not concern counters.
     let mut counters = all.filter(|e| e.namespace == Namespace::Counters);
     let Some(first) = counters.next() else {
         let right = format_args!("instrumentation holds one, of the namespace {}", Namespace::COUNTERS);
@@ -206,6 +209,7 @@ impl ManifestReader<'_> {
         }
         let mut sets = Vec::new();
         for child in &element.children {
+            // Further errors would only be counted. A hostile file of 16 MiB may have any number.
             if self.report.is_full() {
                 break;
             }
@@ -525,6 +529,7 @@ impl ManifestReader<'_> {
 
     fn guid(&mut self, attribute: &Attribute<'_>) -> Option<Guid> {
         let is_braced = attribute.value.starts_with('{');
+        // The type accepts GUIDs without braces as well, and the schema does not.
         let guid = attribute.value.parse().ok().filter(|_| is_braced);
         if guid.is_none() {
             let what = format_args!("{} {} is no GUID", attribute.name, shown(&attribute.value));
@@ -644,6 +649,7 @@ fn is(element: &Element<'_>, name: &str) -> bool {
 /// Parses a number of the schema: decimal, or hexadecimal after `0x`.
 pub(crate) fn uint32(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
+        // `from_str_radix` alone would accept a sign.
         Some(hex) if (1..=8).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
             u32::from_str_radix(hex, 16).ok()
         }
@@ -656,11 +662,13 @@ pub(crate) fn uint32(text: &str) -> Option<u32> {
 fn nearest<'k>(text: &str, mut known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let shared = |word: &str| {
         let ahead = text.bytes().zip(word.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+        // The same letters must not count twice, as the beginning and as the end.
         let rest = text.len().min(word.len()).saturating_sub(ahead);
         let behind = text.bytes().rev().zip(word.bytes().rev()).take(rest);
         ahead.saturating_add(behind.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count())
     };
     let exact = known.clone().find(|word| word.eq_ignore_ascii_case(text));
     let is_near = |word: &&str| shared(word).saturating_add(2) >= text.len().max(word.len());
+    // Any word is within two letters of a text of two letters.
     exact.or_else(|| known.find(is_near).filter(|_| text.len() > 2))
 }

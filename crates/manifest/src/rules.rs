@@ -27,6 +27,7 @@ pub(crate) fn check(provider: &Element<'_>, sets: &[ParsedSet<'_, '_>], mode: Mo
             let what = format_args!("this guid belongs to a counterSet above");
             report.error(element.offset("guid"), Rule::Unique, what, format_args!("each has its own"));
         }
+        // Counter paths compare counterset names without case.
         if !entry.name.is_empty() && !names.insert(entry.name.to_lowercase()) {
             let what = format_args!("a counterSet above is called {} too", shown(&entry.name));
             report.error(
@@ -60,6 +61,7 @@ impl<'e> Conventions<'e> {
                 "symbol" => (self.symbols.insert(&attribute.value), "generated C code would define it twice"),
                 "uri" => (self.uris.insert(&attribute.value), "by convention each has its own"),
                 _ => {
+                    // As numbers: 0x10 and 16 are one resource.
                     let number = uint32(&attribute.value);
                     (number.is_none_or(|id| self.resources.insert(id)), "each text has its own resource")
                 }
@@ -214,6 +216,7 @@ fn relations(
     let (element, counter) = (read.element, &read.entry.counter);
     for relation in Relation::ALL {
         let name = relation.attribute();
+        // An invalid type was reported already and needs nothing.
         let need = if read.has_type { relation.needs(counter.counter_type) } else { Requirement::No };
         let Some(attribute) = element.attribute(name) else {
             if let Requirement::Must(wanted) = need {
@@ -224,6 +227,7 @@ fn relations(
             }
             continue;
         };
+        // A reference that is no number was reported when it was read.
         let Some(id) = relation.counter_id(counter) else { continue };
         let Some(ids) = ids else { continue };
         let Some(other) = ids.get(&id) else {

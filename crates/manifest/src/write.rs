@@ -38,6 +38,7 @@ fn provider(out: &mut XmlWriter, provider: &Provider) {
         "provider",
         &[
             ("providerGuid", Some(format!("{{{guid}}}"))),
+            // A reader fills in the default name, so it is not written.
             ("providerName", Some(name.clone()).filter(|name| name != DEFAULT_NAME)),
             ("symbol", symbol.clone()),
             ("applicationIdentity", Some(application.clone())),
@@ -180,6 +181,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
+            // A reader would turn these characters into blanks: XML normalizes attribute values.
             '\t' | '\r' | '\n' => {
                 let _ = write!(out, "&#{};", u32::from(c)); // a String takes everything
             }

@@ -127,6 +127,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
             Token::Attribute { prefix, local, value, span } => {
                 let Some(tag) = &mut tag else { continue };
                 let (name, at) = ((prefix.as_str(), local.as_str()), span.start());
+                // A set, because a hostile tag can have a million attributes.
                 if !tag.seen.insert(name) {
                     let what = format!("the attribute {} stands here twice", shown(name.1));
                     return Err(XmlError::new(at, what, "once is enough"));
@@ -146,6 +147,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
                 }
             }
             Token::Text { text } => {
+                // The text is not needed, but an invalid reference in it makes the file ill-formed.
                 let _ = resolved(text, false)?;
                 reader.text(text);
             }
@@ -179,6 +181,7 @@ impl<'a> XmlReader<'a> {
             ));
         }
         let namespaces = self.namespaces.len();
+        // First, because a declaration is valid for its own tag, even for attributes before it.
         for ((prefix, local), attribute) in &attributes {
             let declared = match (*prefix, *local) {
                 ("", "xmlns") => "",
@@ -194,6 +197,7 @@ impl<'a> XmlReader<'a> {
         let namespace = self.namespace(name.0, at)?;
         let mut kept = Vec::new();
         let parent = self.open.last();
+        // An event manifest can be much larger than its counters. Other elements are checked and not stored.
         let is_path = match namespace {
             Namespace::Counters => true,
             Namespace::Events => matches!(name.1, "instrumentationManifest" | "instrumentation"),
@@ -221,6 +225,7 @@ impl<'a> XmlReader<'a> {
         let known = self.namespaces.iter().rev().find(|(known, _)| *known == prefix);
         match (known, prefix) {
             (Some((_, namespace)), _) => Ok(*namespace),
+            // XML declares the prefix `xml` itself.
             (None, "" | "xml") => Ok(Namespace::Other),
             (None, prefix) => {
                 let what = format!("the prefix {} has no namespace", shown(prefix));
@@ -301,6 +306,7 @@ fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
         row => text.match_indices('\n').nth(row.saturating_sub(1)).map_or(0, |(at, _)| at.saturating_add(1)),
     };
     let line = text.get(start..).unwrap_or_default();
+    // The tokenizer counts characters, and offsets are bytes.
     let in_line = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
     start.saturating_add(in_line).max(seen).min(text.len())
 }

@@ -219,7 +219,7 @@ fn broken_manifest_is_ignored_alone() {
         ),
         format!("{}: the file of this provider must be named {}", name(3), name(1)),
         format!("{}: the path is not a regular file", name(5)),
-        format!("{}: the file has 1099511627776 bytes, more than a manifest may have", name(6)),
+        format!("{}: the file has 1099511627776 bytes; a manifest may have at most 16777216", name(6)),
         format!(
             "{}: 1:1: error: this is not UTF-16LE; \
              save the file as utf-8, or have the declaration say what it is [xml]",

@@ -153,6 +153,7 @@ pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
     let (number, unit) = found.unwrap_or((text, 1.0));
     let number = number.parse::<f64>().map_err(|_| "a time is expected, like 100ms, 0.5s, 1m or 1h")?;
     let seconds = number * unit;
+    // Also refuses NaN, with which `from_secs_f64` panics.
     if !(0.001..=86_400.0).contains(&seconds) {
         return Err("the deadline must be between 1ms and 24h");
     }
@@ -265,6 +266,7 @@ mod backend {
 
     fn deadline(trusts_environment: bool) -> Deadline {
         let of_environment = || match trusts_environment {
+            // An invalid value is ignored here: programs report it by calling `deadline_from_env` themselves.
             true => super::deadline_from_env().ok().flatten(),
             false => None,
         };
@@ -291,6 +293,7 @@ mod backend {
     /// Returns the functions of Windows, implemented on this machine.
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         let machine = machine(environment, false);
+        // Any name: a capture, the only user of these functions, hides the name of the machine.
         let key = emulated::EmulatedPerformanceKey::new(machine.clone(), "X");
         (Arc::new(emulated::EmulatedPerfLib::new(machine)), Arc::new(key), Language::ENGLISH)
     }
@@ -301,6 +304,7 @@ mod backend {
         let deadline = deadline(trusts_environment);
         machine.set_deadline(deadline.length());
         let (roots, processes) = (roots(trusts_environment), process_source(trusts_environment));
+        // All providers share one deadline, because it limits the wait for all slow sources together.
         for provider in providers_within(roots, processes, &deadline) {
             machine.register(provider);
         }
@@ -317,6 +321,8 @@ mod backend {
             store.refresh().then(|| store.countersets().cloned().collect())
         };
         let applications = ApplicationProvider::new(&folders, all_users, Box::new(registered));
+        // Last: a GUID stays with the provider that was registered first, so no publisher takes a built-in
+        // one.
         machine.register(Box::new(applications.within(&deadline)));
         machine
     }

@@ -21,8 +21,10 @@ impl Axis {
         let (least, greatest) = (least.min(0.0), greatest.max(0.0));
         let (least, greatest) = if least == greatest { (0.0, 1.0) } else { (least, greatest) };
         let most = real(i64::try_from(most.clamp(2, 100)).unwrap_or(100));
+        // Divided first: the difference of the two could exceed a double.
         let raw = greatest / most - least / most;
         let step = if unit.is_binary() { binary_step(raw) } else { decimal_step(raw) };
+        // Without the tolerance, a rounding error above a whole number would add an empty step.
         let (first, last) = (whole((least / step).floor()), whole((greatest / step - 1e-9).ceil()));
         let (least, greatest) = (real(first) * step, real(last) * step);
         let scale = unit.scale(least.abs().max(greatest.abs()));
@@ -40,6 +42,7 @@ fn label(scale: &AxisScale, at: f64, decimals: usize) -> String {
 fn decimal_step(raw: f64) -> f64 {
     let power = 10_f64.powf(raw.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    // The logarithm and the power are not exact, so a step of just this size would be missed.
     steps.into_iter().find(|step| *step >= raw * (1.0 - 1e-9)).unwrap_or(raw)
 }
 

@@ -71,6 +71,8 @@ pub fn add(stretches: &mut Vec<Bucket>, new: Bucket) {
 
 /// Makes cells twice as wide.
 pub fn coarsen(stretches: &mut Vec<Bucket>) {
+    // Rounds down for negative cells too. Those exist if the clock was set back before the first sample's
+    // time.
     stretches.iter_mut().for_each(|stretch| stretch.cell = stretch.cell.div_euclid(2));
     stretches.dedup_by(|later, kept| {
         let is_same = later.cell == kept.cell;

@@ -134,6 +134,7 @@ impl Chart {
             let cell = self.cell_of(time);
             let cells = self.cells.map_or((cell, cell), |(first, last)| (first.min(cell), last.max(cell)));
             self.cells = Some(cells);
+            // At twice the columns: after the doubling there are still as many cells as columns.
             if cells.1.saturating_sub(cells.0) < self.columns.saturating_mul(2) {
                 break;
             }
@@ -143,6 +144,7 @@ impl Chart {
 
     /// Sets the value of a line in the current sample.
     pub fn value(&mut self, line: LineId, value: f64) {
+        // A NaN compares with nothing: as the least or greatest value of a cell it would stay there.
         if value.is_nan() || value.abs() > Self::LARGEST {
             return self.missing(line, || format!("{value:e} cannot be drawn"));
         }
@@ -203,6 +205,7 @@ pub struct Steps {
 
 impl Steps {
     fn add(&mut self, length: i64) {
+        // An interval is negative if the clock was set back.
         let digits = i64::BITS.saturating_sub(length.max(0).leading_zeros());
         let (count, mean) = self.lengths.entry(digits).or_default();
         *count = count.saturating_add(1);
@@ -212,6 +215,8 @@ impl Steps {
     /// Returns the longest interval over which a line is drawn; a longer one becomes a gap. One late or missing
     /// sample makes no gap, two do.
     pub fn longest(&self) -> f64 {
+        // The most frequent length, not the mean of all: one long pause would raise the mean so far that
+        // shorter gaps disappear.
         let most = self.lengths.iter().max_by_key(|(digits, (count, _))| (*count, **digits));
         most.map_or(f64::INFINITY, |(_, (_, mean))| mean * 2.5)
     }

@@ -29,6 +29,7 @@ impl Font {
             let glyph = face.glyph_index(c).unwrap_or_default();
             Some(f64::from(face.glyph_hor_advance(glyph)?) / f64::from(face.units_per_em()))
         });
+        // Used only if the font cannot be parsed, which a test rules out.
         advance.unwrap_or(0.6)
     }
 

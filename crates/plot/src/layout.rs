@@ -99,6 +99,8 @@ impl Chart {
             None => ALONE,
         };
         let height = wanted.max(LEAST).floor();
+        // All panels are prepared before the first is drawn: they share the left edge, which the widest label
+        // of all determines.
         let plots: Vec<Plot<'_>> =
             panels.into_iter().map(|panel| Plot::new(self, panel, look, height)).collect();
         let labels =
@@ -168,6 +170,7 @@ impl<'a> Plot<'a> {
         let greatest = values.iter().copied().fold(0.0, f64::max);
         let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
         let (first, last) = chart.span.unwrap_or_default();
+        // A single sample would otherwise lie on the left edge.
         let span = match first == last {
             true => (first.saturating_sub(SECOND / 2), last.saturating_add(SECOND / 2)),
             false => (first, last),

@@ -5,6 +5,7 @@ use crate::number::real;
 use crate::unit::Unit;
 
 /// Maximum number of lines of a panel; more cannot be told apart.
+// Seven colours in three dash patterns distinguish 21 lines.
 pub const LINES: usize = 20;
 /// Maximum number of panels of a picture.
 const PANELS: usize = 12;
@@ -23,6 +24,7 @@ pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'
     let mut lines: Vec<&ChartLine> = chart.lines.iter().collect();
     // A line that never had a value is omitted, unless it belongs to a request without any values.
     keep(&mut lines, |line, other| line.asked == other.asked, |line| line.total.is_some());
+    // After lines without values are removed: a total stays if it is the only line with values.
     if top.is_some() || is_stack {
         keep(&mut lines, is_same_counter, |line| !line.is_sum);
     }
@@ -30,6 +32,7 @@ pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'
         lines = groups(lines, is_same_counter).into_iter().flat_map(|group| greatest(group, top)).collect();
     }
     let mut left_out = chart.refused;
+    // By the symbol: bytes and KiB, for example, have the same symbol and differ only in their factors.
     let of_one_unit = groups(lines, |line, other| line.unit.symbol == other.unit.symbol);
     let mut panels = Vec::new();
     for lines in of_one_unit {

@@ -27,6 +27,7 @@ fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
     let as_it_is = Transform::identity();
     let mut fill = |path: Option<Path>, of: Colour, opacity| {
         if let Some(path) = path {
+            // `Winding` is the default of SVG, so both files show the same areas.
             pixels.fill_path(&path, &paint(of, opacity), FillRule::Winding, as_it_is, None);
         }
     };

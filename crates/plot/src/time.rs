@@ -101,6 +101,8 @@ pub fn ticks(from: i64, to: i64, zone: &TimeZone, most: usize) -> Vec<Tick> {
 }
 
 fn fixed(from: i64, to: i64, zone: &TimeZone, most: usize, step: i64) -> Option<Vec<Tick>> {
+    // The offset at the beginning applies to all ticks. Clocks change by whole hours nearly everywhere, and
+    // every fixed step divides an hour.
     let offset =
         i64::from(zone.to_offset(Timestamp::from_microsecond(from).ok()?).seconds()).checked_mul(SECOND)?;
     let into = from.checked_add(offset)?.checked_rem_euclid(step)?;
@@ -141,7 +143,9 @@ fn by_wall(from: i64, to: i64, zone: &TimeZone, most: usize, step: Span) -> Opti
             let into = date.year().checked_rem_euclid(years)?;
             jiff::civil::Date::new(date.year().checked_sub(into)?, 1, 1).ok()?
         }
+        // From the beginning of the year, so that steps of three months are quarters.
         (_, 1.., _) => date.first_of_year(),
+        // Weeks begin on Monday (ISO 8601).
         (_, _, 7) => date.checked_sub(i64::from(date.weekday().to_monday_zero_offset()).days()).ok()?,
         _ => date,
     };

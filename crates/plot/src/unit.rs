@@ -103,6 +103,7 @@ impl Unit {
             Prefixes::Metric => fitting(&METRIC, 0.0, f64::MAX),
             Prefixes::Small => fitting(&METRIC, 0.0, 1.0),
             // Thousands are easier to read without a prefix.
+            // There is no prefix for 1,000 E and more.
             Prefixes::OfNumber if !(1e4..1e21).contains(&size) => ("", 1.0),
             Prefixes::OfNumber => fitting(&METRIC, 1.0, f64::MAX),
         };
@@ -154,6 +155,7 @@ impl AxisScale {
         }
         let mut text = format!("{shown:.decimals$}");
         let whole = text.find('.').unwrap_or(text.len());
+        // One separator is enough: larger numbers have returned above.
         if size >= 1_000.0 {
             text.insert(whole.saturating_sub(3), ',');
         }

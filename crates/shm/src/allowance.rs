@@ -38,6 +38,7 @@ impl Allowance {
         let passed = now.saturating_duration_since(self.refilled);
         self.refilled = now;
         let earned = passed.checked_div(REFILL).unwrap_or_default();
+        // Debts come first: otherwise steps that exceed the stock could together take more than 2 %.
         let paid = earned.min(self.debt);
         self.debt = self.debt.saturating_sub(paid);
         self.left = self.left.saturating_add(earned.saturating_sub(paid)).min(self.most);
@@ -47,6 +48,7 @@ impl Allowance {
     pub fn spend(&mut self, used: Duration) {
         let beyond = used.saturating_sub(self.left);
         self.left = self.left.saturating_sub(used);
+        // Limited: a single very long step must not stop all work for hours.
         self.debt = self.debt.saturating_add(beyond).min(self.most);
     }
 }

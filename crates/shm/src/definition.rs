@@ -101,6 +101,7 @@ pub fn decode(bytes: &[u8]) -> Result<Counterset, DefinitionError> {
         parts.take("padding", padding)?;
         match number {
             part::STRUCT if set.is_none() => set = Some(described(&RegistrationInfo::parse(body)?)?),
+            // Parts may come in any order. Texts need the counters, so they are applied afterwards.
             _ => rest.push((number, body)),
         }
     }

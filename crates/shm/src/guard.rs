@@ -179,6 +179,8 @@ impl Stack {
         let start =
             unsafe { mmap_anonymous(null_mut(), Self::BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         let stack = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
+        // A guard page: an overflow ends the child, instead of overwriting memory that it shares with the
+        // reader.
         // SAFETY: the lowest page of the new mapping, which is not in use.
         unsafe { mprotect(start, Self::PAGE, MprotectFlags::empty()) }?;
         Ok(stack)
@@ -249,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Threads do so at the same time, each with a child.
+    /// Several threads load values at the same time, each in a child process of its own.
     #[test]
     fn children_of_many_threads() {
         let place = Place::new("guard-threads");

@@ -47,10 +47,12 @@ pub mod header {
     /// Name of the program, UTF-8.
     pub const PROGRAM: usize = 33;
     /// Maximum length of the program's name in bytes.
+    // 31 words: the name ends with word 64, 512 bytes from the start.
     pub const PROGRAM_MAX: usize = 248;
     /// Start of the segment table, with [`ENTRY`](super::entry::WORDS) words per entry.
     pub const TABLE: usize = 512;
     /// Maximum number of entries of the segment table.
+    // 128 entries of 32 bytes fill the second page of the header.
     pub const TABLE_MAX: usize = 128;
     /// Size of the whole header in bytes.
     pub const BYTES: usize = 8192;
@@ -157,6 +159,8 @@ impl SegmentLayout {
             let number = usize::try_from(value).ok().filter(|number| *number <= most);
             number.ok_or(LayoutError { what, value, why: "which is too large" })
         };
+        // Each number is limited before the sizes are computed: with the numbers of a hostile writer these
+        // would overflow.
         let shape = Self {
             slots: number("slots", slots, words(bytes))?,
             counters: number("counters", counters, MAX_COUNTERS)?,

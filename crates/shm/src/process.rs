@@ -95,6 +95,8 @@ pub(crate) fn boot_id() -> [u8; 16] {
 /// Returns the start time of a process: field 22 of `/proc/PID/stat`.
 fn start_time(pid: &str) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets, and can itself contain blanks and brackets. Only the last bracket is
+    // certain.
     let after_name = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     rest.split_ascii_whitespace().nth(20)?.parse().ok() // the name was field 2

@@ -209,6 +209,8 @@ fn plain(host: &str) -> &str {
 fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, ApiError> {
     let bad = |text: &str| ApiError::new(StatusCode::BAD_REQUEST, text);
     let mut named = headers.get_all(HOST).iter();
+    // RFC 9112, section 3.2: a request without a Host or with two of them is invalid. With two, a proxy could
+    // have checked the other one.
     let authority = match (named.next(), named.next()) {
         (Some(host), None) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
         (None, _) => return Err(bad("the request has no Host")),
@@ -248,9 +250,11 @@ impl Guard {
 
     /// Returns the header that gives a browser the cookie.
     fn login_cookie(&self, local: SocketAddr) -> Option<HeaderValue> {
+        // Without `Secure`: this server has no TLS, and browsers send such a cookie over TLS only.
         let text =
             format!("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_name(local), self.cookie.secret());
         let mut cookie = HeaderValue::from_str(&text).ok()?;
+        // Keeps the secret out of the `Debug` output of headers.
         cookie.set_sensitive(true);
         Some(cookie)
     }

@@ -55,6 +55,8 @@ impl IntoResponse for ApiError {
         let mut answer = json(self.to_json());
         *answer.status_mut() = self.status;
         let header = match self.status {
+            // RFC 9110 requires this header with 401. Browsers show no password dialog for `Bearer`, unlike
+            // for `Basic`.
             StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 Some((RETRY_AFTER, HeaderValue::from_static("2")))
@@ -111,6 +113,7 @@ pub fn json(text: impl Into<Body>) -> Response {
 pub fn with_type(content_type: &'static str, body: Body) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // Values are of one moment, and one of these responses is the login with its key.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     (headers, body).into_response()
 }

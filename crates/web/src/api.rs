@@ -66,6 +66,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/stream", get(stream))
         .fallback(nothing)
         .method_not_allowed_fallback(no_such_method)
+        // Added last: a layer covers only the routes and fallbacks that the router has at that time.
         .layer(from_fn_with_state(Arc::clone(&app), guarded))
         .with_state(app)
 }
@@ -104,6 +105,7 @@ fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
     if permit.is_trusted && !place.trust() {
         let text = format!("{} connections are open, and no more can be", app.trusted_connections);
         let mut answer = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        // Closed, because it still occupies a place for untrusted connections.
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return Err(Box::new(answer));
     }
@@ -142,6 +144,7 @@ fn file(app: &App, name: &str, version: Option<&str>, headers: &HeaderMap) -> An
 }
 
 async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
+    // Several lines of one header are one list (RFC 9110, section 5.3).
     let wishes: Vec<_> = headers.get_all(ACCEPT).iter().filter_map(|wish| wish.to_str().ok()).collect();
     let format = ExpositionFormat::from_accept(&wishes.join(","));
     let text = app.scrapes.text(format, &app.sampler).await?;
@@ -216,6 +219,7 @@ async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
 
 async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
     let request = request::stream(&query.unwrap_or_default())?;
+    // Before the sampler is asked, so that a refused stream costs the collecting thread nothing.
     let Ok(place) = Arc::clone(&app.streams).try_acquire_owned() else {
         let text = format!("{} streams are open, and no more can be", app.limits.streams);
         return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text));

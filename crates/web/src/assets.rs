@@ -71,12 +71,15 @@ impl Assets {
     }
 
     fn from_files(files: &[(&'static str, &'static [u8])]) -> Self {
+        // A checksum is enough: the files are compiled in, so no attacker chooses their bytes.
         let mut crc = Crc::new();
         files.iter().for_each(|(_, bytes)| crc.update(bytes));
         let version = format!("{:08x}{:x}", crc.sum(), crc.amount());
         let asset = |(name, bytes): &(&'static str, &'static [u8])| match *name {
             PAGE => {
                 let page = String::from_utf8_lossy(bytes);
+                // Only the page names absolute addresses. Scripts import each other relatively and so inherit
+                // the version.
                 let page = page.replace("\"/assets/", &format!("\"/assets/{version}/"));
                 (PAGE, Asset::new(PAGE, page.into()))
             }
@@ -99,6 +102,8 @@ impl Assets {
         let asks = |name, text: &str| {
             headers.get_all(name).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(text)))
         };
+        // `If-None-Match` is a list, and a proxy may have weakened the tag to `W/"..."`. The quotes make the
+        // search exact.
         let is_known = asks(IF_NONE_MATCH, &tag);
         if let Ok(tag) = HeaderValue::from_str(&tag) {
             about.insert(ETAG, tag);

@@ -36,6 +36,7 @@ const WANTED: [Wanted; 9] = [
         "%",
         ChartKind::Stack,
         &[
+            // Guest time is not stacked: the kernel also counts it as user time.
             r"\Linux Processor(_Total)\% User Time",
             r"\Linux Processor(_Total)\% Nice Time",
             r"\Linux Processor(_Total)\% System Time",

@@ -55,6 +55,8 @@ struct Origin(IpAddr);
 
 impl Origin {
     fn from_address(address: IpAddr) -> Self {
+        // An IPv4 client of an IPv6 socket has an address `::ffff:a.b.c.d`: the first 64 bits are the same
+        // for all.
         match address.to_canonical() {
             IpAddr::V4(address) => Self(address.into()),
             IpAddr::V6(address) => {
@@ -67,6 +69,7 @@ impl Origin {
 
 /// Takes the oldest connection of the address that has the most; of several such addresses, the oldest of all.
 fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)> {
+    // Counted each time, because there are only a few hundred connections of these kinds.
     let mut counts: BTreeMap<Origin, usize> = BTreeMap::new();
     for (origin, _) in connections.values() {
         let count = counts.entry(*origin).or_default();
@@ -94,6 +97,7 @@ pub struct Place {
 impl Places {
     /// Creates `most` places, `strangers` of which are for connections without a valid token.
     pub fn new(most: usize, strangers: usize) -> Self {
+        // At least one: every connection begins as untrusted, those with a token too.
         let strangers_most = strangers.clamp(1, most.max(1));
         let trusted_most = most.saturating_sub(strangers_most);
         let (strangers, refused) = (BTreeMap::new(), BTreeMap::new());
@@ -118,6 +122,7 @@ impl Places {
                 refused.insert(number, (origin, oldest));
             }
         }
+        // One is enough: each call moves at most one connection to the refused ones.
         if refused.len() > strangers_most.saturating_mul(REFUSED_FOR_EACH) {
             if let Some((_, (_, oldest))) = take_of_greediest(refused) {
                 oldest.send_replace(Standing::Over);
@@ -144,6 +149,7 @@ impl Place {
     /// Marks the connection as trusted. Returns `false` if there is no place for another trusted one.
     pub fn trust(&self) -> bool {
         let mut table = self.places.lock();
+        // Read under the lock of the table, under which every change of the standing is made.
         if *self.standing.borrow() == Standing::Trusted {
             return true;
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use perfset::path::CounterPath;
 
 /// Maximum number of paths in a request.
+// A feed stores the requests by which its viewers know a series as bits of a `u64`, so not more than 64.
 pub const PATHS_MOST: usize = 64;
 /// Maximum number of instances that `top` may request.
 pub const TOP_MOST: u32 = 1_000;

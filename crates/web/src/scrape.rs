@@ -31,6 +31,7 @@ impl Scrapes {
         };
         if !is_under_way {
             // The collecting thread responds to all clients, because the first client may disconnect meanwhile.
+            // If the queue is full or the thread ends, the job is dropped unrun, and `Drop` sends this error.
             let begun = Begun { waiting: Arc::clone(&self.0), format, answer: Err(ApiError::busy()) };
             sampler.send(move |sampler| begun.end(sampler.scrape(format)))?;
         }
@@ -57,6 +58,7 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
+        // Removed together: clients that come from now on begin another scrape.
         for waiting in lock(&self.waiting).remove(&self.format).unwrap_or_default() {
             let _ = waiting.send(self.answer.clone()); // who asked may be gone
         }

@@ -76,6 +76,7 @@ impl Default for Limits {
             connections: 512,
             strangers: 64,
             first_time: Duration::from_secs(10),
+            // Longer than one minute, the default scrape interval of Prometheus.
             header_time: Duration::from_secs(75),
             patience: Duration::from_secs(20),
             unread: 32 << 20,
@@ -393,6 +394,7 @@ async fn accept(
     loop {
         let accepted = tokio::select! {
             _ = stop.wait_for(|stopped| *stopped) => break,
+            // A task that has ended stays in the set until it is joined.
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
@@ -412,6 +414,8 @@ async fn accept(
         // token.
         tokio::task::yield_now().await;
     }
+    // Closed before waiting: the kernel then refuses new connections, which would otherwise wait in its queue
+    // for a server that ends.
     drop(listener);
     while connections.join_next().await.is_some() {}
 }

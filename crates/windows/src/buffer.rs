@@ -70,6 +70,7 @@ fn written(
                         &format!("the result needs {actual} bytes, more than {MOST}"),
                     ));
                 }
+                // Cleared first, so that growing copies nothing and all bytes are 0.
                 buffer.clear();
                 buffer.resize(believed.next_multiple_of(element.max(1)), 0);
             }
@@ -88,6 +89,7 @@ fn written(
 /// Same as [`filled`].
 pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
     let function = || format!("RegQueryValueEx \"{name}\"");
+    // 630 ms together: a key that stays busy delays its caller no longer than that.
     let mut pauses = [0, 10, 20, 40, 80, 160, 320].into_iter().map(Duration::from_millis);
     // Bytes that the key does not write must not be those of an earlier response.
     buffer.clear();

@@ -86,6 +86,8 @@ impl Registrations {
             }
         }
         let english = ENGLISH_US.0;
+        // English names by codes 9 and 10 may be missing: then the texts in English count, then those in the
+        // configured language of the machine.
         let name = self.text(guid, &[(9, 0), (3, english), (3, 0)]);
         let help = self.text(guid, &[(4, english), (4, 0)]);
         let mut names = self.texts(guid, &[(10, 0), (5, english), (5, 0)]);

@@ -104,6 +104,7 @@ impl V1Provider {
             }
             Err(error) => self.catalogue = Err(error),
         }
+        // An open key keeps the libraries of other vendors loaded in this process.
         if self.entries == 0 {
             self.key.close();
         }
@@ -112,6 +113,7 @@ impl V1Provider {
     /// Returns the catalogue, and `true` if all requests for it succeeded.
     fn list(&mut self) -> Result<(Catalogue, bool), SourceError> {
         let global = self.all_objects("Global")?;
+        // Before the objects are parsed, because they get their names from these tables.
         let mut is_whole = self.read_texts();
         let mut found = HashSet::new();
         self.take_listed("Global", global, &mut found)?;
@@ -125,6 +127,7 @@ impl V1Provider {
         let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
         let guids: Vec<_> = self.objects.guids().collect();
         for set in guids.iter().filter_map(|guid| self.objects.counterset(guid)) {
+            // `objects` also contains objects of earlier lists.
             let is_there = set.v1_index.is_some_and(|index| found.contains(&index));
             if is_there && !self.registered.has(set) {
                 catalogue.countersets.push(Arc::new(self.texts.dressed(set, self.language)));

@@ -85,6 +85,7 @@ impl V2Provider {
         let guids = match self.registrations.guids() {
             Ok(guids) => guids,
             Err(error) => {
+                // V1 then shows these countersets as objects.
                 self.registered.set(&Catalogue::default());
                 self.catalogue = Err(error);
                 return;
@@ -95,6 +96,7 @@ impl V2Provider {
             return;
         }
         self.compared = Some(now);
+        // One call for each counterset decides if the other nine are needed.
         let infos = guids.into_iter().map(|guid| (guid, self.registrations.info(guid))).collect();
         if is_same && self.infos == infos {
             return;
@@ -163,6 +165,7 @@ impl Provider for V2Provider {
         let Self { functions, names, .. } = self;
         let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(counterset, buffer);
         let list = match filled("PerfEnumerateCounterSetInstances", 1, names, &mut ask) {
+            // The system reports an empty list by this code.
             Err(SourceError::System { status: Status::ERROR_WMI_INSTANCE_NOT_FOUND, .. }) => return Ok(()),
             list => list?,
         };

@@ -220,6 +220,7 @@ impl<'a> Btf<'a> {
     #[must_use]
     pub fn size(&self, type_id: u32) -> Option<u32> {
         let (mut size, mut id) = (1_u32, type_id);
+        // Limited, here and in `plain`: types of a damaged description can refer to one another in a circle.
         for _ in 0..Self::DEPTH {
             let (of, _) = self.plain(id)?;
             match of.kind {
@@ -268,6 +269,7 @@ impl<'a> Btf<'a> {
         if of.kind != BtfKind::Compound {
             return None;
         }
+        // With this flag, the offset of each member has the width of a bit field in its upper eight bits.
         let has_bits = of.info >> 31 == 1;
         let members = of.at.checked_add(HEAD)?;
         for part in 0..of.parts() {

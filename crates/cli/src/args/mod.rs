@@ -163,6 +163,7 @@ pub struct ValueFilter {
 
 impl ValueFilter {
     fn parse(text: &str) -> Result<Self, String> {
+        // Longer signs come first, because `>` is a prefix of `>=`.
         let tests: [(&str, Comparison); 6] = [
             (">=", f64::ge),
             ("<=", f64::le),

@@ -51,6 +51,7 @@ impl ProcessArgs {
     /// If the environment has no valid deadline, and no option has one.
     pub fn apply(self) -> Result<(), Failure> {
         #[cfg(target_os = "linux")]
+        // An option replaces the variable, so an invalid variable beside it does no harm.
         if let (None, Err((value, why))) = (self.deadline, perfset::deadline_from_env()) {
             return Err(Failure::new(Exit::Usage, anyhow!("PERFSET_DEADLINE is {value:?}: {why}")));
         }

@@ -111,6 +111,7 @@ fn history(text: &str) -> Result<Duration, String> {
         (None, None) => return interval(text),
     };
     match number.parse::<f64>().map(|number| number * seconds) {
+        // The range also refuses NaN and infinity, which `parse` accepts.
         Ok(seconds) if (0.01..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err("a time up to a day is expected, like 1h, 30m or 90s".into()),
     }

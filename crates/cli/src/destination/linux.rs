@@ -54,6 +54,7 @@ impl Trusted {
         const ALL: u64 = 0xFFFF_FFFF;
         /// Overflow uid unless the system sets another one.
         const OVERFLOW: u32 = 65_534;
+        // A line of `uid_map` has the first uid inside, the first outside, and the number of uids.
         let count = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
         let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);
         let unmapped = (mapped < ALL).then(|| overflow.trim().parse().unwrap_or(OVERFLOW));
@@ -131,6 +132,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
         return Err(Errno::NOENT.into());
     }
     let mut folder = beginning(path)?;
+    // The components that are left form a stack, because a link puts its target in front of them.
     let mut left = parts(path);
     let mut passed = PathBuf::from(if path.starts_with(b"/") { "/" } else { "" });
     let mut links = 0_usize;
@@ -143,6 +145,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
         if name == "." || name == ".." {
             folder = openat(&folder, &name, FOLDER, Mode::empty())?;
             passed.push(&name);
+            // `..` may lead out of the directory of this process.
             is_own_process &= name == ".";
             continue;
         }
@@ -255,6 +258,7 @@ fn parts(path: &[u8]) -> Vec<OsString> {
 
 /// Returns `true` for a link in a directory of the system, where only the owner of that directory can create files.
 fn is_of_system(folder: &OwnedFd, link: &Path) -> io::Result<bool> {
+    // Group and others: whoever may write there could put a link in the place of the system's.
     const OTHERS_WRITE: u32 = 0o022;
     let is_system = |folder: &Path| ["/", "/dev", "/var"].iter().any(|known| folder == Path::new(known));
     // The components up to here were directories, so the path is the directory's own.
@@ -282,6 +286,7 @@ fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trus
     const OTHERS_WRITE: u32 = 0o022;
     let of_folder = fstat(folder)?;
     let is_shared = of_folder.st_mode & STICKY != 0 && of_folder.st_mode & OTHERS_WRITE != 0;
+    // The sticky bit protects nothing from the owner of the directory, so a pipe of that owner adds no risk.
     let is_of_owner = pipe.st_uid == of_folder.st_uid && !trusted.is_unmapped(pipe.st_uid);
     if !is_shared || trusted.includes(pipe.st_uid) || is_of_owner {
         return Ok(());
@@ -321,12 +326,16 @@ impl Special {
 
     /// Opens the target for writing. Opening a pipe waits for its reader.
     pub fn open(&self) -> io::Result<File> {
+        // A terminal that is opened must not become the controlling terminal of this process.
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+        // A kernel link to an open file is followed on purpose; its path may no longer exist.
         flags.set(OFlags::NOFOLLOW, !self.is_open_file);
         let file = openat(&self.folder, &self.name, flags, Mode::empty())?;
+        // Opened by name once more, so another file may have come into its place since it was examined.
         if !is_same(&fstat(&file)?, &self.stat) {
             return Err(replaced());
         }
+        // Not `O_TRUNC` above: it would empty the wrong file before the check.
         if self.is_regular() {
             ftruncate(&file, 0)?;
         }
@@ -359,6 +368,7 @@ impl Entry {
 
     /// Renames a new file to the final name.
     pub fn put(&self, part: &OsStr) -> io::Result<()> {
+        // The open directory makes this independent of its path: a renamed parent cannot redirect it.
         Ok(renameat(&self.folder, part, &self.folder, &self.name)?)
     }
 
@@ -368,6 +378,7 @@ impl Entry {
         match renameat_with(folder, part, folder, name, RenameFlags::NOREPLACE) {
             // Some file systems do not support a rename that fails on an existing file.
             Err(Errno::INVAL | Errno::NOSYS) => {
+                // Two steps can overwrite a file that is created in between, which cannot be avoided there.
                 match openat(folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty()) {
                     Err(Errno::NOENT) => self.put(part),
                     Ok(_) => Err(Errno::EXIST.into()),
@@ -390,6 +401,7 @@ impl Entry {
 
     /// Returns the path of a file in the directory, free of links, for a program that can open only paths.
     pub fn path(&self, name: &OsStr) -> io::Result<PathBuf> {
+        // The kernel prints the path of an open directory without links.
         Ok(std::fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))?.join(name))
     }
 
@@ -424,12 +436,14 @@ impl NewFolder {
 
 /// Resolves the path of a directory that is to be created.
 pub fn find_new_folder(path: &Path, trusted: Trusted) -> io::Result<NewFolder> {
+    // Without a slash at the end, which would name a directory that must exist already.
     match find(path.components().as_path(), trusted) {
         Ok(Found::Entry(Entry { folder, name, before: None, .. })) => {
             let path = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
             Ok(NewFolder { _around: folder, path })
         }
         Ok(_) => Err(Errno::EXIST.into()),
+        // An existing directory, `/` and `.` end in this error.
         Err(error) if error.raw_os_error() == Some(Errno::ISDIR.raw_os_error()) => Err(Errno::EXIST.into()),
         Err(error) => Err(error),
     }
@@ -439,6 +453,7 @@ pub fn find_new_folder(path: &Path, trusted: Trusted) -> io::Result<NewFolder> {
 pub fn check_links(path: &Path, trusted: Trusted) -> io::Result<()> {
     match find(path, trusted) {
         // Every other error is reported when the file is opened.
+        // Refusals of this module are the only errors without an errno.
         Err(error) if error.raw_os_error().is_none() => Err(error),
         _ => Ok(()),
     }
@@ -462,6 +477,7 @@ impl Held {
     pub fn check_open(&self) -> io::Result<()> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let name = entry?.file_name();
+            // The descriptor of `Held` is the file itself and proves nothing.
             if name == OsStr::new(&self.file.as_raw_fd().to_string()) {
                 continue;
             }

@@ -46,7 +46,9 @@ pub fn create(file: &Path) -> Result<Box<dyn Write>, Failure> {
         return Ok(Box::new(BufWriter::with_capacity(BUFFER, created)));
     }
     let destination = Destination::new(file)?;
+    // Not `writer`, because Ctrl+C ends a recording and must not remove its file.
     let writer = destination.open()?;
+    // Renamed while it is empty, so that users can follow the file while it grows.
     destination.keep()?;
     Ok(writer)
 }
@@ -60,6 +62,7 @@ fn unwritable(file: &Path, error: io::Error) -> Failure {
 pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
     let is_there = match &Destination::new(file)?.target {
         Target::File(entry, _) => entry.is_there(),
+        // A file that a process has open loses its contents as well.
         Target::Special(special, _) => special.is_regular(),
         Target::Stdout | Target::Standard(_) => false,
     };
@@ -130,6 +133,7 @@ impl Destination {
                 *opened.borrow_mut() = Some(special.open().map_err(|error| unwritable(&self.name, error))?);
             }
             Target::File(entry, part) => {
+                // Creating the file is the only reliable check: quotas and read-only mounts decide too.
                 entry.make(part).map_err(|error| unwritable(&self.name, error))?;
                 entry.remove(part); // created again by `open`
             }
@@ -163,6 +167,7 @@ impl Destination {
     pub fn part(&self) -> Result<Option<(PathBuf, Held)>, Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(None) };
         let made = entry.make(part).and_then(|_| Ok((entry.path(part)?, entry.hold(part)?)));
+        // Also after an error, because the file may have been created before it failed.
         self.remove_if_given_up();
         made.map(Some).map_err(|error| unwritable(&self.name, error))
     }
@@ -207,6 +212,7 @@ impl Destination {
         // An error means that another handler for Ctrl+C is set already.
         let _ = ctrlc::set_handler(move || {
             entry.remove(&part);
+            // 128 + SIGINT, the code that shells report for Ctrl+C.
             std::process::exit(130);
         });
     }
@@ -229,6 +235,7 @@ impl Destination {
 /// Source: MS Learn, "Naming Files, Paths, and Namespaces".
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "a test checks it on all systems"))]
 fn is_device_of_windows(path: &str) -> bool {
+    // A device keeps its meaning with any directory, extension or stream: `C:\x\nul.txt` is NUL.
     let name = path.rsplit(['\\', '/']).next().unwrap_or_default();
     let name = name.split(['.', ':']).next().unwrap_or_default().trim_end().to_ascii_uppercase();
     let is_numbered = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| rest.chars().count() == 1);

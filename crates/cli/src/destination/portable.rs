@@ -90,6 +90,7 @@ impl Entry {
 
     /// Creates a new file in the directory, with the permissions of the file that it will replace.
     pub fn make(&self, part: &OsStr) -> io::Result<File> {
+        // Never an existing file, which another user may have created under this name.
         let file = File::create_new(self.file.with_file_name(part))?;
         if let Ok(before) = fs::metadata(&self.file) {
             let _ = file.set_permissions(before.permissions()); // else those of a new file
@@ -104,6 +105,7 @@ impl Entry {
 
     /// Renames a new file to the final name, unless a file of that name exists.
     pub fn put_first(&self, part: &OsStr) -> io::Result<()> {
+        // No portable rename fails on an existing file, so a file created in between is overwritten.
         match fs::symlink_metadata(&self.file) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(_) => self.put(part),

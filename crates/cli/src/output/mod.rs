@@ -169,6 +169,7 @@ impl Output {
         if !self.all {
             values.retain(|v| !self.is_hidden(v));
         }
+        // Before `--where` and `--top`: `--strict` is about everything that was requested.
         let missing = values.iter().any(|v| self.number(v).is_none());
         if let Some(Summary { run, names, never_there }) = &mut self.summary {
             run.add(values);
@@ -207,6 +208,7 @@ impl Output {
         }
         self.text = text;
         self.say_left_out(clocks, left_out, is_alone);
+        // Live samples are seen at once. Those of a log come by the million and are written in large chunks.
         if !self.is_recorded || self.on_terminal || self.text.len() > ENOUGH {
             self.write()?;
         }

@@ -57,6 +57,7 @@ impl PdhCsv {
         number: impl Fn(&PathValue<'_>) -> Option<TextNumber>,
         text: &mut String,
     ) -> io::Result<()> {
+        // Later instances of a machine get no column, because the first line is written already.
         if self.columns.is_empty() {
             self.learn(values, path);
         }

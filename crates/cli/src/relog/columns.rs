@@ -68,6 +68,7 @@ impl LogColumns {
         for (source, machine) in machines.iter().enumerate() {
             for (v, position) in machine.query.values().iter().zip(&mut positions) {
                 let column = series.find(position, source, v);
+                // Two paths can request one counter: its value and its mark count once.
                 if let Some(cell @ None) = column.and_then(|column| line.get_mut(column)) {
                     *cell = number(v);
                     marked.add_one(v);

@@ -139,11 +139,14 @@ pub struct Input {
 impl RelogJob {
     /// Runs the job: writes the selected samples to the target.
     pub fn run(&self, target: &RelogTarget<'_>, shows_progress: bool) -> Result<RelogSummary, Failure> {
+        // Before the logs are read, which can take minutes.
         if target.existing == Existing::Refuse {
             refuse_existing(target.file)?;
         }
         let logs = self.open()?;
         let input = Input { is_steady: logs.is_steady(), offset: logs.all().offset() };
+        // A text log names all columns in its first line. If instances vary, all columns are known only at
+        // the end of the logs, which are therefore read twice.
         let passes = if needs_columns(target.format) && !input.is_steady { 2 } else { 1 };
         let mut progress = Progress::new(Some(logs.all()), &self.files, passes, shows_progress);
         let first = self.files.first().and_then(|file| file.file_stem());
@@ -152,11 +155,14 @@ impl RelogJob {
         let written = write(&target, input, &mut progress, &mut || self.machines_of(&logs));
         let asked = self.source_of(logs.all());
         let (mut done, file) = written.map_err(|failure| asked.failed(failure))?;
+        // Only now: damage is complete when the queries are closed.
         done.is_damaged = asked.warn_of_damage();
         drop(progress); // which reads the logs, too: Windows puts nothing at the place of a file that is open
+        // Last of all, so that an error before leaves the old file untouched.
         match (file, target.existing) {
             (None, _) => {}
             (Some(file), Existing::Replace) => file.keep()?,
+            // A file that was created at the path meanwhile is not overwritten either.
             (Some(file), Existing::Refuse | Existing::Append) => file.keep_first()?,
         }
         Ok(done)
@@ -174,6 +180,7 @@ impl RelogJob {
             names = all.machines().iter().cloned().collect();
         }
         names.sort_by_cached_key(|name| name.to_lowercase());
+        // Names that differ only in case are one machine, as in the logs.
         names.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
         let known: HashSet<String> = all.machines().iter().map(|name| name.to_ascii_lowercase()).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(&name.to_ascii_lowercase())) {
@@ -254,6 +261,8 @@ pub fn write(
     open: &mut dyn FnMut() -> Result<Vec<RelogSource>, Failure>,
 ) -> Result<(RelogSummary, Option<Destination>), Failure> {
     let Input { is_steady, offset } = input;
+    // The header of a text log names every column, and instances can appear in the last sample. So the log is read
+    // twice.
     let columns = match needs_columns(target.format) {
         true => LogColumns::find(&mut open()?, is_steady, progress)?,
         false => LogColumns::default(),
@@ -296,12 +305,14 @@ pub fn write(
     }
     progress.finish();
     drop(machines);
+    // Nothing is left of the new file then: `file` removes it when it is dropped.
     if done.samples == 0 {
         return Err(Failure::new(
             Exit::NothingMatched,
             anyhow!("no sample in the log, or none in that time"),
         ));
     }
+    // A database that existed was changed in place, and nothing is to be moved.
     let is_new = !matches!(&sink, Sink::Sql(sql) if !sql.is_new());
     sink.finish()?;
     Ok((done, is_new.then_some(file)))

@@ -30,6 +30,7 @@ impl Progress {
             next: Instant::now(),
             is_shown: false,
         };
+        // Opening the logs has read some bytes already, which are no progress.
         progress.begun_at = progress.read();
         progress
     }

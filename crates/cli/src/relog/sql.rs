@@ -52,6 +52,7 @@ impl Sql {
             }
         };
         let writer = writer.map_err(failed)?;
+        // SQLite opens files by path, so it might have opened another file than the one that was examined.
         held.check_open().map_err(|error| file.failed(error))?;
         let (series, counters, marked) = Default::default();
         Ok(Self { writer, new: is_new.then_some(held), series, counters, records: 0, marked })
@@ -64,8 +65,10 @@ impl Sql {
         let mut positions = 0..;
         for (source, machine) in machines.iter().enumerate() {
             let mut values = machine.query.values();
+            // Placeholders of paths without instances have no row in the tables.
             values.retain(|v| v.value.instance_id.is_some());
             let raw = machine.query.raw_counters(&values);
+            // Only counters that are new need this, and most samples have none.
             let mut time_bases = None;
             for ((v, raw), position) in values.iter().zip(raw).zip(&mut positions) {
                 let number_of_series = series.number(position, source, v);
@@ -95,6 +98,7 @@ impl Sql {
 
     pub fn finish(self) -> Result<(), Failure> {
         self.writer.finish().map_err(failed)?;
+        // SQLite's own syncs are off for a new file, so its data is flushed here.
         self.new.map_or(Ok(()), |new| new.settle())?;
         self.marked.warn();
         Ok(())

@@ -72,6 +72,7 @@ fn may_write(file: &Path, says_yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let name = name_of(file);
+    // A question to a script would wait forever, or take its input as the reply.
     if !io::stdin().is_terminal() {
         return Err(usage(format!("{name} exists; -y overwrites it")));
     }

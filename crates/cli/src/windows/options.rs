@@ -69,6 +69,7 @@ impl ParsedOptions {
                 ArgCount::Many => std::iter::from_fn(next).collect(),
             };
             if *name == "config" {
+                // A file that names itself would be read without end.
                 let (Some(file), true) = (values.first(), may_configure) else {
                     return Err(usage("a configuration cannot name another one"));
                 };

@@ -74,6 +74,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     }
     let target = target(&options)?;
     let mut is_damaged = false;
+    // The input is described before it is converted, so the logs are read once more for that.
     let input = input_of(&job.files)?;
     let mut out = io::stdout().lock();
     writeln!(out, "\nInput\n----------------\nFile(s):")?;

@@ -149,6 +149,7 @@ fn record(
     }
     let mut writer = TextLogWriter::new(out, &header)?.decimals(decimals);
     let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    // Each line is flushed, and the header before the first pause: readers of a pipe follow the samples.
     writer.get_mut().flush()?;
     let (mut left_out, mut marked) = (0_u64, MarkedValues::default());
     while pace.wait() {

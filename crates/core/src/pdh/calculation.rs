@@ -101,6 +101,7 @@ impl Calculation {
         if !newer.c_status.has_value() {
             return Err(newer.c_status);
         }
+        // An older raw counter without a value counts as missing: its status is not the result's (F-27).
         let older = older.filter(|older| computation.needs_two_samples() && older.c_status.has_value());
         let (now, then) = (self.clocks(newer), older.map(|older| self.clocks(older)));
         let base = |raw: &RawCounter| match computation.denominator() {
@@ -108,6 +109,8 @@ impl Calculation {
             Denominator::Base | Denominator::BaseOfTicks => Some(unsigned(raw.second)),
             Denominator::ClockAndItems => Some(RawValue::U32(raw.multi_count)),
         };
+        // Raw counters contain no widths, so all are taken for 8 bytes: a 4-byte value that passed zero has
+        // decreased here (F-25).
         let with =
             |raw: &RawCounter, clocks| SampleValues { raw: unsigned(raw.first), base: base(raw), clocks };
         let then = older.zip(then.as_ref()).map(|(older, clocks)| with(older, clocks));
@@ -119,6 +122,8 @@ impl Calculation {
         let divides_by_clock = self.computation.is_some_and(|computation| {
             matches!(computation.denominator(), Denominator::Clock | Denominator::ClockAndItems)
         });
+        // SecondValue is a base in other types. If it were used as a clock, a base that decreased would be a
+        // clock that was set back.
         let ticks = if divides_by_clock { raw.second } else { 0 };
         Clocks {
             perf_time: ticks,

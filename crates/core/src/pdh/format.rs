@@ -71,6 +71,7 @@ impl Format {
             Self::LONG => FormatKind::Long,
             Self::DOUBLE => FormatKind::Double,
             Self::LARGE => FormatKind::Large,
+            // This includes the obsolete bits 0x0010, 0x0020, 0x0040 and 0x4000 of pdh.h (F-29).
             _ => return Err(PdhStatus::PDH_INVALID_ARGUMENT),
         };
         Ok(Self {
@@ -101,6 +102,7 @@ impl Format {
     pub fn number(self, value: FormattedValue, raw: RawValue, scale: Scale) -> Number {
         const FEW_DIGITS: f64 = 9_007_199_254_740_992.0; // 2^53
         let double = self.double(value, scale);
+        // A value that was limited to 100 differs from its raw value, so the raw value must not replace it.
         let is_inexact =
             self.kind != FormatKind::Double && value.raw >= FEW_DIGITS && value.raw == value.capped();
         match is_inexact && for_type(value.counter_type).is_some_and(Formula::gives_raw_value) {
@@ -112,6 +114,7 @@ impl Format {
     fn count(self, count: u64, scale: Scale) -> Number {
         let (factor, divisor) = self.factors(scale);
         let scaled = i128::from(count).saturating_mul(factor).checked_div(divisor).unwrap_or(0);
+        // Saturates: raw values are unsigned, and the integers of PDH are signed (F-31).
         let large = i64::try_from(scaled).unwrap_or(i64::MAX);
         match self.kind {
             FormatKind::Long => Number::Long(i32::try_from(large).unwrap_or(i32::MAX)),
@@ -122,6 +125,7 @@ impl Format {
 
     /// Limits and scales the value without conversion to an integer. The result is never infinite.
     pub(super) fn double(self, value: FormattedValue, scale: Scale) -> f64 {
+        // The limit comes before the scale: 100 % with a scale factor of ten is 1,000 (F-31).
         let value = if self.no_cap { value.nocap() } else { value.capped() };
         let (factor, divisor) = self.factors(scale);
         (value * real(factor) / real(divisor)).clamp(f64::MIN, f64::MAX)
@@ -129,6 +133,7 @@ impl Format {
 
     /// Returns the factor and the divisor of a value.
     fn factors(self, scale: Scale) -> (i128, i128) {
+        // Two integers instead of one double: a negative power of ten is not an exact double.
         let power = if self.no_scale { 0 } else { scale.0 };
         let ten = |power: i8| 10_i128.saturating_pow(u32::try_from(power).unwrap_or(0));
         let thousand = if self.thousandfold { 1_000 } else { 1 };

@@ -44,6 +44,7 @@ impl RawCounter {
                 (signed(base.unwrap_or(0)), 1, base.is_some())
             }
             Some(Denominator::ClockAndItems) => {
+                // MultiCount is a DWORD, while the number of items can be stored in 8 bytes.
                 let items = u32::try_from(base.unwrap_or(0)).unwrap_or(u32::MAX);
                 (ticks(), items, base.is_some())
             }

@@ -56,6 +56,8 @@ impl PdhStatus {
 impl From<&NoValue> for PdhStatus {
     fn from(reason: &NoValue) -> Self {
         match reason {
+            // PDH has no codes for the causes that two samples reveal, only for the value and the clock. It
+            // tests the value first.
             NoValue::NegativeValue { .. }
             | NoValue::Wrapped { .. }
             | NoValue::BeginsLater
@@ -89,6 +91,8 @@ impl From<Status> for PdhStatus {
             Status::ERROR_SUCCESS => Self::PDH_CSTATUS_VALID_DATA,
             Status::ERROR_WMI_GUID_NOT_FOUND => Self::PDH_CSTATUS_NO_OBJECT,
             Status::ERROR_WMI_ITEMID_NOT_FOUND => Self::PDH_CSTATUS_NO_COUNTER,
+            // PerfLib has three codes for a missing instance: of a listing, of a collection, and of remote
+            // machines.
             Status::ERROR_WMI_INSTANCE_NOT_FOUND | Status::ERROR_NO_DATA | Status::ERROR_PATH_NOT_FOUND => {
                 Self::PDH_CSTATUS_NO_INSTANCE
             }

@@ -52,6 +52,7 @@ impl<'a> DataBlock<'a> {
             let why = Why::Rule("the signature is PERF in UTF-16");
             return error("PERF_DATA_BLOCK.Signature", 0, why, "R2");
         }
+        // Refused, not converted: no writer of big-endian blocks is known (R3).
         if header.little_endian.get() != 1 {
             let why = Why::Rule("the block is little-endian");
             return error("PERF_DATA_BLOCK.LittleEndian", 8, why, "R3");
@@ -69,6 +70,7 @@ impl<'a> DataBlock<'a> {
             return error("PERF_DATA_BLOCK.HeaderLength", 24, why, "R6");
         }
         let (name_len, name_at) = (length(header.system_name_len.get()), length(header.system_name_at.get()));
+        // Without a name the offset may have any value (R8).
         if name_len > 0 {
             if name_at < 88 || name_at > header_len {
                 let why = out_of_range(name_at, 88, header_len);
@@ -183,10 +185,14 @@ impl FusedIterator for Objects<'_> {}
 /// Returns the bytes of the next object. Checks R10 and the part of R11 that determines the start of the following
 /// object.
 fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
+    // The header is read from a copy, because the total length counts from the start of the object.
     let mut object = *rest;
     let left = object.rest().len();
+    // NumObjectTypes can be too large: .NET reports a provider that claims four objects and sends two (R10).
     let header: &raw::ObjectType = object.read("PERF_OBJECT_TYPE").map_err(|error| error.by("R10"))?;
     let total = length(header.total_len.get());
+    // A length of 0 would return the same object for ever. Wine writes such blocks: its objects are 88 bytes
+    // late (R11).
     if total < 64 || total > left {
         let why = out_of_range(total, 64, left);
         return Err(WireError::new("PERF_OBJECT_TYPE.TotalByteLength", rest.offset(), why).by("R11"));
@@ -244,6 +250,7 @@ impl<'a> Object<'a> {
         let instance_count = header.instance_count.get();
         let contents = match (instance_count, u32::try_from(instance_count)) {
             (_, Ok(count)) => {
+                // The smallest instance has 28 bytes: a definition and an empty counter block (R16).
                 let room = data.rest().len().wrapping_div(28);
                 if length(count) > room {
                     let why = Why::CountTooLarge { count, room };

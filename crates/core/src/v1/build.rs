@@ -184,6 +184,7 @@ impl BlockBuilder {
         if i32::try_from(total).is_err() {
             return Err(TooLarge);
         }
+        // Only here, because an object is known to have no instances after its end.
         self.out.splice(self.header_len..self.header_len, self.empty);
         if let Ok((header, _)) = raw::DataBlockHeader::mut_from_prefix(&mut self.out) {
             header.total_len = size(total);
@@ -267,6 +268,7 @@ impl InstancesBuilder<'_> {
             parent_instance: U32::new(parent.position),
             unique_id: I32::new(instance.unique_id.unwrap_or(PERF_NO_UNIQUE_ID)),
             name_at: U32::new(24),
+            // With the NUL and without padding, as in blocks of Windows Vista (E7).
             name_len: size(name_len),
         };
         out.extend_from_slice(header.as_bytes());
@@ -311,6 +313,7 @@ impl ValueLayout {
     /// its numerator, and zeros follow a base of 4 bytes.
     fn new(counters: &[NewCounter]) -> Self {
         let mut places: Vec<ValueSpan> = Vec::new();
+        // Offsets count from the length field of PERF_COUNTER_BLOCK.
         let mut end: usize = 4;
         for (position, counter) in counters.iter().enumerate() {
             let len = length(counter.counter_type.value_len());
@@ -329,6 +332,7 @@ impl ValueLayout {
                 None => end,
             };
             places.push(ValueSpan { at, len });
+            // Four zero bytes follow a base of 4 bytes (E5).
             end = at.saturating_add(if is_base { 8 } else { len });
         }
         // Readers reject a block with more counters than bytes: labels and texts have no bytes.

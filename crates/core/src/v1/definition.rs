@@ -222,6 +222,8 @@ impl<'a> Layout<'a> {
     pub fn new(definitions: Definitions<'a>) -> Self {
         // If all values are words of 8 bytes in order, a row is read as one array.
         let first = definitions.get(0).map(|definition| definition.value_at()).filter(|at| *at >= 4);
+        // A value below offset 4 would overlap the length field. It is invalid (R23), so such rows are read
+        // value by value.
         let dense_from = first.filter(|first| {
             let mut at = *first;
             definitions.iter().all(|definition| {

@@ -126,6 +126,7 @@ fn name_of<'a>(
     code_page: u32,
 ) -> Result<&'a [u8], WireError> {
     let (name_at, name_len) = (length(header.name_at.get()), length(header.name_len.get()));
+    // An empty name may have any offset (R19).
     if name_len == 0 {
         return Ok(&[]);
     }
@@ -185,7 +186,9 @@ impl<'a> InstanceName<'a> {
 
     fn in_code_page(&self) -> Option<std::borrow::Cow<'_, str>> {
         let bytes = match self.code_page {
+            // Not decoded: a name can contain unpaired surrogates, which a `str` cannot.
             0 | UTF_16LE => return None,
+            // A NUL has the same two bytes in both byte orders.
             UTF_16BE => Name::until_nul(self.bytes).as_bytes(),
             _ => self.bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
         };
@@ -238,6 +241,7 @@ impl<'a> Values<'a> {
         }
         rest.take("PERF_COUNTER_BLOCK", len.saturating_sub(4))?;
         let definitions = layout.definitions;
+        // If a block is too short for all values, they are read one by one: those inside it are valid (R23).
         let dense = layout.dense_from.and_then(|from| {
             let (values, _) =
                 <[U64]>::ref_from_prefix_with_elems(bytes.get(from..)?, definitions.len()).ok()?;

@@ -27,6 +27,7 @@ impl<'a> NameTable<'a> {
     /// it.
     #[must_use]
     pub fn iter(&self) -> NamesIter<'a> {
+        // Found from the end: an empty text also looks like the NUL that ends the table.
         let last = self.bytes.iter().rposition(|byte| *byte != 0);
         NamesIter { rest: self.bytes, at: 0, end: last.map_or(0, |last| last.saturating_add(1)) }
     }
@@ -75,6 +76,7 @@ impl<'a> Iterator for NamesIter<'a> {
 
 /// Parses a decimal number that consists of digits only.
 fn number(text: Name<'_>) -> Option<u32> {
+    // `str::parse` is no replacement: it accepts a plus sign.
     let mut number: u32 = 0;
     for unit in text.units() {
         let digit = char::from_u32(unit.into())?.to_digit(10)?;
@@ -140,6 +142,7 @@ pub fn name_table<'a>(pairs: impl IntoIterator<Item = (u32, &'a str)>) -> Vec<u8
         string(&index.to_string());
         string(text);
     }
+    // One more NUL, because the table is a registry value of type REG_MULTI_SZ (E12).
     string("");
     table
 }

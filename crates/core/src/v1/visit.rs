@@ -44,6 +44,7 @@ fn data(walk: &mut Visitor<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
     walk.number(here, 16, "Revision", header.revision.get())?;
     walk.number(here, 20, "TotalByteLength", header.total_len.get())?;
     let what = "PERF_DATA_BLOCK.TotalByteLength";
+    // Samba 4.17 writes a length without the header, which lenient reading corrects.
     walk.rule(!block.is_repaired, 20, what, "R5", "it counts the header")?;
     walk.number(here, 24, "HeaderLength", header.header_len.get())?;
     let aligned = header.header_len.get() & 7 == 0;
@@ -72,6 +73,7 @@ fn data(walk: &mut Visitor<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
         }
         index = index.saturating_add(1);
     }
+    // If the length of an object is wrong, the end of the objects is unknown: one report is enough.
     let text = "the objects end where the block does";
     walk.rule(is_cut || objects.rest.is_empty(), objects.rest.offset(), "PERF_DATA_BLOCK", "R9", text)
 }
@@ -143,6 +145,7 @@ fn visit_definition(
     }
     walk.number(here, 32, "CounterSize", raw.counter_size.get())?;
     let size = raw.counter_size.get();
+    // A difference is legal: Samba and Windows Vista store some 4-byte types in 8 bytes (R24).
     let by_type = match counter_type.decode().size {
         Size::Dword => Some(4),
         Size::Large => Some(8),
@@ -159,6 +162,7 @@ fn visit_definition(
     walk.number(here, 36, "CounterOffset", raw.counter_at.get())?;
     let what = "PERF_COUNTER_DEFINITION.CounterOffset";
     if definition.value_len() > 0 {
+        // The end of a value is checked in each counter block, because their lengths can differ.
         let text = "a value lies behind the length of its counter block";
         walk.rule(definition.value_at() >= 4, at.saturating_add(36), what, "R23", text)?;
         if matches!(definition.value_len(), 4 | 8) {

@@ -114,6 +114,7 @@ impl CounterDataType {
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
+            // perflib.h defines neither 3 nor 5.
             0 => Self::Error,
             1 => Self::SingleCounter,
             2 => Self::MultipleCounters,
@@ -200,6 +201,8 @@ impl<'a> QueryResult<'a> {
                 let ids = Ids::parse(&mut data)?;
                 Body::Counterset(ids, InstanceTable::parse(&mut data, ids.len())?)
             }
+            // Skipping the result would hide values without a reason, so this is an error, as in Microsoft's
+            // sample.
             None => {
                 let why = Why::Undefined { value: kind };
                 return Err(WireError::new("PERF_COUNTER_HEADER.dwType", at.saturating_add(4), why));
@@ -243,6 +246,8 @@ impl<'a> Ids<'a> {
             let why = Why::CountTooLarge { count, room };
             return Err(WireError::new("PERF_MULTI_COUNTERS.dwCounters", at.saturating_add(4), why));
         }
+        // Writers differ in the padding of an odd number of ids, so the rest of `dwSize` is padding of any
+        // length.
         let bytes = body.take("PERF_MULTI_COUNTERS ids", length(count).saturating_mul(4))?.rest();
         let ids = <[U32]>::ref_from_bytes(bytes).unwrap_or_default();
         Ok(Self { ids, header, at, padding: body })
@@ -423,6 +428,7 @@ impl<'a> BlockValue<'a> {
     fn from_cell(cell: &Cell) -> Self {
         match cell.header.data_size.get() {
             8 => Self::U64(cell.value.get()),
+            // The upper half is padding, in which a foreign writer may leave anything.
             4 => Self::U32(u32::try_from(cell.value.get() & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
             _ => Self::Empty,
         }

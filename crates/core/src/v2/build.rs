@@ -39,6 +39,7 @@ impl BlockBuilder {
     #[must_use]
     pub fn over(bytes: Vec<u8>, clocks: &ClockReading) -> Self {
         let mut out = PatchWriter::new(bytes);
+        // Written like values, because the clocks differ in each block and move nothing.
         out.write(data_header(clocks).as_bytes());
         Self { out, result_count: 0 }
     }
@@ -104,6 +105,7 @@ impl BlockBuilder {
     /// in full.
     pub fn keep(&mut self, fill: impl FnOnce(PatchResult<'_>) -> Option<()>) -> Option<()> {
         let (result, size) = patch(self.out.bytes.get_mut(self.out.at..)?)?;
+        // If `fill` returns `None`, the position stays, and the caller writes the result over this one.
         fill(result)?;
         self.out.at = self.out.at.saturating_add(size);
         self.result_count = self.result_count.saturating_add(1);
@@ -168,6 +170,7 @@ impl BlockBuilder {
             self.out.expect(&id.0.to_le_bytes());
             count = count.saturating_add(1);
         }
+        // The padding belongs to `dwSize`, so that the next structure is aligned.
         self.out.pad(start);
         let size = self.out.size_since(start);
         self.out.put(start, size);
@@ -231,6 +234,7 @@ impl TableBuilder<'_> {
         let Self { builder, result_start, rows, .. } = self;
         builder.out = rows.out;
         builder.out.at = result_start;
+        // The result is counted already, and `error` counts it again.
         builder.result_count = builder.result_count.saturating_sub(1);
         builder.error(status);
     }
@@ -259,6 +263,7 @@ fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
             PatchResult::Cells(<[Cell]>::mut_from_bytes(skip_ids(data)?.0).ok()?)
         }
         CounterDataType::MultipleInstances => {
+            // After PERF_MULTI_INSTANCES, whose numbers stay.
             PatchResult::Table(TablePatch { rest: data.get_mut(8..)?, columns: 1 })
         }
         CounterDataType::Counterset => {

@@ -65,6 +65,7 @@ impl<'a> Identifier<'a> {
             let why = Why::Rule("a size is a multiple of 8");
             return Err(WireError::new(what, size_at, why).by("R-21"));
         }
+        // The name is not checked: without a NUL only this entry fails, not the whole sequence.
         Ok(Self { header, at, name_area })
     }
 

@@ -60,6 +60,7 @@ impl<'a> CounterIdentity<'a> {
         let text = |what, field: usize, offset: u32| {
             let error = |why| WireError::new(what, at.saturating_add(field), why);
             match block.get(length(offset)..) {
+                // Below 40 a string would consist of the structure's own fields.
                 Some(area) if offset >= 40 && has_nul(area) => Ok(Name::until_nul(area)),
                 Some(_) if offset >= 40 => Err(error(Why::NoNul)),
                 _ => Err(error(Why::OffsetOutside { offset, len: block.len() })),

@@ -111,6 +111,7 @@ impl PatchWriter {
                 place.copy_from_slice(&unit.to_le_bytes());
                 len = len.saturating_add(UNIT);
             }
+            // A name that fills its last piece exactly gets one more, with the NUL alone.
             let is_last = len < PIECE;
             if is_last {
                 let before = self.at.saturating_sub(start);
@@ -127,8 +128,10 @@ impl PatchWriter {
     #[inline]
     pub(super) fn instance(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) {
         let start = self.at;
+        // The size is written last: it is known after the name, whose iterator is read once.
         self.leave(size_of::<InstanceHeader>().saturating_sub(size_of::<InstanceId>()));
         self.expect(&id.0.to_le_bytes());
+        // Readers end the name at its NUL: units after it would be padding that is not zero.
         let name = name.into_iter().take_while(|unit| *unit != 0);
         self.name(start, name.take(PERF_MAX_INSTANCE_NAME.saturating_sub(1)));
         let size = self.size_since(start);

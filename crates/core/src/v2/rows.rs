@@ -53,6 +53,7 @@ impl TableRows {
 
     /// Finishes writing: existing rows that were not overwritten are dropped.
     pub fn end(&mut self) {
+        // Not always, because `cut` also marks the rows as changed.
         if self.out.at < self.out.bytes.len() {
             self.out.cut();
         }
@@ -77,6 +78,7 @@ impl TableRows {
         self.out.instance(name, id);
         self.out.leave(self.values_len);
         let cells = self.last_cells();
+        // The memory has values of the last collection, which a column that is not set must not show.
         cells.fill(Cell::EMPTY);
         cells
     }

@@ -84,6 +84,7 @@ impl<'a> Iterator for StringsIter<'a> {
                 self.budget = self.budget.saturating_sub(len);
                 match area.get(len..len.saturating_add(2)) {
                     Some([0, 0]) => Ok(Some(name)),
+                    // The text ends at the budget and not at a NUL: too many strings share bytes.
                     Some(_) => error(Why::Rule("strings do not overlap much"))
                         .map_err(|error: WireError| error.by("the reader's limit")),
                     None => error(Why::NoNul),

@@ -43,6 +43,7 @@ impl<'a> Template<'a> {
         };
         let counters = all.take("PERF_COUNTER_INFO", length(count).saturating_mul(32))?;
         let counters = <[raw::CounterInfo]>::ref_from_bytes(counters.rest()).unwrap_or_default();
+        // Sorted, because a template can have 65,536 ids: comparing each pair would take two billion steps.
         let mut ids: Vec<u32> = counters.iter().map(|counter| counter.counter_id.get()).collect();
         ids.sort_unstable();
         if ids.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -52,6 +53,7 @@ impl<'a> Template<'a> {
         for (index, counter) in counters.iter().enumerate() {
             let is_reference = Attributes(counter.attributes.get()).contains(Attributes::BY_REFERENCE);
             let value = counter.size.get();
+            // For a value by reference, Size is that of the address.
             if !is_reference && !matches!(value, 4 | 8) {
                 let at = index.saturating_mul(32).saturating_add(40 + 16);
                 return Err(WireError::new("PERF_COUNTER_INFO.Size", at, Why::Undefined { value }).by("R-39"));

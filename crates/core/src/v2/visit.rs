@@ -68,6 +68,7 @@ pub fn visit(format: BlockFormat, bytes: &[u8], visit: &mut VisitFn<'_>) -> Resu
 
 impl Visitor<'_, '_> {
     fn zero(&mut self, bytes: &[u8], at: usize, what: &'static str) -> Result<(), Stop> {
+        // MS-PCQ leaves some padding undefined, so only strict reading refuses other bytes.
         self.rule(
             bytes.iter().all(|byte| *byte == 0),
             at,
@@ -193,6 +194,7 @@ impl Visitor<'_, '_> {
         let here = self.begin("PERF_MULTI_INSTANCES", table.at, 2, None)?;
         self.number(here, 0, "dwTotalSize", table.header.total_size.get())?;
         self.number(here, 4, "dwInstances", table.instance_count())?;
+        // Readers accept an empty table. Windows was seen to return an error result instead.
         let text = "a table has at least one instance";
         self.rule(
             table.instance_count() != 0,
@@ -233,6 +235,7 @@ impl Visitor<'_, '_> {
             self.number(here, 0, "dwDataSize", data_size)?;
             self.number(here, 4, "dwSize", size)?;
             self.field(here, 8, "value", FieldValue::Value(value))?;
+            // A value without bytes has 16 bytes too: Microsoft's sample rejects a smaller `dwSize`.
             let exact = align8(length(data_size).max(1)).saturating_add(8) == length(size);
             let text = "the size is that of the header and the value, padded to a multiple of 8; at least 16";
             self.rule(exact, at.saturating_add(4), "PERF_COUNTER_DATA.dwSize", "R-20", text)?;
@@ -329,6 +332,7 @@ impl Visitor<'_, '_> {
 
     fn counter(&mut self, counter: &CounterInfo<'_>, index: usize) -> Result<(), Stop> {
         let here = self.begin("PERF_COUNTER_REG_INFO", counter.at, 1, Some(index))?;
+        // 0xFFFFFFFF is no counter here, and every counter in a query. Both are printed as `any`.
         let related = |id| {
             FieldValue::IdOrAll(CounterFilter::to_wire(match id {
                 Some(id) => CounterFilter::One(id),

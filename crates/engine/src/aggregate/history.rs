@@ -62,6 +62,7 @@ impl History {
             last.values = sources.iter().map(value).collect();
         }
         if !self.settled.is_empty() {
+            // Settled instances lack a new column. Their number is not stored, so one stands for all.
             let nothing = Gathered { lacks: 1, ..Gathered::default() };
             let settled = |source: &Option<usize>| source.and_then(|at| self.settled.get(at).cloned());
             self.settled = sources.iter().map(|at| settled(at).unwrap_or_else(|| nothing.clone())).collect();
@@ -152,6 +153,7 @@ impl History {
             return;
         }
         let mut ended: Vec<u64> = ended.collect();
+        // Half of them at once: to settle one at a time would cost this search in every collection.
         let (_, until, _) = ended.select_nth_unstable(MOST_ENDED / 2);
         let until = *until;
         settled.resize(columns.len(), Gathered::default());

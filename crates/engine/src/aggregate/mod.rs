@@ -132,6 +132,7 @@ struct AggregateColumn {
 impl AggregateColumn {
     /// Returns the number that is added to a birth if an instance has no value in this column.
     fn lack(&self, member: u64) -> u64 {
+        // A column without an aggregate never has a value, so a value that is missing there changes nothing.
         if self.function == Aggregate::Undefined { 0 } else { mixed(member ^ self.tag) }
     }
 }
@@ -224,6 +225,7 @@ impl ValueSummary {
         match function {
             Aggregate::Undefined => None,
             _ if self.count == 0 => None,
+            // A sum passes zero like the counters themselves, modulo 2^32 or 2^64 (R-46).
             Aggregate::Total => Some(low(self.sum)),
             Aggregate::Avg => self.sum.checked_div(self.count.into()).map(low),
             Aggregate::Min => Some(self.least),
@@ -283,6 +285,7 @@ impl Aggregates {
     ///
     /// `sources` contains, for each column, its index in `before`.
     pub fn take_over(&mut self, before: &mut Self, sources: &[Option<usize>]) {
+        // Counts are stored by counter id and fit any columns. The history is stored by column.
         self.counts = std::mem::take(&mut before.counts);
         if let (Some(now), Some(before)) = (&mut self.history, before.history.take()) {
             *now = before.with_columns(sources);
@@ -297,6 +300,7 @@ impl Aggregates {
     /// Adds the one aggregate of all rows. Adds none if there are no instances, unless ended instances count and
     /// there were any.
     pub fn add_one(&mut self, rows: &mut Rows) -> Range<usize> {
+        // Marks and reasons are looked up from here on, before `Rows::end` sorts them.
         rows.sort_notes();
         let count = rows.len();
         let Self { history, counts, columns, gathered, name, .. } = self;
@@ -363,6 +367,7 @@ impl Aggregates {
                 None => parts.push(RowGroup { first: *row, start: at, end }),
             }
         }
+        // Back to the order of the first instances, because the sort above was by user and name.
         parts.sort_unstable_by_key(|part| part.first);
     }
 
@@ -420,6 +425,7 @@ fn push(
     mut totals: Option<&mut Totals<CounterId>>,
 ) {
     rows.set_owner(about.owner);
+    // A sum of hashes can be 0, which would mean an unknown birth.
     let birth = NonZeroU64::new(about.birth).or(Some(NonZeroU64::MIN));
     let mut row = rows.push_units(name.iter().copied(), about.id, birth);
     for (at, (column, gathered)) in columns.iter().zip(gathered).enumerate() {
@@ -428,6 +434,7 @@ fn push(
             totals.fill(&[place], &mut row, at);
             continue;
         }
+        // The maximum of one value is the value itself, also for a counter without an aggregate function.
         let function = if about.is_alone { Aggregate::Max } else { column.function };
         let mark = NonZeroU32::new(gathered.lacks).map(Mark::Partial).or(gathered.mark);
         match (gathered.numbers.aggregate(function, column.mask), mark) {
@@ -448,6 +455,7 @@ const UNDEFINED: NoValue = NoValue::Unavailable(Cow::Borrowed("the counter has n
 
 /// Returns a function that gives the mark of a row's value, by column.
 fn marks(rows: &Rows, row: usize) -> impl Fn(usize) -> Option<Mark> + '_ {
+    // Most rows have no notes, and `Rows::mark` searches for one at each value.
     let (of_row, has_notes) = (rows.row_mark(row), rows.notes(row).next().is_some());
     move |column| if has_notes { rows.mark(row, column) } else { of_row }
 }
@@ -465,6 +473,7 @@ fn identity(rows: &Rows, row: usize) -> u64 {
 /// Mixes the bits of a number: each bit of the result depends on all bits of `number`. A sum of such numbers
 /// identifies the set of summands.
 fn mixed(number: u64) -> u64 {
+    // SplitMix64. The constants are those of its reference implementation.
     let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

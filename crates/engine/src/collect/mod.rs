@@ -100,6 +100,7 @@ impl Plan {
             };
             let (pattern, wild) = match &entry.instance {
                 Some(name) => (Pattern::new(name), Pattern::new(name).has_wildcard()),
+                // The only row of the counterset: its result has the form of one instance.
                 None => (Pattern::any(), false),
             };
             // Equal filters of a group are stored once, so that their rows are found once.
@@ -189,6 +190,7 @@ impl Plan {
     pub fn follow(&mut self, mut before: Self) {
         let same = |(a, b): (&ResolvedEntry, &ResolvedEntry)| a.means_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
+            // Two snapshots with the same `Arc` are paired without a comparison of their entries.
             self.infos = Arc::clone(&before.infos);
         }
         for group in &mut self.groups {
@@ -204,6 +206,7 @@ impl Plan {
     }
 
     pub fn collect(&mut self, shared: &mut Shared, snapshot: &mut Snapshot) -> Result<(), SourceError> {
+        // Once, and before any provider is called: all entries of a block have the same time.
         let clocks = shared.clock.read();
         let started = Instant::now();
         let collection = next_number();
@@ -222,6 +225,8 @@ impl Plan {
         for EntryPlan { target, form } in &self.entries {
             let Ok(target) = target else { continue };
             if let Some(group) = self.groups.get_mut(target.group) {
+                // After a failure the rows stay in the group, so that a provider that goes on failing moves
+                // nothing in the block.
                 group.in_block = target.is_whole && *form == ResultForm::Table;
             }
         }
@@ -267,11 +272,13 @@ impl Plan {
         clocks: &ClockReading,
         snapshot: &mut Snapshot,
     ) -> Result<bool, SourceError> {
+        // Taken, so that a collection that fails leaves a snapshot whose block is laid out again next time.
         let is_laid_out = std::mem::take(&mut snapshot.layout) == self.layout;
         snapshot.clocks = *clocks;
         snapshot.entries = Arc::clone(&self.infos);
         let mut block = std::mem::take(&mut snapshot.block);
         if !is_laid_out {
+            // Exact, because the snapshot keeps this memory: growth by doubling can leave half of it unused.
             block.reserve_exact(self.block_len().saturating_sub(block.len()));
         }
         let mut builder = BlockBuilder::over(block, clocks);
@@ -403,6 +410,8 @@ impl Plan {
                 ResultForm::Failed(_) => {}
                 ResultForm::Row(row) => annex.rows = Some(group.metadata(kept, &[row])),
                 ResultForm::Table => {
+                    // The first entry with this filter lends its memory. The others drop their handles, so
+                    // that no entry shares it.
                     if let Some(shared @ None) = group.shared.get_mut(target.filter) {
                         *shared = Some(kept.unwrap_or_default());
                     }
@@ -428,6 +437,7 @@ impl Plan {
                 annex.rows = group.and_then(|group| group.shared.get(target.filter)?.clone());
             }
         }
+        // Memory that the groups share with the snapshot could not be overwritten next time.
         groups.iter_mut().for_each(|group| group.shared.fill(None));
     }
 
@@ -460,6 +470,7 @@ fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, Source
     match ids.first().filter(|_| positions.is_empty()) {
         Some(counter) => Err(SourceError::UnknownCounter { counterset: set.guid, counter: *counter }),
         None => {
+            // Results have the ids in registration order.
             positions.sort_unstable();
             Ok(positions)
         }
@@ -518,6 +529,7 @@ impl Target {
             None => ResultForm::Failed(Status::ERROR_NO_DATA),
             Some(_) if self.is_of_several() => ResultForm::Table,
             Some(row) if self.kind == CounterDataType::SingleCounter && self.is_empty(rows.cells(*row)) => {
+                // PERF_SINGLE_COUNTER cannot express a missing value, so the whole entry fails.
                 ResultForm::Failed(Status::ERROR_NO_DATA)
             }
             Some(row) => ResultForm::Row(*row),
@@ -593,6 +605,7 @@ impl Target {
                 return builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
             }
             (CounterDataType::MultipleInstances, ResultForm::Table) => {
+                // Another counter of these instances: copying its table costs less than encoding all names.
                 match written.entry((self.group, self.filter)) {
                     Place::Occupied(before) => {
                         let values = selection.iter().filter_map(|row| cells(*row).next());
@@ -627,6 +640,8 @@ impl Target {
 /// Returns a number that no layout and no collection of this process has had.
 fn next_number() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    // One sequence for the process, because a snapshot can be passed from one query to another. Only
+    // uniqueness matters, so `Relaxed` is enough.
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Relaxed)
 }

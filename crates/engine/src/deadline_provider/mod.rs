@@ -304,6 +304,7 @@ impl DeadlineProvider {
 
     /// Stores a response. A failed one leaves the earlier values.
     fn keep(&mut self, WorkerReply { catalogue, reply, took }: WorkerReply) -> Result<Status, SourceError> {
+        // Responses have the order of the requests: only one thread at a time works for a provider.
         self.out.pop_front();
         self.answered = self.answered.saturating_add(1);
         // The provider works on the next request from now on.
@@ -392,6 +393,7 @@ impl PendingRequest {
             (Self::Collect(one), Self::Collect(other)) => {
                 one.set.guid == other.set.guid && one.is_like(other)
             }
+            // Changes of entries are never equal: a provider receives each addition and each removal.
             _ => false,
         }
     }
@@ -424,6 +426,7 @@ impl WorkerRequest {
             }
             Self::Collect(asked) => {
                 let OwnedRequest { set, counters, filters, collection } = &*asked;
+                // New memory, because the rows of the last response belong to the reader now.
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
                 let collection = *collection;
@@ -478,6 +481,7 @@ impl OwnedRequest {
 /// Returns the stored values that cover all wanted instances and most wanted counters; of equal ones the newest.
 fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> Option<&'a mut CachedValues> {
     let covering = kept.iter_mut().filter(|kept| kept.asked.covers(want));
+    // `max_by_key` returns the last of equal ones, and the newest is last.
     covering.max_by_key(|kept| kept.asked.counters_of(want))
 }
 
@@ -486,6 +490,7 @@ impl Provider for DeadlineProvider {
     /// waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.take_answers();
+        // Every response renews the catalogue, but without countersets there is hardly another request.
         let nothing = self.catalogue.as_ref().map_or(true, |catalogue| catalogue.countersets.is_empty());
         if nothing && self.out.is_empty() {
             self.send(WorkerRequest::Catalogue);

@@ -140,6 +140,7 @@ pub(super) fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc
     }
     let all = countersets(source)?;
     let is_name = |other: &str| same_name(name, other);
+    // English names of all countersets first: a translation must not hide the name of another counterset.
     let english = all.iter().find(|set| is_name(&set.name));
     let found = english.or_else(|| all.iter().find(|set| set.translations.iter().any(|t| is_name(&t.name))));
     found.cloned().ok_or_else(|| {
@@ -167,6 +168,7 @@ pub(super) fn find_counters<'a>(set: &'a Counterset, text: &str) -> Result<Vec<&
         let shown = set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE));
         shown.filter(|c| names(c).any(|name| selector.matches(name.encode_utf16(), 0))).collect()
     };
+    // Exact names first, because there is no escape character: a name may contain `*`, or begin with `#`.
     let found = match (exact.is_empty(), by_id()) {
         (false, _) => exact,
         (true, Some(counter)) => vec![counter],

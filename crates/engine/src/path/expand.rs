@@ -50,6 +50,7 @@ pub fn expand(
 ) -> Result<Vec<CounterPath>, BindError> {
     let set = find_counterset(source, &path.counterset)?;
     let no_instances = || BindError::NoInstances { counterset: set.name.to_string() };
+    // Binding accepts `*` here. Expansion must refuse a wildcard without instances, as in pdh.h (P-18).
     if !set.instance_type.is_multiple() && path.instance.is_some() {
         return Err(no_instances());
     }
@@ -92,6 +93,7 @@ pub fn expand(
 #[doc(alias = "PdhValidatePath")]
 #[doc(alias = "PdhValidatePathEx")]
 pub fn validate(source: &mut dyn Source, text: &str) -> Result<(), PdhStatus> {
+    // Only here an empty text is a wrong argument: added to a query, it has a code of its own (P-5, P-20).
     if text.is_empty() {
         return Err(PdhStatus::PDH_INVALID_ARGUMENT);
     }
@@ -169,6 +171,7 @@ fn meant(names: &[Utf16], text: &str) -> Vec<String> {
     let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
     let mut meant = Vec::new();
     for name in names {
+        // Occurrences are counted as names are compared, ignoring case.
         let next = seen.entry(folded_units(name.units()).collect()).or_default();
         let occurrence = *next;
         *next = next.saturating_add(1);

@@ -87,6 +87,7 @@ impl CounterPath {
     #[doc(alias = "PdhMakeCounterPath")]
     pub fn make(&self) -> Result<String, PathError> {
         let text = self.to_string();
+        // There is no escape character, so only parsing shows if a name forms another path.
         let read: Self = text.parse()?;
         if read == *self { Ok(text) } else { Err(PathError::Ambiguous(text)) }
     }
@@ -122,6 +123,7 @@ impl FromStr for CounterPath {
             },
             None => (None, rest),
         };
+        // Slashes are for shells, in which a backslash must be escaped (P-3).
         let (counterset, instance, counter) = if slash == '/' { split_slashed(rest) } else { split(rest) }
             .map_err(|missing| match missing {
                 Missing::Counter => PathError::NoCounter(whole()),
@@ -149,6 +151,7 @@ type Parts<'a> = (&'a str, Option<&'a str>, &'a str);
 /// Splits a path with backslashes. Instance names can contain brackets: if brackets are unpaired, the last `)\` ends
 /// the instance.
 fn split(rest: &str) -> Result<Parts<'_>, Missing> {
+    // MS Learn forbids brackets in names, but real names of network adapters contain them (P-2).
     split_at(rest, '\\', |behind| behind.rsplit_once(")\\"))
 }
 

@@ -36,6 +36,7 @@ impl FromStr for InstanceName {
     type Err = PdhStatus;
 
     fn from_str(text: &str) -> Result<Self, PdhStatus> {
+        // The first slash. The one that Windows takes if there are several is UNVERIFIED (P-6).
         let (parent, rest) = match text.split_once('/') {
             Some((parent, rest)) => (Some(parent), rest),
             None => (None, text),

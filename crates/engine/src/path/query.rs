@@ -178,6 +178,7 @@ impl PathQuery {
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<usize, BindError> {
         let ResolvedPath { set, counters: ids, instances } = resolve(source, path)?;
         let instance = instances.as_deref();
+        // The engine's patterns have no alternatives, exclusions or numbers: these are applied later.
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);
         let all_counters = path.counter == "*";
@@ -203,6 +204,7 @@ impl PathQuery {
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
         let union =
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
+        // Found by their instances: to compare each path with every entry took 2.4 s for 16,000 paths.
         if self.places.is_empty() {
             for (at, entry) in self.entries.iter().enumerate().filter(|(at, _)| !self.replaced.contains(at)) {
                 self.places.entry(instances_of(entry)).or_default().push(at);
@@ -219,6 +221,7 @@ impl PathQuery {
             Some((at, both, known)) if self.samples == 0 => (Some((at, known.clone())), both),
             _ => (None, wanted.clone()),
         };
+        // Added before the other entry is deleted: if this fails, paths of the other one keep their values.
         let status = self.query.add(&entry);
         if !status.is_success() {
             return Err(BindError::Refused(status));
@@ -233,6 +236,7 @@ impl PathQuery {
         if let Some((at, known)) = replaced {
             let _ = self.query.delete(&known); // which was added
             places.retain(|place| *place != at);
+            // Removed later, all at once: each removal moves all entries behind it.
             self.replaced.insert(at);
             self.moved.push((at, last));
         }
@@ -325,6 +329,7 @@ impl PathQuery {
                 self.samples = self.samples.saturating_add(1);
                 self.paths.iter().for_each(|path| path.is_read.set(false));
             }
+            // A step without a sample leaves the last two samples as they were.
             Ok(NextOutcome::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
         }
         next

@@ -107,6 +107,7 @@ impl PathQuery {
     /// Formats these values, which are of this query and its last sample; from then on they count as read.
     #[must_use]
     pub fn formatted(&self, values: &[PathValue<'_>], format: Format) -> Vec<CounterValue> {
+        // Computed before any path counts as read, so that all values of a path are equally new.
         let statuses = self.statuses(values);
         let in_format = |(v, c_status): (&PathValue<'_>, PdhStatus)| {
             let bound = self.paths.get(v.path);
@@ -188,6 +189,7 @@ impl PathQuery {
     #[doc(alias = "PdhSetCounterScaleFactor")]
     pub fn set_scale(&mut self, path: usize, power: i32) -> Result<(), PdhStatus> {
         let bound = self.paths.get_mut(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)?;
+        // PDH reports an unknown counter before a wrong scale, as Wine's tests show (F-30).
         bound.scale = Scale::try_from(power)?;
         Ok(())
     }
@@ -228,6 +230,7 @@ impl PathQuery {
             let first = values.iter().zip(&statuses).find(|(v, _)| v.value.counter.id == counter.id);
             let clocks = first.and_then(|(v, _)| origins.clocks(&v.value, v.row));
             let clocks =
+                // Without a value the object's own frequency is unknown: 0 is filtered out below.
                 clocks.unwrap_or_else(|| Clocks { object_freq: 0, ..Clocks::from(self.new.clocks()) });
             infos.push(CounterInfo {
                 counter: counter.id,

@@ -39,6 +39,7 @@ impl Selector {
         let mut selector = Self { wanted: Vec::new(), unwanted: Vec::new() };
         for choice in inner.map_or_else(|| vec![text], |inner| inner.split(',').collect()) {
             match choice.strip_prefix('!') {
+                // A single `!` excludes nothing and is a name.
                 Some(unwanted) if !unwanted.is_empty() => selector.unwanted.push(pattern(unwanted)),
                 _ => selector.wanted.push(Choice::new(choice)),
             }
@@ -55,6 +56,7 @@ impl Selector {
     pub fn is_plain(text: &str) -> bool {
         let selector = Self::new(text);
         let one = matches!(selector.wanted.as_slice(), [Choice { nth: None, .. }]);
+        // A name in braces selects all instances of that name, and a plain one only the first (P-12).
         one && selector.unwanted.is_empty() && !text.starts_with('{')
     }
 

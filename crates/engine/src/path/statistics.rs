@@ -59,6 +59,7 @@ impl Statistics {
                     none => *none = Some(Self::from_value(value)),
                 }
             }
+            // Also without a value: a difference across the gap would cover two intervals.
             before = Some(raw);
         }
         statistics.ok_or(PdhStatus::PDH_INVALID_DATA)
@@ -115,6 +116,7 @@ impl Run {
                 instance: Utf16::from(value.instance),
                 instance_id: value.instance_id,
             };
+            // As in tables, percentages can exceed 100 (F-21).
             let number = formatted.nocap();
             match self.places.get(&series).and_then(|at| self.all.get_mut(*at)) {
                 Some((_, statistics)) => statistics.add(number),

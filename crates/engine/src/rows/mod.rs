@@ -88,6 +88,7 @@ impl RowMetadata {
 
     /// Replaces this metadata by that of some rows, ascending, of `from`.
     pub fn select(&mut self, from: &Self, rows: &[usize]) {
+        // The rows are ascending and distinct, so if there are as many, they are all rows.
         if rows.len() == from.births.len() {
             self.births.clone_from(&from.births);
             self.owners.copy(&from.owners);
@@ -193,6 +194,7 @@ impl Rows {
 
     /// Begins a collection like [`start`](Self::start), with rows that are written directly into a block.
     pub(crate) fn start_in(&mut self, table: TableRows) {
+        // `start` restarts its table at offset 0, and this one continues inside a block.
         self.table = TableRows::default();
         self.start();
         self.table = table;
@@ -201,6 +203,7 @@ impl Rows {
     /// Ends a collection like [`end`](Self::end), after [`start_in`](Self::start_in). Names, ids and values are then
     /// only in the block.
     pub(crate) fn end_in(&mut self) -> TableRows {
+        // Not `TableRows::end`, which drops the bytes after the rows: here they are the next results.
         let table = std::mem::replace(&mut self.table, TableRows::new(self.columns.len()));
         self.sort_notes();
         table
@@ -265,9 +268,11 @@ impl Rows {
     pub fn pop(&mut self) {
         let Some(position) = self.positions.pop() else { return };
         let row = self.positions.len();
+        // Counted before `back_to`, while this row is the last one.
         let values = self.table.last().iter().filter(|cell| !cell.is_empty()).count();
         self.delivered = self.delivered.saturating_sub(u64::try_from(values).unwrap_or(u64::MAX));
         self.table.back_to(position);
+        // Owner and start stay: they are set for all rows that are pushed from now on.
         self.about.births.truncate(row);
         self.about.marks.truncate(row);
         self.about.marks.set(row, None); // what was said of a row before is not said of the next one
@@ -544,6 +549,7 @@ impl RowWriter<'_> {
     #[inline]
     fn put(&mut self, column: usize, value: Cell) {
         if let Some(cell) = self.cells.get_mut(column) {
+            // A cell that is set twice counts once.
             *self.delivered = self.delivered.saturating_add(cell.is_empty().into());
             *cell = value;
         }
@@ -574,6 +580,7 @@ impl RowWriter<'_> {
     /// Marks all values of this row that have no mark of their own, whether they are set already or later.
     pub fn mark(&mut self, mark: Mark) {
         self.marks.set(self.row, Some(mark));
+        // A run continues to the last row, so the mark must end after this one.
         self.marks.set(self.row.saturating_add(1), None);
     }
 

@@ -403,6 +403,7 @@ impl<K: PartialEq> Totals<K> {
             }
             std::mem::swap(&mut column.last, &mut column.next);
             column.collected_100ns = *now_100ns;
+            // An unchanged roster stays, so that its order is not computed again.
             if finder.roster.members != *now {
                 column.roster = Arc::clone(new.get_or_insert_with(|| Arc::new(Roster::new(now.clone()))));
             }
@@ -425,11 +426,13 @@ impl<K: PartialEq> Totals<K> {
             let Some(wanted) = wanted.get_mut(*at) else { continue };
             let (value, has_value) = match wanted.count.and_then(|(column, ..)| kept.get(column)) {
                 Some(column) => {
+                    // A sum of several counts is comparable only since the last of them began.
                     since = since.max(Some(column.since_100ns));
                     (column.sum, column.has_value)
                 }
                 None => (wanted.sum, wanted.has_value),
             };
+            // A total of no rows is 0. A total of rows that never had a value has none.
             if !has_value && (wanted.missing > 0 || !now.is_empty()) {
                 return row.set_unavailable(cell, wanted.reason.clone().unwrap_or(NoValue::NotGiven));
             }
@@ -508,6 +511,7 @@ impl<K> TotalColumn<K> {
             // value, its first one contains what it took over.
             let had_value = next.get(place).is_some_and(Option::is_some);
             let is_init = now.get(place).is_some_and(|member| member.id == INIT);
+            // In some containers init can never be read: counts would wait for it in every collection.
             let is_open = rise.is_none() && (had_value || !is_init);
             if is_open || !one.is_late {
                 ended.push(Ended { is_late: true, ..one });
@@ -525,6 +529,7 @@ impl<K> TotalColumn<K> {
 fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
     /// Maximum number of generations that ended together.
     const GENERATIONS: usize = 64;
+    // Bounded, because ids are reused: nothing excludes a cycle of parents.
     for _ in 0..GENERATIONS {
         match ended.binary_search_by_key(&parent, |(id, _)| *id) {
             Ok(at) => parent = ended.get(at).map_or(0, |(_, parent)| *parent),

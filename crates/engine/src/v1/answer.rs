@@ -95,6 +95,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V
 
 /// Returns the default object for users: the only one that was requested, else Processor.
 fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> Option<u32> {
+    // Title index of the object Processor on every Windows.
     const PROCESSOR: u32 = 238;
     let mut indexes = wanted.iter().filter_map(|set| titles.counterset_title(set.guid));
     match (name, wanted) {
@@ -129,6 +130,7 @@ fn in_language(
         };
         let (names, helps) =
             (texts(RegRequest::CounterNames(language)), texts(RegRequest::CounterHelps(language)));
+        // Every counter has an item, in registration order.
         for (counter, (_, name)) in set.counters.to_mut().iter_mut().zip(names) {
             counter.name = name.or_else(|| counter.name.take());
         }
@@ -168,8 +170,10 @@ impl ObjectWriter<'_> {
             if self.set.default_counter == Some(counter.id) {
                 default_counter = u32::try_from(definitions.len()).ok();
             }
+            // V2 registers a number of items as PERF_COUNTER_RAWCOUNT, which readers of V1 do not recognize.
             let items = counter.multi.map(|_| CounterType::PERF_COUNTER_MULTI_BASE);
             let divisor = divisor.map(|divisor| (divisor, items.unwrap_or(divisor.counter_type)));
+            // A base has the name index of its numerator, and directly follows it (E5).
             for (part, counter_type) in std::iter::once((*counter, counter.counter_type)).chain(divisor) {
                 definitions.push(NewCounter {
                     default_scale: part.default_scale,
@@ -188,6 +192,7 @@ impl ObjectWriter<'_> {
         let object = NewObject {
             detail: self.set.detail(),
             default_counter,
+            // 0 unless a counter uses the object timer, as in blocks of Windows Vista (E9).
             clock: definitions.iter().any(uses_clock).then(|| self.clock(&rows)),
             ..NewObject::new(name_index)
         };
@@ -245,6 +250,8 @@ impl ObjectWriter<'_> {
             // Without instances no counter has a value, and all counters that this system can have are defined.
             let is_there = match rows.is_empty() {
                 true => !counter.source.is_empty() || counter.availability.is_empty(),
+                // A base that is missing in all rows would be written as 0, and the formatted value would be
+                // 0 (F-12).
                 false => has_value(counter) && divisor.is_none_or(has_value),
             };
             if is_shown && is_there && counter.counter_type.value_len() > 0 {

@@ -141,6 +141,7 @@ impl BlockPlayer {
 impl Player for BlockPlayer {
     fn step(&mut self) -> Result<bool, SourceError> {
         let steps = self.steps.load(Relaxed);
+        // At the end the number stays, so that the last block remains the current one.
         let is_there = steps < self.recorded.blocks.len();
         self.steps.store(steps.saturating_add(usize::from(is_there)), Relaxed);
         Ok(is_there)

@@ -82,6 +82,7 @@ impl ObjectCounterset {
     pub fn new(object: &Object<'_>, names: &TitleNames, provider: &ProviderIdentity) -> Self {
         let name_index = object.name_index();
         let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
+        // By name: most title indexes have another meaning on each machine.
         let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
         let guid = known.map_or_else(|| guid_of_object(&name), |set| set.guid);
         let mut maker = CountersetBuilder {
@@ -176,6 +177,7 @@ impl ObjectCounterset {
             self.columns.push(*column);
         }
         for counter in counters.iter_mut().skip(before) {
+            // Relations of the later block use its own ids, some of which were replaced above.
             let now = |id: CounterId| ids.get(&id).copied();
             (counter.base, counter.multi) = (counter.base.and_then(now), counter.multi.and_then(now));
         }
@@ -199,6 +201,8 @@ impl CounterLocations {
     }
 
     fn find(&self, column: &CounterLocation) -> Option<usize> {
+        // By type first, because several definitions can have one title index. By index, a counter whose type
+        // changed is still found, and its values say so.
         let by_type = self.by_type.get(&(column.by_type, column.place));
         by_type.or_else(|| self.by_index.get(&(column.by_index, column.place))).copied()
     }
@@ -208,6 +212,7 @@ impl CounterLocations {
 #[must_use]
 pub fn guid_of_object(name: &str) -> Guid {
     let namespace = Uuid::from_u128(catalogue::NAMESPACE.to_u128());
+    // The prefix keeps these GUIDs apart from others that are computed in this namespace, such as `sql:`.
     Guid::from_u128(Uuid::new_v5(&namespace, format!("v1:{name}").as_bytes()).as_u128())
 }
 
@@ -235,6 +240,7 @@ impl CountersetBuilder<'_> {
                 behind.push(position);
             }
         }
+        // After all definitions, so that until then a counter has the position of its definition.
         for position in behind {
             self.add_items_behind(position);
         }
@@ -245,6 +251,8 @@ impl CountersetBuilder<'_> {
         let name = name.as_deref();
         let counter_type = definition.counter_type();
         let number = u32::try_from(position).unwrap_or(u32::MAX);
+        // A base has the title index of its numerator, so it is found through the numerator and not by its
+        // name.
         let like = match (is_divisor, self.counters.last()) {
             (true, Some(numerator)) => self.known_divisor(numerator.id),
             _ => name.and_then(|name| self.known_counter(name)),
@@ -278,6 +286,7 @@ impl CountersetBuilder<'_> {
             detail: definition.detail(),
             default_scale: definition.default_scale(),
             unit: unit_of(counter_type, like),
+            // Only the catalogue says that a counter wraps (F-9). A type does not.
             wraps: like.is_some_and(|counter| counter.wraps),
             caps: like.is_some_and(|counter| counter.caps),
             source: "V1 block".into(),

@@ -50,13 +50,13 @@ pub enum ObjectProblem {
     #[error(transparent)]
     Broken(WireError),
     /// A second object has the same title index or name: omitted.
-    #[error("object {0} is left out: another object has the same title index or name")]
+    #[error("object with title index {0} is left out: another object has the same title index or name")]
     Repeated(u32),
     /// The object has instances in one block and none in another: omitted from the later one.
-    #[error("object {0} is left out: it has instances in one block and none in another")]
+    #[error("object with title index {0} is left out: it has instances in one block and none in another")]
     Changed(u32),
     /// The block has more objects or counters than any machine has.
-    #[error("object {name_index} is left out: more than {MOST} {what}")]
+    #[error("object with title index {name_index} is left out: there are more than {MOST} {what}")]
     TooMany {
         /// Title index of the object.
         name_index: u32,

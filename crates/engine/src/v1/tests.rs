@@ -568,8 +568,9 @@ fn blocks_that_do_not_go_together_say_so() {
         Blocks::new(vec![one, other, builder.finish().unwrap()], None, Mode::Strict).unwrap();
     let problems: Vec<_> = problems.iter().map(|problem| (problem.block, problem.to_string())).collect();
     let other = "the block is left out: its machine \"B\" is not that of the earlier blocks".to_owned();
-    let changed = "object 9998 is left out: it has instances in one block and none in another".to_owned();
-    assert_eq!(problems, [(1, other), (2, changed)]);
+    let changed =
+        "object with title index 9998 is left out: it has instances in one block and none in another";
+    assert_eq!(problems, [(1, other), (2, changed.to_owned())]);
     assert_eq!(shown(&mut blocks, &[r"\#9998\*"]), ["/0 #9920 failed"]);
 }
 

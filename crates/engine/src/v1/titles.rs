@@ -33,6 +33,7 @@ impl Titles {
         let fixed = |set: &'a Counterset| {
             set.counters.iter().filter_map(|counter| counter.v1_index).chain(set.v1_index)
         };
+        // All fixed indexes first: a computed one must not take the index of a later counterset.
         for set in countersets.clone() {
             taken.extend(fixed(set));
         }
@@ -131,6 +132,7 @@ fn free(taken: &mut BTreeSet<u32>, counterset: Guid, counter: Option<CounterId>)
 /// Computes the FNV-1a hash over the GUID in big-endian bytes and the counter's id; a counterset itself has an id
 /// that no counter has.
 fn hash(counterset: Guid, counter: Option<CounterId>) -> u32 {
+    // The numbers are documented in docs/v1.md, so this function must not change.
     let id = counter.map_or(u32::MAX, |id| id.0);
     let bytes = counterset.to_u128().to_be_bytes().into_iter().chain(id.to_be_bytes());
     bytes.fold(0x811C_9DC5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))

@@ -48,6 +48,7 @@ impl FromStr for ValueName {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let unknown = || ParseValueNameError::Unknown(text.to_owned());
         match words.as_slice() {
+            // The objects that Windows leaves out for the `OLD_` names are not known, so these mean the same.
             [] | ["global" | "old_global"] => Ok(Self::Global),
             ["costly" | "old_costly"] => Ok(Self::Costly),
             ["metadataglobal" | "old_metadataglobal"] => Ok(Self::MetadataGlobal),
@@ -56,6 +57,7 @@ impl FromStr for ValueName {
             ["counter", language @ ..] => Ok(Self::Names(self::language(language)?)),
             ["help" | "explain", language @ ..] => Ok(Self::Helps(self::language(language)?)),
             indexes => {
+                // `parse` alone accepts a plus sign.
                 let index = |word: &&str| match word.bytes().all(|byte| byte.is_ascii_digit()) {
                     true => word.parse::<u32>().map_err(|_| unknown()),
                     false => Err(unknown()),

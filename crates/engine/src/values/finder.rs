@@ -25,6 +25,7 @@ impl<'a> Finder<'a> {
         let at = match near.zip(self.next..).find(|(row, _)| row.is_same(wanted)) {
             Some((_, at)) => at,
             None => {
+                // Built at the first miss: usually the order of the rows stays, and no table is needed.
                 let by_key = self.by_key.get_or_insert_with(|| {
                     rows.iter().enumerate().map(|(at, row)| ((row.name.as_bytes(), row.id), at)).collect()
                 });

@@ -198,6 +198,8 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
         .map(|(index, info)| {
             let annex = snapshot.annex.entries.get(index);
             let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
+            // Results for one instance contain no id. With the id of the metadata, an instance that took over
+            // the name is not compared with the one before.
             let id = annex.and_then(EntryMetadata::instance_id);
             let one = |cells| vec![ResultRow { name, id, cells }];
             let (status, body) = match results.next() {
@@ -269,6 +271,7 @@ pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) ->
                 time: counter.perf_time.and_then(find),
                 freq: counter.perf_freq.and_then(find),
             }),
+            // The width decides if a value wraps, and if a double is whole: 4 bytes are half of one.
             is_plain: counter.counter_type != CounterType::PERF_DOUBLE_RAW
                 && !counter.wraps
                 && !base_wraps
@@ -442,6 +445,7 @@ impl<'a> Current<'a> {
             let row = *old.rows.get(at_old)?;
             Some(Older { at: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
         });
+        // Notes of a row are searched only if the result has totals at all: most results have none.
         let (now, then) = self.with_totals;
         let has_totals = |rows: &EntryRows<'_>, at| rows.annex.is_some_and(|annex| annex.has_totals_in(at));
         let older = self.older.as_ref().filter(|_| then).zip(rows_of(old, self.entry));
@@ -489,6 +493,8 @@ impl<'a> Current<'a> {
             let counter_type = counter.counter_type;
             // A sum over threads reaches 100 for each processor.
             let is_sum = || names_sum(row.name) && adds_up(self.set.guid, counter.id);
+            // The kernel counts time in ticks, and collections come between them: in a second of 250 ticks,
+            // 251 can be counted.
             match counter.caps && raw > MOST && !is_sum() {
                 true => with(Ok(FormattedValue { raw: MOST, counter_type }), capped(mark)),
                 false => with(Ok(FormattedValue { raw, counter_type }), mark),
@@ -545,6 +551,7 @@ impl<'a> Current<'a> {
     /// Returns the note of that column of the row.
     #[inline]
     fn note(&mut self, column: usize) -> Option<&'a CellState> {
+        // Notes have the order of the values, so each is passed once and none is searched for.
         while let [((row, at), note), rest @ ..] = self.notes {
             if (*row, *at) > (self.at, column) {
                 break;
@@ -568,7 +575,9 @@ impl<'a> Current<'a> {
             return number(computation.usual(None, &now));
         }
         match &self.older {
+            // A total can have a birth of its own in each column.
             Some(_) if self.has_totals => FastResult::Unusual,
+            // If the clock went back, only the slow path finds the reason.
             Some(older) if older.is_same && self.clocks.perf_time >= self.old_clocks.perf_time => {
                 let cells = &older.row.cells;
                 let Some(raw) = cells.number(column).get() else { return FastResult::Unusual };
@@ -620,6 +629,7 @@ impl<'a> Current<'a> {
         let then = match (row.cells.number(column).raw(), is_same) {
             _ if !computation.needs_two_samples() => None,
             (None, _) => None,
+            // Before the formula: a difference of two instances can be positive, and would look valid.
             (Some(_), false) => return Err(NoValue::Replaced),
             (Some(raw), true) => Some(SampleValues { raw, base: base(old, *at, row), clocks: &then_clocks }),
         };

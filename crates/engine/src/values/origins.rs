@@ -43,6 +43,7 @@ impl<'a> SampleLookup<'a> {
         let older = older?;
         let old = rows_of(&self.old, value.entry)?.rows.get(older)?;
         let birth = |all: &All<'a>, at| rows_of(all, value.entry)?.annex?.birth_of(at, column);
+        // A value of another instance with the same name is new, even if the numbers are equal (F-28).
         if birth(&self.new, row) != birth(&self.old, older) {
             return Some(false);
         }

@@ -62,6 +62,7 @@ impl LazyProvider {
             Err(ReadError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
             Err(_) => false,
         };
+        // Only emptiness is remembered. With entries, every request goes to the provider anyway.
         self.empty_at_ns = is_empty.then_some(now_ns);
         is_empty
     }

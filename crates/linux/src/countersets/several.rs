@@ -89,6 +89,7 @@ pub(crate) fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Bir
         let hash = id.to_le_bytes().into_iter().fold(hash, fnv);
         birth.map_or(hash, |birth| birth.get().to_le_bytes().into_iter().fold(hash, fnv))
     });
+    // 0 is no birth.
     NonZeroU64::new(hash.max(1))
 }
 
@@ -180,6 +181,7 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
             // An instance without a birth is identified by its name. If it has a birth later, it has been replaced by
             // another.
             let birth = key.birth.or(NonZeroU64::new(name | 1 << 63));
+            // Start time 0 is before the first collection, so what a new row has counted so far is not added.
             totals.row(Member { birth, id: key.id.0, name, parent: 0 }, Some(0));
             for (column, counter) in added.iter().enumerate() {
                 let value = instances.value(at, *counter, pass);
@@ -222,6 +224,7 @@ impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
         let mut pass = Collection::new(want.collection, elapsed_ns());
         // An error is returned by the collection, which reads the same again.
         if self.find(&mut pass).is_ok() {
+            // The total needs the values of all instances, even of those that have no row in the response.
             let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
             let is_wanted = |(_, key): &(usize, &InstanceKey)| wants_all || want.wants(&key.name, key.id);
             let keys = self.instances.keys().iter().enumerate();
@@ -240,6 +243,8 @@ impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         Self::known(want.counterset.guid)?;
+        // An announced collection may never have been collected. Its time and its data must not get into this
+        // one.
         let begun = self.begun.take().filter(|pass| pass.number == want.collection);
         let mut pass = begun.unwrap_or_else(|| Collection::new(want.collection, elapsed_ns()));
         self.find(&mut pass)?;

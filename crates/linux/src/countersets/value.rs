@@ -56,6 +56,7 @@ pub(crate) fn unavailable(why: &'static str) -> NoValue {
 
 /// Converts a name of the kernel to an instance name: `\` and NUL become `_`, bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn instance_name(text: &[u8]) -> String {
+    // A backslash would split a counter path, and a NUL would end the name for a program in C.
     String::from_utf8_lossy(text).replace(['\\', '\0'], "_")
 }
 

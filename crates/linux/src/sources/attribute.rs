@@ -36,6 +36,8 @@ pub fn signed(text: &[u8]) -> Result<i64, TextError> {
     text.skip_blanks();
     let before = text;
     let is_negative = text.take(b"-");
+    // The sign is not part of the size, so the least number of 64 bits is refused. No attribute comes near
+    // it.
     let number = i64::try_from(text.digits()?).map_err(|_| before.expected("a number below 2^63"))?;
     text.end_of_only_line()?;
     Ok(if is_negative { number.saturating_neg() } else { number })

@@ -105,6 +105,7 @@ impl MemoryEvents {
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
+            // The blank is part of the name: `oom` is also the beginning of `oom_kill` and `oom_group_kill`.
             ("low ", &mut self.low),
             ("high ", &mut self.high),
             ("max ", &mut self.max),
@@ -120,6 +121,8 @@ impl MemoryEvents {
     /// If `text` is another file.
     pub fn parse_v1(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
+        // Requested although no counter needs it. A kernel before 4.13 prints no `oom_kill`, and a text
+        // without any known line would be an error.
         let mut always_there = None;
         let mut wanted = [("under_oom ", &mut always_there), ("oom_kill ", &mut self.oom_kill)];
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
@@ -177,6 +180,7 @@ impl MemoryStat {
     pub fn parse_v1(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
+            // The lines without `total_` omit the groups below, which version 2 always includes.
             ("total_cache ", &mut self.file),
             ("total_rss ", &mut self.anon),
             ("total_workingset_refault_anon ", &mut self.workingset_refault_anon),
@@ -223,6 +227,7 @@ impl IoSums {
         *self = Self::default();
         let mut text = Text::new(text);
         while !text.is_at_end() {
+            // A line may have no fields, and even no device. Both mean that nothing was counted.
             let device = text;
             if !text.is_at_line_end() && !text.word()?.contains(&b':') {
                 return Err(device.expected("a device's number"));
@@ -313,6 +318,8 @@ impl BlkioSums {
 /// # Errors
 /// If `text` is anything else.
 pub fn limit(text: &[u8]) -> Result<Option<u64>, TextError> {
+    // The number that stands for no limit depends on the size of a page. No architecture has base pages above
+    // 1 MiB, so no real limit is this large.
     const LARGEST_PAGE: u64 = 1 << 20;
     const NONE_FROM: u64 = (1 << 63) - LARGEST_PAGE;
     let mut text = Text::new(text);
@@ -349,6 +356,7 @@ impl Controllers {
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut all = Text::new(text);
         let line = all.line()?;
+        // Whole words are compared: `cpu` is also the beginning of `cpuset`.
         let has = |name: &[u8]| line.split(|byte| *byte == b' ').any(|word| word == name);
         Ok(Self { cpu: has(b"cpu"), memory: has(b"memory"), io: has(b"io"), pids: has(b"pids") })
     }

@@ -22,6 +22,8 @@ impl CpuColumns {
             if !text.take(b"CPU") {
                 return Err(text.expected("a column \"CPU\""));
             }
+            // The order is checked, because `index` searches by bisection. It also excludes a second column
+            // of one CPU.
             let cpu = text.id(lowest..CPU_LIMIT)?;
             lowest = cpu.saturating_add(1);
             self.cpus.push(cpu);

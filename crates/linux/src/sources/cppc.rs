@@ -54,6 +54,8 @@ impl ReferenceSpeed {
     pub fn new(reference_perf: u64, nominal_perf: u64, nominal_freq: u64) -> Option<Self> {
         let cycles = u128::from(reference_perf).saturating_mul(u128::from(nominal_freq));
         let ns = u128::from(nominal_perf).saturating_mul(1_000); // 1 MHz is 1 cycle in 1,000 ns
+        // Kept as a fraction. A speed that was rounded here would be off by more and more cycles as the
+        // uptime grows.
         (cycles != 0 && ns != 0).then_some(Self { cycles, ns })
     }
 

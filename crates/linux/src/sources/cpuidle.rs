@@ -59,6 +59,7 @@ pub fn depth(text: &[u8]) -> Result<Depth, TextError> {
 /// ```
 #[must_use]
 pub fn classes(depths: &[Depth]) -> Vec<Option<IdleClass>> {
+    // Windows has no state below C3. The deepest one takes that place, whatever number its driver gives it.
     let deepest = depths.iter().rposition(|depth| *depth == Depth::Deep);
     let class = |(state, depth): (usize, &Depth)| match depth {
         Depth::Polling => None,

@@ -37,6 +37,7 @@ impl CpuInfo {
                 cpu = Some(id);
                 text.end_of_line()?;
             } else if take_key(&mut text, b"cpu MHz") {
+                // Taken, not copied: a second frequency of the same CPU is an error, not a second entry.
                 let Some(cpu) = cpu.take() else { return Err(text.expected("a line \"processor\" before")) };
                 self.khz.push((cpu, khz(&mut text)?));
             } else {
@@ -57,6 +58,7 @@ impl CpuInfo {
 /// Skips `key`, the colon and the blanks around it. Returns `false` and skips nothing if they do not come next.
 fn take_key(text: &mut Text<'_>, key: &[u8]) -> bool {
     let mut behind = *text;
+    // The colon must follow: s390 has lines such as `processor 0: version = …`, which mean something else.
     let found = behind.take(key) && {
         behind.skip_blanks();
         behind.take(b":")
@@ -72,6 +74,7 @@ fn take_key(text: &mut Text<'_>, key: &[u8]) -> bool {
 fn khz(text: &mut Text<'_>) -> Result<u64, TextError> {
     let mhz = text.number()?;
     let fraction = if text.take(b".") { text.line()? } else { text.end_of_line().map(|()| &b""[..])? };
+    // Computed in whole numbers: the kernel prints three decimals, so the result in kHz is exact.
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).chain(std::iter::repeat(&b'0'));
     let thousandths = digits.take(3).fold(0, |sum: u64, digit| {
         sum.saturating_mul(10).saturating_add(u64::from(digit.saturating_sub(b'0')))

@@ -26,6 +26,7 @@ pub const NODE_LIMIT: u32 = 1_024;
 /// If `text` is anything except a list in ascending order, or a number is not below `limit`.
 pub fn parse(text: &[u8], limit: u32, ids: &mut Vec<u32>) -> Result<(), TextError> {
     ids.clear();
+    // Without the limit, one range such as `0-4294967295` would take 16 GiB.
     each_range(text, limit, |range| ids.extend(range))
 }
 
@@ -50,6 +51,7 @@ pub fn ranges(text: &[u8], limit: u32, ranges: &mut Vec<RangeInclusive<u32>>) ->
 fn each_range(text: &[u8], limit: u32, mut each: impl FnMut(RangeInclusive<u32>)) -> Result<(), TextError> {
     let mut text = Text::new(text);
     let mut lowest = 0;
+    // A node without CPUs has a list of one empty line.
     let mut more = !text.is_at_line_end();
     while more {
         let first = text.id(lowest..limit)?;

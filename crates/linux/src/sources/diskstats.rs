@@ -100,6 +100,8 @@ impl DeviceCounters {
     fn parse(text: &mut Text<'_>) -> Result<Self, TextError> {
         let mut numbers = Self::default();
         for field in &mut numbers.fields {
+            // A line may end only where that of some kernel does. Elsewhere numbers are missing, which is an
+            // error.
             if Self::LENGTHS.contains(&numbers.len) && text.is_at_line_end() {
                 break;
             }
@@ -154,6 +156,7 @@ impl DiskStats {
             let name = text.word()?;
             let mut line = text;
             let numbers = DeviceCounters::parse(&mut line);
+            // Devices and their names are overwritten in place, so that a later collection allocates nothing.
             match self.devices.get_mut(count) {
                 Some(device) => {
                     device.name.clear();

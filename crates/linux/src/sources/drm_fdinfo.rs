@@ -88,6 +88,7 @@ impl DrmFdinfo {
                 break; // it was cut, and so was the value: whoever took it knows
             }
         }
+        // What is still empty is left from the previous text, whose names were kept.
         self.engines.retain(|engine| !engine.is_empty());
         self.regions.retain(|region| !region.is_empty());
         if self.driver.is_empty() { Err(text.expected("a line with drm-driver")) } else { Ok(()) }
@@ -108,6 +109,7 @@ impl DrmFdinfo {
 
     /// Stores the number of a line. If several lines have the same key, the first one counts.
     fn take(&mut self, key: &[u8], mut value: Text<'_>) {
+        // Keys of a single driver, such as `amd-requested-vram`, have another prefix and no common meaning.
         let Some(key) = key.strip_prefix(b"drm-") else { return };
         value.skip_blanks();
         match key {
@@ -129,6 +131,7 @@ impl DrmFdinfo {
             }
             _ => {}
         }
+        // Before `engine-`, which is its beginning: otherwise there would be an engine named `capacity-…`.
         if let Some(name) = key.strip_prefix(b"engine-capacity-") {
             self.engine(name, |engine| &mut engine.capacity, || value.last_number());
         } else if let Some(name) = key.strip_prefix(b"engine-") {
@@ -196,6 +199,8 @@ fn named<'l, T>(
     let name = String::from_utf8_lossy(name.trim_ascii());
     let at = match list.binary_search_by(|item| name_of(item).cmp(&*name)) {
         Ok(at) => at,
+        // The text may come from another tree than procfs. Without a limit it would determine how much memory
+        // is used.
         Err(_) if list.len() >= DrmFdinfo::LIMIT => return None,
         Err(at) => {
             list.insert(at, new(name.into_owned()));
@@ -218,6 +223,7 @@ fn ns(mut text: Text<'_>) -> Result<u64, TextError> {
 fn bytes(mut text: Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.skip_blanks();
+    // A driver may choose the unit of each line; without a unit the number is in bytes.
     let unit = if text.take(b"KiB") {
         1 << 10
     } else if text.take(b"MiB") {

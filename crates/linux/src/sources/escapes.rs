@@ -7,6 +7,7 @@ pub(crate) fn unescape(escaped: &[u8], name: &mut Vec<u8>) {
     let mut rest = escaped;
     while let Some((byte, behind)) = rest.split_first() {
         let (byte, behind) = match rest {
+            // Three octal digits reach 511, but a byte only 255: the first digit is at most 3.
             [b'\\', high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', behind @ ..] => {
                 ((high & 3) << 6 | (middle & 7) << 3 | low & 7, behind)
             }

@@ -40,6 +40,7 @@ impl FileNr {
     /// Returns the maximum number of open files. `None` if it is the largest number that the kernel supports.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
+        // The kernel accepts at most `LONG_MAX`. systemd sets it at boot to get rid of the limit.
         const LARGEST: u64 = u64::MAX >> 1;
         Some(self.most).filter(|most| *most < LARGEST)
     }

@@ -78,6 +78,7 @@ pub fn sensor(attribute: &[u8]) -> Option<Sensor> {
     let is_value = item == "input" || is_average;
     // Only small numbers are accepted, because an id is made of them.
     let number = digits.parse().ok().filter(|number| *number < 0x1000)?;
+    // The digits are checked as well, because `parse` also accepts a plus sign.
     (is_value && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(Sensor {
         kind,
         number,

@@ -44,6 +44,8 @@ impl Interrupts {
             let mut numbers = text;
             self.all.add(&mut text)?;
             let names = text.line()?.trim_ascii_end();
+            // On arm64 the timer is an ordinary interrupt with a number, and the last word of its row names
+            // it. There may be several such rows.
             if clock_of_x86 || by_number && names.ends_with(b" arch_timer") {
                 self.clock.add(&mut numbers)?;
                 self.has_clock = true;
@@ -79,6 +81,8 @@ fn is_left_out(text: &mut Text<'_>, columns: usize) -> Result<bool, TextError> {
     if name == b"TLB" {
         return Ok(true);
     }
+    // With one CPU the only number of such a row looks like that of a column, so the check below does not
+    // find it. The case of the letters depends on the architecture.
     if [b"ERR", b"MIS", b"BAD"].iter().any(|total| name.eq_ignore_ascii_case(*total)) {
         return Ok(true);
     }

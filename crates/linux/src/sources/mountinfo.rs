@@ -49,6 +49,7 @@ impl MountInfo {
         let mut text = Text::new(text);
         let mut count = 0_usize;
         while !text.is_at_end() {
+            // Mounts of the previous text are overwritten, so that their memory is reused.
             if self.mounts.len() <= count {
                 self.mounts.push(Mount::default());
             }

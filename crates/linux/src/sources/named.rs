@@ -39,11 +39,14 @@ pub(crate) fn numbers_behind<'t>(
             **place = Some(number(&mut line));
             none_found = false;
         }
+        // The text was cut here. A line that was not found may have followed, so it is not one that the
+        // kernel lacks.
         if let Err(cut) = text.line() {
             for (_, place) in wanted.iter_mut() {
                 place.get_or_insert_with(|| Err(cut.clone()));
             }
         }
+        // In the usual order most lines are then compared with one name only.
         while let [(_, Some(_)), rest @ ..] = wanted {
             wanted = rest;
         }
@@ -121,6 +124,8 @@ impl NamedLines {
     #[inline]
     pub fn number(&self, place: usize) -> Number {
         let line = self.lines.get(place)?;
+        // Without faults, which is the usual case, no search is needed. This is called for every counter at
+        // each collection.
         if self.faults.is_empty() {
             return Some(Ok(line.number));
         }
@@ -175,12 +180,15 @@ impl NamedLines {
                     continue;
                 }
             }
+            // The line is new, or its number is malformed. Both are rare: the line is parsed once more, from
+            // its beginning.
             let mut line = *text;
             let whole = text.line();
             self.cut = whole.as_ref().err().cloned();
             let Some(name) = line.name(end) else { continue };
             if !is_known {
                 changed = true;
+                // All lines behind a new one have moved, so they are found again.
                 self.lines.truncate(at);
                 self.names.truncate(name_at);
                 self.names.extend_from_slice(name);
@@ -199,6 +207,7 @@ impl NamedLines {
         }
         self.lines.truncate(at);
         self.names.truncate(name_at);
+        // A text that ends earlier has no other lines, and yet its layout has changed.
         if changed || at != before {
             self.layout = self.layout.wrapping_add(1);
         }

@@ -101,6 +101,7 @@ impl NetDev {
         while !text.is_at_end() {
             let mut line = text;
             let end = text.line();
+            // A name may contain colons in older kernels; numbers never do.
             let Ok(name) = line.until_last_colon() else { continue };
             if self.interfaces.len() == count {
                 self.interfaces.push(Interface { name: Vec::new(), counts: Ok(Counts::default()) });
@@ -174,6 +175,7 @@ fn counts(columns: &[Column], line: &mut Text<'_>) -> Result<Counts, TextError> 
             *counts.place(*field) = Some(number);
         }
     }
+    // With more numbers than names, the numbers would belong to other columns than assumed.
     line.end_of_line()?;
     Ok(counts)
 }

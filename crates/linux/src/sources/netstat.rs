@@ -55,6 +55,8 @@ impl Netstat {
             let head = text.line()?;
             let Some(colon) = memchr::memchr(b':', head) else { continue };
             let end = known.saturating_add(head.len());
+            // Names hardly ever change: comparing the bytes of the line costs less than finding each name
+            // again.
             if self.heads.get(known..end) != Some(head) || self.heads.get(end) != Some(&b'\n') {
                 changed = true;
                 self.forget_from(known);
@@ -63,6 +65,7 @@ impl Netstat {
             self.read_numbers(&mut text, head.get(..=colon).unwrap_or_default(), end);
             known = end.saturating_add(1);
         }
+        // Groups at the end of the earlier text are missing in this one.
         if known < self.heads.len() {
             changed = true;
             self.forget_from(known);
@@ -125,6 +128,7 @@ impl Netstat {
         if let Err(fault) = result {
             self.faults.push((first..last, fault));
         }
+        // Whatever this group lacks, the indexes of later groups must not move.
         self.numbers.resize(last, 0);
     }
 

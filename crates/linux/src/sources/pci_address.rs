@@ -45,6 +45,7 @@ impl PciAddress {
     /// function.
     #[must_use]
     pub fn packed(self) -> u64 {
+        // Device and function share a byte, as in the kernel's `devfn`.
         let place = u64::from(self.device & 31) << 3 | u64::from(self.function & 7);
         u64::from(self.domain) << 16 | u64::from(self.bus) << 8 | place
     }

@@ -27,6 +27,7 @@ pub fn zone(folder: &[u8]) -> Option<Zone> {
     // Only small numbers are accepted, because an id is made of them.
     let number = |text: &str| {
         let number = text.parse().ok().filter(|number| *number < 0x1000)?;
+        // `parse` also accepts a plus sign.
         text.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
     };
     match numbers.split_once(':') {

@@ -53,6 +53,7 @@ impl Pressure {
             } else {
                 None
             };
+            // An unfinished line is an error even if its last number is whole: more digits may have followed.
             let cut = text.line().err();
             if let Some(place) = place {
                 *place = Some(cut.map_or_else(|| Stall::parse(&mut line), Err));

@@ -38,6 +38,7 @@ impl CpuTicks {
     /// Returns the idle time, whether waiting for disks or not.
     #[must_use]
     pub fn resting(&self) -> u64 {
+        // A CPU that waits for a disk has nothing to run: it is idle.
         self.idle.saturating_add(self.iowait.unwrap_or(0))
     }
 
@@ -51,6 +52,8 @@ impl CpuTicks {
 
     fn parse(text: &mut Text<'_>) -> Result<Self, TextError> {
         let (user, nice, system, idle) = (text.number()?, text.number()?, text.number()?, text.number()?);
+        // Only a newline ends the columns. A line that was cut has none, so it is an error and not that of an
+        // older kernel.
         let mut column = || if text.is_at_line_end() { Ok(None) } else { text.number().map(Some) };
         let ticks = Self {
             user,
@@ -112,6 +115,7 @@ impl ProcStat {
             self.note_interrupts(sums);
         }
         let mut text = behind_first_line(text)?;
+        // Ascending numbers are required, because `cpu` searches by bisection.
         let mut lowest = 0;
         while text.take(b"cpu") {
             let cpu = text.id(lowest..CPU_LIMIT)?;

@@ -13,6 +13,7 @@
 #[must_use]
 pub fn pid(name: &[u8]) -> Option<u32> {
     let name = std::str::from_utf8(name).ok()?;
+    // `parse` also accepts a plus sign.
     if name.bytes().all(|byte| byte.is_ascii_digit()) { name.parse().ok() } else { None }
 }
 

@@ -85,6 +85,7 @@ impl Qdiscs {
             header.u16("a header")?; // flags
             let is_ours = header.u32("a header")? == number;
             let mut body = Bytes(rest.padded(len, 16, "a message")?);
+            // A response to an earlier request, which was given up, may still be in the socket.
             if !is_ours {
                 continue;
             }
@@ -93,8 +94,10 @@ impl Qdiscs {
                     // Old kernels may end the response without a code.
                     let code = body.u32("an error").unwrap_or(0);
                     if code != 0 {
+                        // The kernel sends the error number negated.
                         return Err(NetlinkError::Refused(code.wrapping_neg()));
                     }
+                    // An error message with code 0 is an acknowledgement, and the response continues.
                     if kind == NLMSG_DONE {
                         return Ok(true);
                     }
@@ -113,6 +116,8 @@ impl Qdiscs {
         let root = of_interface().find(|qdisc| qdisc.parent == TC_H_ROOT)?;
         // The numbers of `mq` itself have been wrong in some kernels.
         let is_queue = |qdisc: &&Qdisc| {
+            // A handle has the number of the discipline in its upper half. The parent of a child is a class
+            // of the root, which has the same upper half.
             !matches!(qdisc.parent, TC_H_ROOT | TC_H_INGRESS) && qdisc.parent >> 16 == root.handle >> 16
         };
         let queues = of_interface().filter(is_queue).map(|qdisc| qdisc.waiting).map(|len| len.map(u64::from));
@@ -126,6 +131,7 @@ impl Qdiscs {
 
 impl Qdisc {
     fn read(mut body: Bytes<'_>) -> Result<Self, NetlinkError> {
+        // `TCA_KIND`, `TCA_STATS`, `TCA_STATS2`, and `TCA_STATS_QUEUE` inside the latter.
         const KIND: u16 = 1;
         const STATS: u16 = 3;
         const STATS2: u16 = 7;
@@ -137,6 +143,7 @@ impl Qdisc {
         let mut qdisc = Self { ifindex, handle, parent, has_queues: false, waiting: None };
         while let Some((kind, mut value)) = body.attribute()? {
             match kind {
+                // The kernel sends the terminating NUL as part of the name.
                 KIND => qdisc.has_queues = matches!(value.0, b"mq\0" | b"mqprio\0"),
                 // Only old kernels lack `STATS2`. The number follows bytes, packets, drops, overlimits, bps and pps.
                 STATS if qdisc.waiting.is_none() => {
@@ -186,6 +193,8 @@ impl<'a> Bytes<'a> {
     fn padded(&mut self, len: usize, before: usize, what: &'static str) -> Result<&'a [u8], NetlinkError> {
         let left = len.checked_sub(before).ok_or(NetlinkError::Cut(what))?;
         let taken = self.take(left, what)?;
+        // Items begin at multiples of 4 bytes. `before` is such a multiple, so the rest alone determines the
+        // padding.
         let padding = left.wrapping_neg() & 3; // the last may be without
         self.0 = self.0.get(padding..).unwrap_or_default();
         Ok(taken)

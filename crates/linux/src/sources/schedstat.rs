@@ -16,7 +16,7 @@ pub struct RunQueue {
     pub left_idle: u64,
     /// Number of times that a task was woken up.
     pub wakeups: u64,
-    /// Number of these tasks that were to run on this CPU.
+    /// Number of wake-ups of a task that was to run on this CPU.
     pub local_wakeups: u64,
     /// Time that tasks ran, in ns.
     pub run_ns: u64,
@@ -85,6 +85,8 @@ impl SchedStat {
             return Err(text.expected("the line \"version\""));
         }
         let before = text;
+        // The columns have no names. In another version they may mean something else, and nothing would show
+        // it.
         if !Self::VERSIONS.contains(&text.number()?) {
             return Err(before.expected("a version from 15 to 17"));
         }

@@ -161,6 +161,7 @@ impl Udp {
 /// Parses the section whose two lines begin with `head`. A malformed number affects only itself.
 fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), TextError> {
     let mut text = Text::new(text);
+    // The colon is part of `head`: `Udp` is also the beginning of `UdpLite`, and `Icmp` that of `IcmpMsg`.
     while !text.take(head.as_bytes()) {
         if text.is_at_end() {
             return Err(text.expected("another section"));
@@ -177,9 +178,12 @@ fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), Tex
     loop {
         match (names.is_at_line_end(), numbers.is_at_line_end()) {
             (true, true) => return Ok(()),
+            // Without a number for each name, the others may belong to other names.
             (true, false) => return Err(numbers.expected("as many numbers as names")),
             (false, true) => return Err(numbers.expected("a number for each name")),
             (false, false) => {
+                // Some numbers are negative, such as `MaxConn` of TCP, which is -1. No counter requests them,
+                // and they must not fail the section.
                 let (name, number) = (names.word()?, numbers.number_word());
                 if let Some((_, place)) = wanted.iter_mut().find(|(wanted, _)| wanted.as_bytes() == name) {
                     place.get_or_insert(number);

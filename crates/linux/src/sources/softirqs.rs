@@ -139,6 +139,7 @@ impl SoftirqKinds {
             let mut line = text;
             let cut = text.line().is_err();
             let Ok(name) = line.until_colon() else { continue };
+            // A newer kernel may have kinds for which there is no counter.
             let Some(row) = SoftirqKind::from_name(name).and_then(|kind| self.rows.get_mut(place(kind)))
             else {
                 continue;

@@ -46,6 +46,8 @@ impl Swaps {
     /// If the column names are missing, or a line has no path.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
+        // The kernel prints this line even without swap areas, so an empty text is not a machine without
+        // them.
         if !text.take(b"Filename") {
             return Err(text.expected("\"Filename\""));
         }

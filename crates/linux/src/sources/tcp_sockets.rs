@@ -32,6 +32,7 @@ impl TcpSockets {
         let mut text = Text::new(piece);
         let before = self.lines;
         let all = self.count(&mut text);
+        // The cursor counts the lines of this chunk only.
         all.map_err(|error| TextError { line: error.line.saturating_add(before), ..error })
     }
 
@@ -72,6 +73,7 @@ fn is_connection(text: &mut Text<'_>) -> Result<bool, TextError> {
     text.skip_blanks();
     let before = *text;
     match text.word()? {
+        // The same two states as in the kernel's own `CurrEstab`.
         b"01" | b"08" => Ok(true), // TCP_ESTABLISHED, TCP_CLOSE_WAIT
         [b'0'..=b'9' | b'A'..=b'F', b'0'..=b'9' | b'A'..=b'F'] => Ok(false),
         _ => Err(before.expected("a state of two digits")),

@@ -81,6 +81,7 @@ impl<'a> Text<'a> {
         self.skip_blanks();
         let before = *self;
         let number = self.digits();
+        // A word such as `12x` only begins with a number.
         if matches!(self.rest, [b' ' | b'\t' | b'\n', ..]) && number.is_ok() {
             return number;
         }
@@ -142,6 +143,7 @@ impl<'a> Text<'a> {
         self.skip_blanks();
         let before = *self;
         let negative = self.take(b"-");
+        // The size of -128 needs more than 8 bits.
         let size = i16::try_from(self.digits()?).unwrap_or(i16::MAX);
         let number = if negative { size.saturating_neg() } else { size };
         i8::try_from(number).map_err(|_| before.expected("a number from -128 to 127"))
@@ -152,6 +154,7 @@ impl<'a> Text<'a> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
         let (mut value, short) = up_to_8_digits(self.rest);
         let mut rest = self.rest.get(short..).unwrap_or_default();
+        // May wrap: a number of that length is parsed again below, exactly.
         while let [digit @ b'0'..=b'9', behind @ ..] = rest {
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit & 0xF));
             rest = behind;
@@ -203,6 +206,8 @@ impl<'a> Text<'a> {
     /// Skips blanks, the name of a row and its colon; returns the name.
     pub(crate) fn until_colon(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
+        // The line's end stops the search, so that a line without a colon does not take the name of the next
+        // one.
         let end = self.rest.iter().position(|byte| matches!(byte, b':' | b'\n'));
         let (name, rest) = end.and_then(|at| self.rest.split_at_checked(at)).unwrap_or_default();
         match rest.strip_prefix(b":") {
@@ -239,6 +244,7 @@ impl<'a> Text<'a> {
     pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
         let newline = memchr::memchr(b'\n', self.rest);
         let (line, rest) = newline.and_then(|at| self.rest.split_at_checked(at)).unwrap_or((self.rest, &[]));
+        // Skipped even if the line was cut, so that a loop over lines ends after an error.
         self.rest = rest;
         if self.take_newline() { Ok(line) } else { Err(self.expected("the rest of the line")) }
     }
@@ -281,6 +287,7 @@ fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
     const fn each(byte: u8) -> u64 {
         u64::from_le_bytes([byte; 8])
     }
+    // Fewer bytes are left only at the end of a text, where the caller's loop is good enough.
     let Some(bytes) = text.first_chunk::<8>() else { return (0, 0) };
     let bytes = u64::from_le_bytes(*bytes) ^ each(b'0'); // of digits their values
     let others = (bytes.wrapping_add(each(0x80 - 10)) | bytes) & each(0x80); // up to the first of them
@@ -297,6 +304,7 @@ fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
 /// Returns the first word of a text, quoted, escaped and cut.
 fn quote(text: &[u8]) -> String {
     const CHARACTERS: usize = 40;
+    // A character has at most 4 bytes. The word is cut before it is decoded: it may be as long as the file.
     const BYTES: usize = 4 * CHARACTERS;
     let word = text.split(|byte| matches!(byte, b' ' | b'\t' | b'\n')).next().unwrap_or_default();
     let word = if word.is_empty() { text } else { word };

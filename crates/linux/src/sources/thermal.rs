@@ -15,5 +15,6 @@
 pub fn slows_processors(kind: &[u8]) -> bool {
     const TYPES: [&[u8]; 6] =
         [b"Processor", b"cpufreq-", b"thermal-cpufreq-", b"cpuidle-", b"thermal-idle-", b"intel_powerclamp"];
+    // Drivers append a number, or the name of a CPU.
     TYPES.iter().any(|begin| kind.starts_with(begin))
 }

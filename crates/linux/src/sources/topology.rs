@@ -42,8 +42,11 @@ pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<
         let mut first_index = 0_u32;
         for range in ranges.iter().filter(|range| !range.is_empty()) {
             let (first, last) = (*range.start(), *range.end());
+            // Visits only online CPUs that have no place yet: a malformed list may have a long range for
+            // every node.
             while let Some(cpu) = unplaced.range(first..=last).next().copied() {
                 unplaced.remove(&cpu);
+                // Offline CPUs count as well, so that the names of the others stay when one goes offline.
                 let index = first_index.saturating_add(cpu.saturating_sub(first));
                 places.push(CpuLocation { node: *node, index, cpu });
             }
@@ -58,6 +61,7 @@ pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<
         index,
         cpu,
     }));
+    // CPUs that no node lists were added last, behind those of other nodes.
     places.sort_unstable();
     places
 }

@@ -54,6 +54,7 @@ const UNUSED: u8 = 0xFF;
 
 /// Returns the size of a buffer if these are the first bytes of a binary log.
 pub(super) fn buffer_size(first: &[u8]) -> Option<usize> {
+    // The buffer is allocated with the size that the file states, so a hostile file must not choose any size.
     const LEAST: u32 = 1 << 10;
     const MOST: u32 = 16 << 20;
     const HEADER_BUFFER: u16 = 4;
@@ -81,6 +82,7 @@ impl<R: Read> Events<R> {
         if let Some(place) = buffer.get_mut(..first.len()) {
             place.copy_from_slice(&first);
         }
+        // The bytes already read belong to this buffer, and the input may be a pipe, which cannot seek back.
         let rest = buffer.get_mut(first.len()..).unwrap_or_default();
         let filled = first.len().saturating_add(fill(&mut read, rest)?);
         let (damages, buffers) = Default::default();
@@ -90,6 +92,7 @@ impl<R: Read> Events<R> {
         let bytes = events.buffer.get(..events.end).unwrap_or_default();
         let mut cursor = Cursor::starting_at(bytes, first.len());
         let header = Header::parse(&mut cursor).map_err(BlgError::Header)?;
+        // The only event of this buffer is the header, so scanning begins with the next buffer.
         events.at = events.end;
         events.buffers = header.buffers();
         Ok((events, header))
@@ -118,6 +121,7 @@ impl<R: Read> Events<R> {
     /// Finds the end of the data in a newly read buffer.
     fn begin(&mut self, filled: usize) {
         self.is_ended = filled < self.buffer.len();
+        // An empty range: a buffer whose header cannot be read yields no event.
         (self.at, self.end) = (HEADER_LEN, 0);
         if filled == 0 {
             return self.count_buffers();
@@ -142,6 +146,7 @@ impl<R: Read> Events<R> {
             self.damages
                 .add(self.buffer_at, format!("the buffer says that its data end at {}", header.end.get()));
         }
+        // Without a valid end the whole buffer is scanned: its unused end is 0xFF, which begins no event.
         self.end = end.unwrap_or(size);
         self.end = self.end.min(filled);
         // Writers write whole buffers, including the unused end.
@@ -185,6 +190,7 @@ impl<R: Read> Events<R> {
                         parts: header.parts.get(),
                         payload,
                     };
+                    // The size was checked in `event`, so this cannot go back or beyond the data.
                     self.at = payload_end(&event).next_multiple_of(UNIT);
                     return Some(event);
                 }
@@ -221,6 +227,8 @@ fn payload_end(event: &Event) -> usize {
 
 /// Returns `true` if an event's size is wrong because other events begin within it.
 fn swallows(bytes: &[u8], size: usize) -> bool {
+    // A correct size leads to another event, to the unused end, or to the end of the buffer. Only otherwise
+    // are the bytes within the event searched.
     let behind = bytes.get(size.next_multiple_of(UNIT)..).unwrap_or_default();
     let goes_on = behind.len() < UNIT
         || behind.starts_with(&[UNUSED; UNIT])
@@ -242,17 +250,21 @@ fn event(bytes: &[u8]) -> ScanResult<'_> {
     let &[size_low, size_high, kind, MARKER, system_low, system_high, ..] = bytes else {
         return ScanResult::Nothing;
     };
+    // A system event begins with version and type, and has its size at byte 4; others begin with their size.
     let size = usize::from(match kind {
         1 | 2 => u16::from_le_bytes([system_low, system_high]),
         10 | 20 => u16::from_le_bytes([size_low, size_high]),
         _ => return ScanResult::Nothing,
     });
+    // A size of 0 would stop the scan at this offset forever.
     if size < UNIT || size > bytes.len() {
         return ScanResult::Nothing;
     }
     match raw::EventHeader::ref_from_prefix(bytes) {
         Ok((header, _)) if matches!(kind, 10 | 20) && header.provider == PROVIDER => {
             let payload = size.checked_sub(size_of::<raw::EventHeader>());
+            // Both known logs split records at this length. A larger size is damage, and would hide the
+            // events behind it.
             if payload.is_some_and(|len| len <= LONGEST_PART) {
                 ScanResult::Own(header)
             } else {
@@ -270,6 +282,7 @@ fn count(bytes: usize) -> u64 {
 /// Reads until the buffer is full or the file ends. Returns the number of bytes read.
 fn fill(read: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
+    // A pipe returns what it has. Only a read of 0 bytes is the end, and a short buffer counts as truncation.
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match read.read(rest) {
             Ok(0) => break,

@@ -75,7 +75,9 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<CounterRecord, WireError> {
     const HEADER_LEN: u32 = 52;
     let at = cursor.offset();
     let header: &raw::CounterEntry = cursor.read("counter list entry")?;
+    // An offset outside this entry is an error even if the list continues there: B-8.
     let strings = cursor.body("counter list entry, size", at, header.size.get(), HEADER_LEN)?.rest();
+    // A negative offset means that there is no text. Texts are found by offset only: some entries are padded.
     let text = |what, offset: i32| match u32::try_from(offset) {
         Err(_) => Ok(None),
         Ok(offset) => match strings.get(length(offset)..) {
@@ -119,6 +121,7 @@ impl std::fmt::Display for CounterRecord {
         if let Some(instance) = self.full_instance() {
             write!(f, "({instance})")?;
         }
+        // The entry of a whole object names no counter.
         let counter = if self.counter.is_empty() { "*" } else { &self.counter };
         write!(f, r"\{counter}")
     }

@@ -54,9 +54,11 @@ impl Header {
         const WHAT: &str = "TRACE_LOGFILE_HEADER";
         let start = *cursor;
         let header: &raw::LogfileHeader = cursor.read(WHAT)?;
+        // The two pointers belong to the writer's process: only their width matters here.
         let pointers_len = if header.pointer_size.get() == 4 { 8 } else { 16 };
         cursor.take("TRACE_LOGFILE_HEADER.LoggerName", pointers_len)?;
         let zone: &raw::TimeZone = cursor.read("TRACE_LOGFILE_HEADER.TimeZone")?;
+        // The times are aligned to 8 bytes from the start of this structure, not of the buffer.
         let passed = cursor.offset().saturating_sub(start.offset());
         cursor.take(WHAT, passed.next_multiple_of(8).saturating_sub(passed))?;
         let times: &raw::LogfileTimes = cursor.read("TRACE_LOGFILE_HEADER.BootTime")?;
@@ -90,6 +92,7 @@ impl Header {
     /// also counts the buffers that were overwritten.
     pub(super) fn buffers(&self) -> Option<u32> {
         const EVENT_TRACE_FILE_MODE_CIRCULAR: u32 = 2;
+        // The number is the writer's count, and a circular log writes its buffers again and again.
         (self.log_file_mode & EVENT_TRACE_FILE_MODE_CIRCULAR == 0).then_some(self.buffers_written)
     }
 

@@ -177,6 +177,8 @@ impl<R: Read> BlgReader<R> {
         loop {
             let Some((event, payload)) = self.next_payload()? else { return Ok(None) };
             let record_type = event.record_type;
+            // Checked in a step of its own: a borrow that may be returned lasts to the end of the function,
+            // and the damage list needs `self`.
             if record_type == SAMPLE {
                 if let Err(error) = Sample::check(self.payload(&payload)) {
                     self.events.damages.add(event.at, format!("a sample is left out: {error}"));
@@ -193,10 +195,13 @@ impl<R: Read> BlgReader<R> {
                             format!("the counter list is left out behind entry {}: {fault}", counters.len());
                         self.events.damages.add(event.at, what);
                     }
+                    // A later list replaces the earlier one, as in appended logs: B-9. An invalid list does
+                    // so up to its first error.
                     self.counters = counters;
                     Record::Counters
                 }
                 NAMES => {
+                    // Taken out, because the payload borrows the reader.
                     let mut names = std::mem::take(&mut self.names);
                     if !names.add(self.payload(&payload)) {
                         self.events.damages.add(event.at, "names are left out: no system has so many");
@@ -255,6 +260,7 @@ impl<R: Read> BlgReader<R> {
             let part = self.events.bytes(event.payload.clone());
             if self.joined.bytes.len().saturating_add(part.len()) > Self::LONGEST {
                 self.joined.last = None;
+                // `clear` would keep 64 MiB for the rest of the log.
                 self.joined.bytes = Vec::new();
                 let what = format!("a record is left out: it has more than {} MiB", Self::LONGEST >> 20);
                 self.events.damages.add(self.joined.at, what);
@@ -263,6 +269,7 @@ impl<R: Read> BlgReader<R> {
             self.joined.bytes.extend_from_slice(part);
             if event.part >= event.parts {
                 self.joined.last = None;
+                // Damage of a record is reported at its first part, where it begins in the file.
                 return Ok(Some((Event { at: self.joined.at, ..event }, Payload::Joined)));
             }
             self.joined.last = Some(event);

@@ -35,7 +35,10 @@ impl BlgNames {
             _ => payload,
         };
         let units = pairs.chunks_exact(2);
+        // A record ends in padding. NULs between two records would be read as a pair without an index, so
+        // exactly one remains.
         let len = units.clone().rposition(|unit| unit != [0, 0]).map_or(0, |last| last.saturating_add(1));
+        // Without a limit, a hostile log could repeat this record until the memory is full.
         let has_room = self.pairs.len().saturating_add(pairs.len()) <= Self::MOST;
         if has_room && len > 0 {
             self.pairs.extend(units.take(len).flatten());

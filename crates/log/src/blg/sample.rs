@@ -54,6 +54,8 @@ impl<'a> Sample<'a> {
             }
             let block = next(&mut rest).and_then(|(header, body)| block(header, body));
             if block.is_err() {
+                // Blocks are found by the sizes before them, so nothing after an invalid size is reliable:
+                // B-10.
                 rest = Cursor::new(&[]);
             }
             Some(block)
@@ -95,6 +97,8 @@ impl OwnedSample {
 
     /// Returns the block of an entry of the counter list. Each block is skipped only once.
     pub fn block(&mut self, entry: usize) -> Result<CounterBlock<'_>, WireError> {
+        // Entries are usually read in ascending order. Starting at the first block each time would be
+        // quadratic for a sample of 100,000 blocks.
         while self.starts.len() <= entry {
             let mut cursor = Cursor::starting_at(&self.bytes, self.starts.last().copied().unwrap_or(0));
             next(&mut cursor)?;
@@ -126,6 +130,7 @@ fn next<'a>(rest: &mut Cursor<'a>) -> Result<(&'a raw::BlockHeader, Cursor<'a>),
     }
     let body = rest.body("block of a sample, size", at.saturating_add(4), header.size.get(), HEADER_LEN)?;
     let len = length(header.size.get());
+    // The last block of a sample may lack its padding, which costs no value.
     let padding = len.next_multiple_of(UNIT).saturating_sub(len).min(rest.rest().len());
     rest.take("block of a sample", padding)?;
     Ok((header, body))
@@ -178,8 +183,10 @@ impl<'a> InstanceValues<'a> {
         let Self { time, body, mut items } = *self;
         std::iter::from_fn(move || {
             let item: &raw::InstanceItem = items.read("instance of a counter").ok()?;
+            // A wrong offset costs the name only. Offsets count from the start of the body.
             let name = body.get(length(item.name.get())..).unwrap_or_default();
             let raw = RawCounter {
+                // These blocks store no status per instance: B-12.
                 c_status: PdhStatus::PDH_CSTATUS_VALID_DATA,
                 time,
                 first: item.first_value.get(),

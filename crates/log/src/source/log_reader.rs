@@ -137,9 +137,11 @@ impl TextLists {
     /// Takes the paths of a log's header and returns their list. If the paths are unchanged, the stored list is
     /// returned.
     fn take<R: Read>(&self, number: usize, log: &mut text::TextLogReader<R>) -> Arc<[LogEntry]> {
+        // A panic elsewhere leaves a complete list here, so a poisoned lock is no reason to fail.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (paths, hash) = log.take_paths();
         match known.get(&number) {
+            // The file may have been replaced since, so the hash is compared and not only the index.
             Some((of, list)) if *of == hash => Arc::clone(list),
             _ => {
                 let mut texts = Texts::default();
@@ -229,6 +231,7 @@ impl LogReader {
             Log::Blg(log) => log.header().bias_minutes(tape.next.time),
             Log::Text(log) => log.header().zone.as_ref().map_or(0, |zone| zone.minutes),
         };
+        // The first sample was read with offset 0, because the offset was not known before.
         tape.offset = i64::from(minutes).saturating_mul(600_000_000);
         tape.next.time = tape.next.time.saturating_add(tape.offset);
         Ok(tape)
@@ -311,6 +314,7 @@ impl LogReader {
                 }
             }
         }
+        // Lists are compared by pointer: this one is shared, never copied.
         if !Arc::ptr_eq(&next.list, list) {
             next.list = Arc::clone(list);
         }

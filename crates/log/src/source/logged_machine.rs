@@ -54,6 +54,7 @@ impl LoggedMachine {
     /// Returns `true` if all samples have the same instances, according to the counter lists.
     pub fn is_steady(&mut self) -> bool {
         let guids: Vec<Guid> = self.catalogue.countersets.iter().map(|set| set.guid).collect();
+        // An object that no sample has shown yet may turn out to have instances.
         self.unseen.is_empty() && !guids.iter().any(|guid| self.comes_and_goes(guid))
     }
 
@@ -144,6 +145,7 @@ impl LoggedMachine {
         let taken = if is_ahead { tape.ahead() } else { &mut tape.now };
         let bytes = match taken.sample.block(entry) {
             Ok(CounterBlock::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
+            // An empty block is no damage: the sample lacks the object (B-11).
             Ok(CounterBlock::Object(_)) => return None,
             Ok(_) => Err(format!("entry {entry} is no object")),
             Err(error) => {
@@ -197,6 +199,7 @@ impl LoggedMachine {
             }
             for tape in self.listed.tapes(&guid) {
                 let Some(of_set) = tapes.get_mut(tape) else { continue };
+                // Catalogues are built again and again, and this is reported once.
                 if self.hidden.insert((tape, guid)) {
                     of_set.damaged(format!("{name} is left out: another log has the whole object"));
                 }
@@ -269,6 +272,8 @@ impl LoggedMachine {
             true => Err(SourceError::Failed("its counters are others than in the log before".into())),
             false => with(objects, &recording),
         };
+        // The catalogue takes an object from the first log reader that has it. For any other reader,
+        // publishing would change nothing and be repeated at each sample.
         let owner = self.objects.iter().find(|(_, objects)| objects.counterset(counterset).is_some());
         if is_changed && owner.is_some_and(|(owner, _)| *owner == tape) {
             self.publish(tapes);
@@ -290,6 +295,7 @@ fn leave_out(tapes: &mut [LogReader], (tape, entry): (usize, usize), played: (us
         Ok(CounterBlock::Object(bytes)) => Some(bytes.to_vec()),
         _ => None,
     };
+    // Equal bytes lose nothing: the same log was given twice, or two logs overlap.
     let is_other = bytes((tape, entry)).is_some_and(|own| !own.is_empty() && bytes(played) != Some(own));
     if let Some(tape) = tapes.get_mut(tape).filter(|_| is_other) {
         tape.damaged("an object is left out: another log has it at the same time".to_owned());

@@ -43,6 +43,7 @@ pub(super) fn clocks_at(time: i64) -> ClockReading {
     ClockReading {
         perf_time: time,
         time_100ns: time,
+        // `perf_time` is the time of the sample in units of 100 ns.
         perf_freq: 10_000_000,
         system_time: SystemTime::from_100ns(time),
     }
@@ -70,6 +71,7 @@ impl MergedLogs {
             selection.inputs.iter().enumerate().map(open).collect::<Result<_, _>>()?;
         let (mut machines, mut by_name) = (Vec::new(), HashMap::new());
         for (name, known) in known {
+            // Names that differ only in case are one machine; the first spelling counts.
             by_name.entry(name.to_ascii_lowercase()).or_insert(machines.len());
             machines.push(PlayedMachine { logged: LoggedMachine::new(name, known), step: 0 });
         }
@@ -220,6 +222,7 @@ impl MergedLogs {
 
     /// Returns `true` if the sample at this time, within the window, is played.
     fn is_chosen(&mut self, time: i64) -> bool {
+        // The first sample in the window starts the grid.
         let Some((due, passed)) = self.due else {
             self.due = Some((time, 0));
             return true;
@@ -255,6 +258,7 @@ impl MergedLogs {
                 self.tapes.get(tape).filter(|tape| tape.is_fresh).map(|tape| Arc::clone(&tape.now.list));
             let changed = self.lists.get(tape).zip(now).filter(|(known, now)| !Arc::ptr_eq(known, now));
             if let Some((_, list)) = changed {
+                // All machines forget the list: a new list may lack a machine that the old one had.
                 self.each_machine(|machine, _| machine.forget(tape));
                 self.register(tape, &list);
             }
@@ -271,6 +275,7 @@ impl MergedLogs {
         let mut own: Vec<(usize, usize)> = Vec::new();
         for (at, listed) in list.iter().enumerate() {
             let name = listed.path.machine.as_deref().unwrap_or_default();
+            // Entries of one machine mostly follow each other, so its name is looked up once for all of them.
             let machine = match last {
                 Some((last, machine)) if last == name => machine,
                 _ => self.by_name.get(&name.to_ascii_lowercase()).copied(),
@@ -278,6 +283,7 @@ impl MergedLogs {
             last = Some((name, machine));
             own.extend(machine.map(|machine| (machine, at)));
         }
+        // A stable sort: the entries of each machine keep the order of the log.
         own.sort_by_key(|(machine, _)| *machine);
         for own in own.chunk_by(|(a, _), (b, _)| a == b) {
             let entries = own.iter().filter_map(|(_, at)| Some((*at, list.get(*at)?)));

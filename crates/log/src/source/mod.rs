@@ -133,7 +133,7 @@ impl Logs {
     /// # Errors
     /// Errors of [`open`](Self::open).
     pub fn from_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
-        /// Number of steps between samples from which the shortest interval is measured.
+        /// Number of intervals between consecutive samples that are examined to find the shortest one.
         const STEPS: usize = 16;
         let mut shortest = i64::MAX;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
@@ -142,6 +142,7 @@ impl Logs {
         for (number, input) in inputs.iter().enumerate() {
             let failed = |error| OpenError { number, error };
             let mut tape = LogReader::open((number, input), &read, &lists).map_err(failed)?;
+            // The user gives times in the zone of the first log; each log converts its own times.
             offset.get_or_insert(tape.offset());
             // A log cut before its first sample may have no counters. No query would then report the damage.
             damages.push(tape.damages());
@@ -163,6 +164,7 @@ impl Logs {
                 before = now;
             }
         }
+        // Within half of the shortest interval, a sample is near at most one sample of another log.
         let tolerance = if shortest == i64::MAX { 0 } else { shortest / 2 };
         let machine_name: Arc<str> = machines.first().cloned().unwrap_or_default().into();
         let selection = Selection::new(inputs, (read, lists), machine_name, tolerance);
@@ -301,6 +303,7 @@ impl Source for Logs {
         each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
     ) -> Result<SourceKind, SourceError> {
         let window = self.selection.choice.window.both(window);
+        // The selection of this source applies as well: a series has the samples that a query has (B-22).
         let selection = self.selection.choosing(SampleChoice { window, ..self.selection.choice });
         series(&mut self.play(&selection)?, counter, instance, each)?;
         Ok(SourceKind::Log)
@@ -323,6 +326,7 @@ fn series(
     let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
     while deck.step(ONLY)? {
         let now = deck.catalogue(ONLY);
+        // A sample may bring an object with more counters; the sampler is bound to one registration.
         if !Arc::ptr_eq(&catalogue, &now) {
             (sampler, catalogue) = (find(&now)?, now);
         }
@@ -344,6 +348,7 @@ fn series(
 /// Returns the countersets of a machine before the first sample, and `true` if all samples have the same instances.
 /// Damage found meanwhile is discarded.
 fn before_the_first(selection: &Arc<Selection>) -> Result<(Arc<Catalogue>, bool), OpenError> {
+    // Opening the logs has counted this damage already.
     let mut deck = selection.merged(Arc::default(), Arc::default())?;
     Ok((deck.catalogue(ONLY), deck.is_steady(ONLY)))
 }
@@ -368,6 +373,7 @@ impl RestingMachine {
 
 impl Clock for RestingMachine {
     fn read(&mut self) -> ClockReading {
+        // No sample is current, so there is no time.
         merged::clocks_at(0)
     }
 }

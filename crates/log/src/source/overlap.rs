@@ -27,6 +27,7 @@ impl Overlaps {
     pub fn is_any(&mut self, (a, of_a): Numbered<'_>, (b, of_b): Numbered<'_>) -> bool {
         // Lists can have 100,000 entries and rarely change, so the result is kept, by pointer.
         if let Some(CachedOverlap { lists: [x, y], is_any }) = self.known.get(&(a, b)) {
+            // The cached pointers keep their lists alive, so no new list has the address of an old one.
             if Arc::ptr_eq(x, of_a) && Arc::ptr_eq(y, of_b) {
                 return *is_any;
             }

@@ -124,6 +124,7 @@ impl Roles {
     /// Returns the fields that the formula of a counter type uses.
     fn for_type(counter_type: CounterType) -> Self {
         let (second, time_base) = (Some(RawField::Second), Some(RawField::TimeBase));
+        // A clock in units of 100 ns has a fixed frequency, whatever the log states.
         let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
         match formula::for_type(counter_type).map(|formula| formula.denominator) {
             None | Some(Denominator::None) => Self::default(),
@@ -191,6 +192,7 @@ impl PathCountersets {
     /// Removes the locations of a log reader's values, because its list has changed.
     pub fn forget(&mut self, tape: usize) {
         for set in &mut self.sets {
+            // Only the locations go. Counters keep their ids, because open queries refer to them.
             set.entries.retain(|entry| entry.tape() != tape);
             set.wanted = Wanted::default();
         }
@@ -239,6 +241,7 @@ impl PathCounterset {
             LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild } => {
                 (*counter_type, *time_base, *default_scale, *is_wild)
             }
+            // A text log has neither types nor raw values: B-26.
             _ => (CounterType::PERF_DOUBLE_RAW, 0, 0, false),
         };
         let is_formatted = matches!(listed.what, LogEntryKind::Formatted);
@@ -254,6 +257,7 @@ impl PathCounterset {
                     let is_it = |known: &str| known.eq_ignore_ascii_case(name);
                     set.counters.iter().find(|counter| counter.name.as_deref().is_some_and(is_it))
                 });
+                // Catalogue ids are small, so a counter that it lacks cannot take the id of a known one.
                 let id = match (self.known, like) {
                     (_, Some(like)) => like.id,
                     (Some(_), None) => CounterId(number.saturating_add(UNKNOWN_IDS)),
@@ -286,6 +290,7 @@ impl PathCounterset {
             is_formatted,
             is_left_out,
         });
+        // There is one column slot per counter, and there may be too few by now.
         self.wanted = Wanted::default();
         Ok(())
     }
@@ -353,6 +358,7 @@ impl PathCounterset {
         // Index of a log whose sample ends too early; its later entries have no values.
         let mut cut = None;
         for entry in entries.iter_mut() {
+            // Most queries request a few counters of a long list, so their blocks are not even searched.
             let Some(column) = wanted.column(wide(entry.counter)) else { continue };
             let at = wide(entry.at);
             // Of merged logs, only those with a sample at this time count; values of older samples would be wrong.
@@ -531,6 +537,7 @@ impl Wanted {
         let mut wanted = Self { of: ids.to_vec(), columns: vec![None; all.len()], ..Self::default() };
         let mut by_id = HashMap::new();
         for (at, counter) in all.iter().enumerate() {
+            // All fields get an id, because a query may request a hidden field without its counter.
             for part in [RawField::First, RawField::Second, RawField::Items, RawField::TimeBase] {
                 by_id.entry(part.id(counter, at)).or_insert((at, part));
             }
@@ -571,6 +578,7 @@ fn value_of(raw: &RawCounter, part: RawField, counter: &PathCounter) -> Result<R
         return Err(missing(raw.c_status));
     }
     Ok(match part {
+        // PDH stores every raw value in 64 bits. A type of 4 bytes uses the low half: B-17.
         RawField::First if counter.counter_type.value_len() == 4 => {
             let [a, b, c, d, ..] = raw.first.to_le_bytes();
             RawValue::U32(u32::from_le_bytes([a, b, c, d]))

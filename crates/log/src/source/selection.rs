@@ -74,6 +74,7 @@ impl Selection {
 
     /// Returns the same selection for another machine.
     pub fn for_machine(&self, machine_name: Arc<str>) -> Arc<Self> {
+        // Instances belong to machine and samples, so a changed selection must not keep those of the old one.
         Arc::new(Self { machine_name, union: Arc::default(), ..self.clone() })
     }
 

@@ -128,6 +128,7 @@ impl SampleTable {
     fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
         let row = self.rows.len();
         let hash = self.hash(name.units(), occurrence);
+        // Rows of one hash form a chain through `before`, the latest first.
         let before = self.by_name.insert(hash, u32::try_from(row).unwrap_or(u32::MAX));
         self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, before, is_wanted: true });
         row
@@ -157,6 +158,7 @@ impl SampleTable {
 
     fn forget_coming(&mut self) {
         self.next_of_name.clear();
+        // From the last row on: `before` restores each chain only in the reverse order of insertion.
         while self.rows.len() > self.listed {
             count_row();
             let Some(row) = self.rows.pop() else { break };
@@ -205,12 +207,16 @@ impl SampleTable {
         let is_it = |row: &TableRow| {
             row.entry != entry && row.name.units().iter().copied().eq(name.units().take(NAME))
         };
+        // Most samples have the names of the sample before in the same order, so the expected row fits
+        // without a lookup.
         let row = match self.rows.get(self.expected) {
             Some(row) if is_it(row) && row.occurrence == 0 => self.expected,
             _ => {
                 let units: Vec<u16> = name.units().take(NAME).collect();
                 let name = Utf16::from(units.as_slice());
                 let key = name.capitals();
+                // Remembered per name: searching from occurrence 0 would be quadratic for a log with one name
+                // many times.
                 let (of, next) = self.next_of_name.entry(key.clone()).or_default();
                 if *of != entry {
                     (*of, *next) = (entry, 0);

@@ -48,6 +48,7 @@ impl SqlWriter {
         // A relative path might equal a special name of SQLite, such as ":memory:".
         let path = std::path::absolute(&path)
             .map_err(|error| SqlError::failed(path.as_ref(), "find the directory of the file", error))?;
+        // A dangling link counts as a file too: the new file would replace it.
         let is_there = fs::symlink_metadata(&path).is_ok();
         if is_there && existing == Existing::Refuse {
             return Err(SqlError::Exists { path });
@@ -93,6 +94,8 @@ impl SqlWriter {
     }
 
     fn open(mut self, file: &Path, more: OpenFlags) -> Result<Self, SqlError> {
+        // Never `CREATE`: both kinds of file exist by now. `&mut self` guards the connection, so it needs no
+        // mutex.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let connection = Connection::open_with_flags(file, flags);
         self.connection = Some(connection.map_err(|error| SqlError::failed(&self.path, "open it", error))?);
@@ -104,12 +107,14 @@ impl SqlWriter {
         // A new file is discarded after an error or a crash, so no rollback data is stored.
         let settings = match self.is_new {
             true => "journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE",
+            // The schema of an existing database is untrusted: its triggers must not call harmful functions.
             false => "trusted_schema = OFF",
         };
         // `IMMEDIATE` takes the write lock at once, so a conflict is reported now and not after an hour of
         // recording.
         let is_taken = self.run("create the tables", |connection, log| {
             const FIND: &str = "SELECT 1 FROM DisplayToID WHERE GUID = ? OR DisplayString = ?";
+            // A negative cache size is in KiB, a positive one in pages.
             connection.execute_batch(&format!(
                 "PRAGMA {settings}; PRAGMA cache_size = -{CACHE_KIB}; BEGIN IMMEDIATE; {TABLES}"
             ))?;

@@ -28,6 +28,7 @@ impl Encoding {
 
     /// Returns the text, with non-ASCII characters replaced.
     pub fn ascii(self, text: &[u8]) -> impl Iterator<Item = u8> {
+        // Only ASCII decides whether a file is a log, so other characters need no decoding.
         let step = if self == Self::Narrow { 1 } else { 2 };
         text.chunks_exact(step).map(move |unit| match *unit {
             [byte] => byte,
@@ -80,6 +81,7 @@ impl<R: Read> Lines<R> {
     /// Reads the byte order mark.
     pub fn new(mut input: R, limit: usize) -> io::Result<Self> {
         let mut first = Vec::new();
+        // The longest mark, that of UTF-8, has three bytes.
         (&mut input).take(3).read_to_end(&mut first)?;
         let (encoding, mark_len) = Encoding::detect(&first);
         let mut first = Cursor::new(first);
@@ -131,6 +133,7 @@ impl<R: Read> Lines<R> {
         if self.at == at {
             return Ok(None);
         }
+        // The stored beginning of such a line would look like a complete line.
         if is_too_long {
             self.bytes.clear();
         }

@@ -72,6 +72,7 @@ impl Separator {
 
     /// Returns the separator of a log with this header line; `None` if the line is no header.
     fn from_header(line: &[u8]) -> Option<Self> {
+        // Fields may be without quotes.
         let line = line.strip_prefix(b"\"").unwrap_or(line);
         [Self::Comma, Self::Tab].into_iter().find(|separator| line.starts_with(separator.mark().as_bytes()))
     }
@@ -196,6 +197,7 @@ pub fn is_one(first_bytes: &[u8]) -> bool {
 /// Returns the beginning of an invalid text for a message.
 fn shown(text: &[u8]) -> String {
     const CHARS: usize = 40;
+    // Four bytes per character are enough, and an invalid line may have 64 MiB.
     let start = text.get(..text.len().min(CHARS.saturating_mul(4))).unwrap_or_default();
     String::from_utf8_lossy(start).chars().take(CHARS).collect()
 }

@@ -114,6 +114,7 @@ impl<R: Read> TextLogReader<R> {
     /// If reading the input fails. Then the log is at its end.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, TextLogError> {
         while !self.is_over {
+            // Taken before the read, so that an error contains the offset at which reading failed.
             let at = self.lines.offset();
             match self.read() {
                 Ok(Some(time)) => return Ok(Some(Line { time, values: &self.values })),
@@ -147,6 +148,7 @@ impl<R: Read> TextLogReader<R> {
             return Ok(if is_talk { None } else { head.values(&line, values, damages) });
         }
         // Several runs of a tool may have written to one file.
+        // The damage of a repeated header was reported for the first one.
         let is_same = Head::parse(&line, &mut Damages::default()).is_some_and(|other| other.is_same(head));
         if !is_same {
             damages.add(line.at, "another log begins: it is left out");
@@ -180,12 +182,14 @@ impl Head {
         };
         let mut last = None;
         while let Some(field) = fields.next() {
+            // A truncated path might name another counter.
             if is_cut(line, &field, &fields) {
                 break;
             }
             // A hostile header could otherwise take any amount of memory.
             if head.header.paths.len() == PATH_LIMIT {
                 damages.add(places.offset(field.at), "there are too many paths: the rest is left out");
+                // The last path read is not the last field of the header, so it cannot be the caption.
                 last = None;
                 break;
             }
@@ -340,6 +344,7 @@ fn number(text: &[u8]) -> Option<Option<f64>> {
         return None;
     }
     let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    // `parse` turns a number beyond the range of a double into infinity.
     number.is_finite().then_some(Some(number))
 }
 
@@ -349,6 +354,7 @@ fn time(text: &[u8]) -> Option<i64> {
     let (date, clock) = text.split_at_checked(text.iter().position(|byte| *byte == b' ')?)?;
     let [m1, m2, b'/', d1, d2, b'/', year @ ..] = date else { return None };
     let [b' ', h1, h2, b':', n1, n2, b':', s1, s2, fraction @ ..] = clock else { return None };
+    // Years have five digits from 10000 on.
     if !(4..=5).contains(&year.len()) {
         return None;
     }

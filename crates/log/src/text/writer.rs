@@ -97,6 +97,7 @@ impl<W: Write> TextLogWriter<W> {
                 _ => write!(self.line, "\" \""),
             };
         }
+        // A reader cannot assign the values of a line that has more fields than the header.
         if values.next().is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

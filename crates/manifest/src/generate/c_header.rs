@@ -96,6 +96,7 @@ fn counterset(
         initialiser(set.guid)
     );
     for entry in &set.counters {
+        // The symbol is optional. A counter without one has no macro, and is in the template all the same.
         let Some(symbol) = &entry.symbol else { continue };
         let label = entry.counter.name.as_deref().map(|name| format!(" /* {} */", comment(name)));
         out.push_str(&format!("#define {symbol} {}{}\n", entry.counter.id.0, label.unwrap_or_default()));
@@ -169,6 +170,7 @@ fn row(counter: &Counter) -> String {
     ];
     let set: Vec<&str> =
         NAMES.iter().filter(|(one, _)| counter.attributes.contains(*one)).map(|(_, name)| *name).collect();
+    // C has no empty expression.
     let attributes = if set.is_empty() { "0".to_owned() } else { set.join(" | ") };
     let detail = match counter.detail {
         perfset_core::DetailLevel::NOVICE => "PERF_DETAIL_NOVICE",

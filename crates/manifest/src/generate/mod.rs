@@ -22,7 +22,9 @@ pub enum GenerateError {
     #[error("the C name \"{0}\" is used twice or reserved in C; choose another symbol in the manifest")]
     Taken(String),
     /// The prefix cannot begin a C name.
-    #[error("\"{0}\" cannot begin a name: use letters, digits and _, with no digit first")]
+    #[error(
+        "invalid prefix \"{0}\" for generated names: use letters, digits and _, not starting with a digit"
+    )]
     Prefix(String),
 }
 
@@ -92,6 +94,8 @@ fn initialiser(guid: Guid) -> String {
 /// Formats a text for the inside of a C comment.
 fn comment(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A manifest is untrusted input: its text must not end the comment. Nor may it contain a line
+    // continuation, written as `\` or as its trigraph `??/`.
     line.replace("*/", "* /").replace("/*", "/ *").replace('\\', "/").replace("??/", "?? /")
 }
 
@@ -100,7 +104,9 @@ fn literal(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
+            // A question mark could begin a trigraph.
             '"' | '\\' | '?' => out.extend(['\\', c]),
+            // Octal, because it ends after three digits; `\x` would include digits of the text.
             c if c.is_ascii_control() => out.push_str(&format!("\\{:03o}", u32::from(c))),
             c => out.push(c),
         }

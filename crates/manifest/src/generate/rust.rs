@@ -121,6 +121,7 @@ fn left_out(set: &ManifestSet) -> Vec<(CounterId, &'static str)> {
     let counters = || set.counters.iter().map(|entry| &entry.counter);
     let mut out: Vec<_> = counters().filter_map(|counter| Some((counter.id, why(counter)?))).collect();
     let mut ids: BTreeSet<CounterId> = out.iter().map(|(id, _)| *id).collect();
+    // Repeated, because a counter that is left out now may be the base of another one.
     loop {
         let needs = |counter: &&Counter| {
             let gone = |id: CounterId| ids.contains(&id);
@@ -159,6 +160,7 @@ fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<RustF
             && base.aggregate == counter.aggregate
             && base.default_scale == 0
             && Relation::ALL.iter().all(|relation| relation.counter_id(base).is_none());
+        // A base that a second counter uses needs a field of its own.
         (is_compound && is_plain && users.get(&base.id) == Some(&1)).then_some(base.id)
     };
     let bases: BTreeSet<CounterId> =
@@ -205,6 +207,7 @@ fn attribute(field: &RustField<'_>) -> String {
         (Relation::PerfFreq, "perf_freq_id"),
         (Relation::Multi, "multi_counter_id"),
     ] {
+        // The derive macro gives a base without an id the id after its counter.
         let follows = field.base.is_some_and(|base| counter.id.0.checked_add(1) == Some(base.0));
         let is_usual = relation == Relation::Base && follows;
         if let Some(id) = relation.counter_id(counter).filter(|_| !is_usual) {
@@ -214,6 +217,7 @@ fn attribute(field: &RustField<'_>) -> String {
     if counter.default_scale != 0 {
         parts.push(format!("scale = {}", counter.default_scale));
     }
+    // Values that the derive macro has as defaults are not written, here and around.
     if counter.detail != DetailLevel::NOVICE {
         parts.push("detail = \"advanced\"".to_owned());
     }
@@ -294,6 +298,7 @@ fn field_name(entry: &ManifestCounter) -> String {
 fn unique(taken: &mut BTreeSet<String>, name: String, number: u128) -> String {
     let mut unique = name.clone();
     let mut number = number;
+    // Different names can yield the same identifier: only ASCII letters and digits survive.
     while !taken.insert(unique.clone()) {
         unique = format!("{name}_{number:x}");
         number = number.wrapping_add(1);

@@ -79,7 +79,7 @@ pub enum IgnoreReason {
     #[error("the path is not a regular file")]
     NotPlain,
     /// The file has more bytes than a manifest may have.
-    #[error("the file has {0} bytes, more than a manifest may have")]
+    #[error("the file has {} bytes; a manifest may have at most {}", .0, Manifest::BYTES_MAX)]
     Large(u64),
     /// The directory contains too many manifests.
     #[error("the directory has more than {FILES} manifests")]
@@ -175,6 +175,7 @@ impl Store {
     /// If nothing has changed, the cost is one stat per directory. Files are replaced and never overwritten, and a
     /// directory's modification time shows changes of its names.
     pub fn refresh(&mut self) -> bool {
+        // Taken before the files are read: a change during the reading is then seen at the next call.
         let stamps: Vec<DirStamp> = self.folders.iter().map(|folder| DirStamp::read(&folder.path)).collect();
         let is_same =
             self.folders.iter().zip(&stamps).all(|(folder, stamp)| folder.stamp.as_ref() == Some(stamp));
@@ -183,6 +184,7 @@ impl Store {
         }
         let now = SystemTime::now();
         for (folder, stamp) in self.folders.iter_mut().zip(stamps) {
+            // A stamp that may hide a later change is not stored, so the directory is read again next time.
             folder.stamp = stamp.is_settled(now).then_some(stamp);
         }
         self.read();
@@ -218,6 +220,7 @@ impl Store {
                     continue;
                 }
             } {
+                // Claims are added file by file: an ignored file claims nothing.
                 match registered(&file).and_then(|found| claims.add(&found).map(|()| found)) {
                     Ok(found) => self.list.push(found),
                     Err(why) => self.ignored.push(IgnoredFile { file, why }),
@@ -291,10 +294,12 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, IgnoreReason> {
             continue;
         }
         files.push(path);
+        // An error and not the first files: the order of `read_dir` is arbitrary.
         if files.len() > FILES {
             return Err(IgnoreReason::Many);
         }
     }
+    // The order decides conflicts, so it must not depend on the file system.
     files.sort();
     Ok(files)
 }
@@ -302,6 +307,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, IgnoreReason> {
 fn registered(file: &Path) -> Result<RegisteredProvider, IgnoreReason> {
     let manifest = Manifest::parse(&read_plain(file)?).map_err(IgnoreReason::Broken)?;
     let name = file_name(manifest.provider.guid);
+    // Removal finds the file of a provider by this name.
     if file.file_name().is_none_or(|is| is != name.as_str()) {
         return Err(IgnoreReason::Misnamed(name));
     }
@@ -317,11 +323,13 @@ fn read_plain(file: &Path) -> Result<Vec<u8>, IgnoreReason> {
         (true, len) if len > most => Err(IgnoreReason::Large(len)),
         (true, _) => Ok(()),
     };
+    // Examined before it is opened, because opening a device can already have an effect.
     is_plain(&fs::symlink_metadata(file).map_err(IgnoreReason::Unreadable)?)?;
     let opened = open(file).map_err(IgnoreReason::Unreadable)?;
     // The file may have been replaced meanwhile.
     is_plain(&opened.metadata().map_err(IgnoreReason::Unreadable)?)?;
     let mut bytes = Vec::new();
+    // The file may grow after it was examined.
     opened.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(IgnoreReason::Unreadable)?;
     match u64::try_from(bytes.len()).unwrap_or(u64::MAX) {
         len if len > most => Err(IgnoreReason::Large(len)),
@@ -333,6 +341,8 @@ fn read_plain(file: &Path) -> Result<Vec<u8>, IgnoreReason> {
 fn open(file: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
+    // Another process may replace the file before it is opened: a pipe would wait for a writer, and a link
+    // could lead anywhere.
     let flags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).bits();
     let flags = i32::try_from(flags).map_err(io::Error::other)?;
     File::options().read(true).custom_flags(flags).open(file)
@@ -369,6 +379,7 @@ impl DirStamp {
     /// Returns `true` if a later change will be visible. File system timestamps have a limited resolution: two
     /// changes within one step look like one.
     fn is_settled(&self, now: SystemTime) -> bool {
+        // Above 10 ms, the longest timer tick of Linux (HZ=100), at which file times advance.
         const STEP: Duration = Duration::from_millis(20);
         self.modified.is_none_or(|modified| now.duration_since(modified).is_ok_and(|age| age > STEP))
     }

@@ -54,8 +54,10 @@ pub enum StoreError {
     #[error("several providers have this name; use one of their GUIDs: {}", guids(.0))]
     Several(Vec<Guid>),
     /// A file cannot be written or removed.
-    #[error("cannot write or remove {}", .file.display())]
+    #[error("cannot {action} manifest {}", .file.display())]
     Io {
+        /// Operation that failed: `write` or `remove`.
+        action: &'static str,
         /// Path of the file.
         file: PathBuf,
         /// Reason for the failure.
@@ -93,6 +95,7 @@ impl Store {
     /// cannot be written.
     pub fn install(&mut self, bytes: &[u8], folder: &Path) -> Result<Installed, StoreError> {
         let manifest = Manifest::parse(bytes).map_err(StoreError::Broken)?;
+        // Another process may have installed or removed a provider since.
         self.refresh();
         let guid = manifest.provider.guid;
         if let Some(known) = self.list.iter().find(|known| known.manifest == manifest) {
@@ -102,7 +105,7 @@ impl Store {
             return Err(StoreError::AlreadyExists(clash));
         }
         let file = folder.join(file_name(guid));
-        fs::create_dir_all(folder).and_then(|()| replace(&file, bytes)).map_err(failed(&file))?;
+        fs::create_dir_all(folder).and_then(|()| replace(&file, bytes)).map_err(failed("write", &file))?;
         self.forget();
         Ok(Installed::New(file))
     }
@@ -128,6 +131,7 @@ impl Store {
                 called.first().map(|found| found.file.clone())
             }
             Removal::Guid(guid) => {
+                // A GUID can be that of a provider or of a counterset, and the user does not state which.
                 if let Some(removed) = self.remove_counterset(*guid)? {
                     return Ok(removed);
                 }
@@ -138,7 +142,7 @@ impl Store {
             }
         };
         let file = found.ok_or(StoreError::NotFound)?;
-        fs::remove_file(&file).map_err(failed(&file))?;
+        fs::remove_file(&file).map_err(failed("remove", &file))?;
         self.forget();
         Ok(Removed::Provider(file))
     }
@@ -155,7 +159,8 @@ impl Store {
             true => fs::remove_file(&file).map(|()| Removed::Provider(file.clone())),
             false => replace(&file, manifest.write().as_bytes()).map(|()| Removed::Counterset(file.clone())),
         };
-        let removed = removed.map_err(failed(&file))?;
+        let action = if manifest.provider.sets.is_empty() { "remove" } else { "write" };
+        let removed = removed.map_err(failed(action, &file))?;
         self.forget();
         Ok(Some(removed))
     }
@@ -178,15 +183,17 @@ impl Store {
     }
 }
 
-fn failed(file: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+fn failed(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
     let file = file.to_owned();
-    |error| StoreError::Io { file, error }
+    move |error| StoreError::Io { action, file, error }
 }
 
 /// Creates or replaces a file atomically and flushes it to disk.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
+    // Hidden, so that a reader of the directory does not take it for a manifest. In the same directory,
+    // because a rename does not cross file systems.
     let temporary = folder.join(format!(".{name}.{}", std::process::id()));
     let _ = fs::remove_file(&temporary); // left by a process of that number
     let written = write(&temporary, bytes).and_then(|()| fs::rename(&temporary, file));
@@ -197,6 +204,7 @@ fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    // `create_new` follows no link that another user put at this path.
     let mut out = File::options().write(true).create_new(true).open(file)?;
     out.write_all(bytes)?;
     #[cfg(unix)]
@@ -205,11 +213,13 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
         // Every user may read the registrations, whatever the umask is.
         out.set_permissions(fs::Permissions::from_mode(0o644))?;
     }
+    // The data must be on the disk before the name is: a crash leaves the old or the new manifest.
     out.sync_all()
 }
 
 /// Flushes the directory to disk.
 fn settle(folder: &Path) -> io::Result<()> {
+    // A rename lasts only once its directory is on the disk. Windows cannot open a directory as a file.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 

@@ -84,6 +84,7 @@ pub enum RequestCode {
 }
 
 impl RequestCode {
+    // `perflib.h` defines no code 4. The own code is far above its numbers, because Microsoft may add some.
     const ALL: [(u32, Self); 6] = [
         (1, Self::AddCounter),
         (2, Self::RemoveCounter),
@@ -242,6 +243,7 @@ impl CallbackReply {
         let mut left = self.values.get(..MOST_VALUES).unwrap_or(&self.values);
         let mut is_first = true;
         std::iter::from_fn(move || {
+            // A response without values is one packet too: it carries the status.
             if left.is_empty() && !is_first {
                 return None;
             }
@@ -285,6 +287,7 @@ impl CallbackReply {
                 (8, _) => Some(RawValue::U64(number)),
                 _ => return Err(MessageError::Other("a value has other than 4 or 8 bytes")),
             };
+            // Checked here too, because a hostile publisher does not keep the limit of `encode`.
             if self.values.len() >= MOST_VALUES {
                 return Err(MessageError::Other("the response has too many values"));
             }

@@ -81,6 +81,7 @@ impl DirStamp {
         [self.modified, self.changed].into_iter().any(|(seconds, ns)| {
             let age = now.tv_sec.saturating_sub(seconds).saturating_mul(1_000_000_000);
             let age = age.saturating_add(now.tv_nsec.saturating_sub(ns));
+            // A time in the future counts as recent too: the clock may have been set back.
             age < i64::try_from(STEP.as_nanos()).unwrap_or(i64::MAX)
         })
     }
@@ -130,6 +131,8 @@ impl Folders {
     }
 
     fn for_session(session: Option<PathBuf>) -> Self {
+        // A relative path would mean another directory in each process. The XDG specification says to ignore
+        // it.
         let session = session.filter(|path| path.is_absolute()).map(|path| path.join("perfset"));
         let places =
             Places { machine: "/run/perfset".into(), sessions: "/run/user".into(), temporary: "/tmp".into() };

@@ -69,7 +69,7 @@ pub(crate) struct Search {
     problems: (BTreeMap<PathBuf, String>, BTreeMap<PathBuf, String>),
 }
 
-/// Stamps of the directory for temporary files and of the parent of the session directories.
+/// Change stamps ([`DirStamp`]) of the directory for temporary files and of the parent of the session directories.
 type Stamps = [Option<DirStamp>; 2];
 
 /// Numbers of directories of other users.
@@ -265,10 +265,12 @@ impl Search {
         }
         let (from, most) = (Instant::now(), self.for_processes.left());
         let temporary = &self.folders.places.temporary;
+        // Links of descriptors contain the real path, and `/tmp` may be a link.
         let temporary = std::fs::canonicalize(temporary).unwrap_or_else(|_| temporary.clone());
         while from.elapsed() < most {
             let Some(pid) = self.processes.pop_front() else { break };
             let path = PathBuf::from(format!("/proc/{pid}/fd"));
+            // The owner of this directory is the user of the process, or root if the process is not dumpable.
             let Ok(stat) = lstat(&path) else { continue };
             let user = stat.st_uid;
             if !self.is_wanted(user) {
@@ -350,7 +352,7 @@ impl Search {
     }
 }
 
-/// Returns `true` if the path is a directory of that user that only the user may write to.
+/// Returns `true` if the path is a directory that `user` owns and only `user` may write to.
 fn is_own(path: &Path, user: u32) -> bool {
     lstat(path).is_ok_and(|stat| {
         let is_private = stat.st_mode & 0o022 == 0;

@@ -148,6 +148,7 @@ pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) ->
     let mut fits = Vec::with_capacity(parts.len());
     for part in parts {
         // Many publishers have the same definition, so its fit is computed once.
+        // Trust is part of the key, because it decides how many counters a publisher may add.
         let is_same = |(set, is_trusted, _): &&(&Arc<Counterset>, bool, Fitting)| {
             Arc::ptr_eq(set, part.set) && *is_trusted == part.is_trusted
         };
@@ -410,6 +411,7 @@ impl<'a> Union<'a> {
     }
 
     fn finish(self) -> Arc<Counterset> {
+        // The same `Arc`: callers see by its address that nothing has changed.
         if !self.is_changed {
             return Arc::clone(self.base);
         }

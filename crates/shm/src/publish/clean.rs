@@ -38,12 +38,17 @@ pub(crate) fn remove_dead(folder: &Path) {
         if !is_ours(name.to_bytes()) {
             continue;
         }
+        // The file is opened by name after it was examined. If something else has the name by then, these
+        // flags keep the opening harmless: a link is not followed, a FIFO does not block, a terminal is not
+        // taken over.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
         if stat.st_uid != user || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             continue;
         }
         let Ok(file) = openat(&folder, name, flags, Mode::empty()) else { continue };
+        // The locked file must be the examined one, and must still have the name. Otherwise another cleaning
+        // process has removed it, and the name is that of a new file.
         let is_it =
             fstat(&file).is_ok_and(|opened| (opened.st_dev, opened.st_ino) == (stat.st_dev, stat.st_ino));
         if is_it && lock::take(file.as_fd()).is_ok() {

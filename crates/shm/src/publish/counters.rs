@@ -25,6 +25,7 @@ impl Sum {
         if !rows.is_empty() {
             let at = stripe::own().saturating_mul(row);
             if let Some(cell) = rows.get(at) {
+                // No other thread writes to this row, so nothing is lost between the two.
                 cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
                 return;
             }
@@ -50,6 +51,7 @@ impl Sum {
 pub struct ThreadCounter<'a> {
     cell: &'a AtomicU64,
     is_own: bool,
+    // Prevents `Send`: another thread must not write to the row of this one.
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -408,6 +410,7 @@ impl ElapsedTime {
     /// Sets the start to the given time.
     pub fn set(&self, start: SystemTime) {
         const NS: u128 = 100;
+        // Number of 100 ns from 1601, the epoch of Windows, to 1970.
         const FROM_1601: u128 = 116_444_736_000_000_000;
         let since = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let ticks = (since.as_nanos() / NS).saturating_add(FROM_1601);

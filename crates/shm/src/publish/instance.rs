@@ -39,6 +39,7 @@ pub(super) struct InstanceGuard<T> {
 
 impl<T: Counterset> PublishedInstance<T> {
     pub(super) fn new(store: Option<&Arc<Store>>, name: &str, id: u32) -> Self {
+        // PERF_MAX_INSTANCE_NAME is 1,024, with the NUL.
         const MOST: usize = 1023;
         let name: Vec<u16> = name.encode_utf16().take_while(|unit| *unit != 0).take(MOST).collect();
         let definition = T::definition();

@@ -18,10 +18,12 @@ impl Origin {
         let on_the_way = || mounts.iter().filter(|mount| folder.starts_with(&mount.point));
         let is_child =
             |mount: &&Mount| mounts.iter().any(|other| other.id == mount.parent && other.id != mount.id);
+        // The mount on `/` whose parent is not listed: in a container the parent lies outside.
         let mut current = on_the_way().find(|mount| mount.point == Path::new("/") && !is_child(mount))?;
         // Follow the mounts down to the directory. Each mount is visited once, because the text may contain cycles.
         for _ in 0..mounts.len() {
             let next = on_the_way().filter(|mount| mount.parent == current.id && mount.id != current.id);
+            // Of several children the shortest path is the visible one: it hides older mounts below it.
             let nearest = next.min_by_key(|mount| mount.point.components().count());
             match nearest {
                 Some(nearest) => current = nearest,

@@ -102,12 +102,14 @@ impl Publisher {
         else {
             return Ok(None);
         };
+        // Weak, because the server must not keep the file in existence.
         let ended = Arc::downgrade(&store);
         let server = Server::start(file.with_extension(crate::callback::EXTENSION), answer, move || {
             if let Some(store) = ended.upgrade() {
                 store.says_it_listens(false);
             }
         })?;
+        // After the socket exists: readers connect as soon as they see the flag.
         store.says_it_listens(true);
         Ok(Some(server))
     }

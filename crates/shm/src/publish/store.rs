@@ -40,8 +40,12 @@ pub enum PublishError {
         /// Error text of the operating system.
         why: String,
     },
-    /// Parts of a program publish too many different countersets under one GUID: this one is not accepted.
-    #[error("counterset \"{name}\" {guid} is already published with other counters")]
+    /// Counterset rejected because the program already publishes the maximum number of different countersets under its
+    /// GUID.
+    #[error(
+        "counterset \"{name}\" {guid} is not published: this program already publishes {VERSIONS} other definitions of \
+         that GUID"
+    )]
     Contradiction {
         /// Name of the counterset.
         name: String,
@@ -54,7 +58,7 @@ pub enum PublishError {
     LeftOut(LeftOut),
     /// Readers leave out several countersets or counters. [`Publisher::left_out`](super::Publisher::left_out) and
     /// [`PublishStatus::problems`] contain them all.
-    #[error("readers leave out published counters: {first}; and {more} more")]
+    #[error("readers leave out published counters: {first}; and {more} more (see PublishStatus::problems)")]
     SeveralLeftOut {
         /// First item that is left out.
         first: LeftOut,
@@ -71,6 +75,10 @@ impl PublishError {
         Some(if more == 0 { Self::LeftOut(first) } else { Self::SeveralLeftOut { first, more } })
     }
 }
+
+/// Maximum number of definitions that a program publishes under one GUID. A program that builds definitions at run time
+/// could otherwise fill the table of its file.
+const VERSIONS: usize = 8;
 
 /// Reason why an instance cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -472,8 +480,6 @@ impl Parts<'_> {
 impl StoreState {
     /// Returns a counterset, and publishes it first if necessary. `None` if there are too many of its GUID.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
-        // A program that builds definitions at run time could otherwise fill the table of its file.
-        const VERSIONS: usize = 8;
         let versions = self.sets.entry(set.guid).or_default();
         // Pointers first: comparing definitions costs more than everything else here.
         let is_it = |published: &PublishedSet| Arc::ptr_eq(&published.set, set) || published.set == *set;

@@ -93,6 +93,8 @@ impl PublisherDir {
             return None;
         }
         let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
+        // Another user can create `/tmp/perfset-UID` first. The directory shared by all users is the one that
+        // may be a link, and every user may write to it by design.
         if !self.is_of_other && !self.may_be_link {
             let is_dir = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             let is_open = |stat: &Stat| is_dir(stat) && stat.st_mode & OTHERS_WRITE != 0;
@@ -106,6 +108,7 @@ impl PublisherDir {
         }
         let now = found.ok().as_ref().map(DirStamp::of);
         if now == self.stamp && !(self.is_unsure && now.is_some()) {
+            // Also if nothing was listed: a directory that does not exist counts as read.
             self.listed = self.listed.or_else(|| Some(Instant::now()));
             return None;
         }

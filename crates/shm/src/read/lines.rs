@@ -63,6 +63,7 @@ impl Lines {
     pub fn copy(&mut self, file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<usize> {
         let count = len.div_ceil(LINE);
         self.lines.clear();
+        // The length comes from a file: a failed allocation must not end the reader.
         self.lines.try_reserve(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.lines.resize(count, Line::new_zeroed());
         self.len = len;

@@ -26,7 +26,7 @@ pub(crate) enum FileError {
     TooMany,
     #[error("skipped: the file belongs to user {owner}; `--all-users` includes it")]
     Stranger { owner: u32 },
-    #[error("cannot be opened: Permission denied; the file belongs to user {owner}")]
+    #[error("permission denied: the file belongs to user {owner}; run as that user or root to read it")]
     Denied { owner: u32 },
     #[error("{0}")]
     Folder(String),
@@ -143,6 +143,7 @@ impl TableEntry {
         if at & WITHIN_PAGE != 0 || at < end || at > committed {
             return wrong("the offset", at);
         }
+        // Compared with the rest of the file: the sum of offset and length could overflow.
         if len & WITHIN_PAGE != 0 || len == 0 || len > committed.saturating_sub(at) {
             return wrong("the length", len);
         }

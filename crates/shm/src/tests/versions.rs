@@ -371,7 +371,7 @@ fn only_what_contradicts_is_left_out() {
     assert_eq!(status.problems, parts);
     assert!(status.to_string().contains(&of_type), "{status}");
     let problem = publishers[1].problem().unwrap().to_string();
-    assert!(problem.contains(&of_type) && problem.ends_with("; and 2 more"), "{problem}");
+    assert!(problem.contains(&of_type) && problem.contains("; and 2 more ("), "{problem}");
     assert_eq!(publishers[0].status().problems, []);
     drop(one);
     drop(publishers);

@@ -90,6 +90,7 @@ struct FeedColumn<'a> {
 impl<'a> FeedColumn<'a> {
     fn all<'b: 'a>(values: impl Iterator<Item = &'a PathValue<'b>>) -> Vec<Self> {
         let mut columns: Vec<Self> = Vec::new();
+        // A value without an instance id only carries the reason why the path has no instance.
         for v in values.filter(|v| v.value.instance_id.is_some() && !v.sums_up()) {
             let counter = v.value.counter;
             let is_its = |column: &Self| column.counter.id == counter.id;
@@ -206,6 +207,7 @@ impl WatchedPath {
     ) -> PathPoints {
         let mut greatest: Vec<&PathValue<'_>> = self.shown(values).collect();
         keep_greatest(&mut greatest, usize::try_from(most).unwrap_or(usize::MAX), number);
+        // Before values without a number are removed: if none remains, this is the reason to report.
         let reason = greatest.iter().find_map(|v| v.value.value.as_ref().err());
         let nothing = reason.map(|reason| (reason.keyword(), reason.to_string()));
         greatest.retain(|v| number(v).is_some());
@@ -310,6 +312,7 @@ impl Feed {
             });
             return;
         }
+        // A client that waits for the next event has read everything, so the bytes are not waiting for it.
         if unread.is_too_much() {
             self.viewers.retain(|viewer| viewer.is_waiting() || viewer.cut_off());
         }
@@ -400,7 +403,10 @@ impl Feed {
                 );
             }
         }
+        // Put back before the return below, which would lose them.
         self.asks = asks;
+        // Otherwise the map would contain every process that was ever among the greatest. The slack keeps
+        // series that leave a ranking for a few samples.
         if self.known.len() > sent.len().saturating_mul(2).saturating_add(64) {
             // A client that receives a series's description once more learns nothing new.
             self.known.retain(|id, _| sent.contains(id));
@@ -478,6 +484,7 @@ impl Feed {
         push_series(&mut out, &series);
         let most = HISTORY_LEN_MOST.checked_div(kept.len()).unwrap_or(0);
         let samples = table.samples_after(since, most);
+        // Series that ended before this time would only add rows of `null`.
         let has_value = |id: &SeriesId| samples.iter().any(|(sample, _)| table.value(*id, *sample).is_some());
         kept.retain(has_value);
         if !kept.is_empty() {

@@ -47,6 +47,8 @@ const TOO_MUCH: &str = "more is asked for than one interval is enough for: those
 /// Least time between two returns of memory: half of the usual interval, so that each sample is followed by one.
 const TIDY_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum time for which a stream may be silent.
+// The HTML standard recommends a comment about every 15 seconds, because some proxies end a connection that
+// is silent for too long.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// Function that the collecting thread runs.
@@ -243,6 +245,7 @@ impl Sampler {
                 while next <= now {
                     // Missed samples are not taken later.
                     next = next.checked_add(self.interval).unwrap_or(now);
+                    // An interval of zero does not advance, and this loop would never end.
                     if self.interval.is_zero() {
                         break;
                     }
@@ -287,6 +290,7 @@ impl Sampler {
         }
         let (viewer, events) = queue();
         if let Some(feed) = self.feeds.get_mut(asks) {
+            // If this fails, the feed has no viewer, and the next sample removes it.
             viewer.send(feed.begin(since, self.samples, &self.table, &self.unread)?);
             feed.viewers.push(viewer);
         }
@@ -326,6 +330,8 @@ impl Sampler {
 
     /// Returns the watch of a path. A new path is collected from the next sample on.
     fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<WatchedPath>, ApiError> {
+        // A path whose greatest values are requested is collected separately, because its values are not
+        // stored.
         let known = self.watches.iter().find(|watch| watch.is_kept == is_kept && watch.path == *path);
         if let Some(watch) = known {
             return Ok(Rc::clone(watch));
@@ -356,6 +362,8 @@ impl Sampler {
     /// Takes a sample of everything and sends it.
     pub fn sample(&mut self, now: Instant) {
         let began = processor_time();
+        // The order matters. A path is idle once no feed refers to it. Streams that are cut off free their
+        // memory before this sample needs some.
         self.feeds.retain(|_, feed| {
             feed.viewers.retain(|viewer| !viewer.is_gone());
             !feed.viewers.is_empty()
@@ -388,6 +396,8 @@ impl Sampler {
         feeds.sort_unstable_by_key(|feed| feed.number);
         let most = self.interval.max(LEAST_BUDGET);
         for (at, feed) in feeds.into_iter().enumerate() {
+            // The oldest feed is served in any case: a machine that is too slow for every feed must not end
+            // all of them.
             match at > 0 && processor_time().saturating_sub(began) > most {
                 true => feed.viewers.drain(..).for_each(|viewer| viewer.end(TOO_MUCH)),
                 false => feed.send(&sample, table, unread),
@@ -537,6 +547,7 @@ impl Sampler {
             positions.push(self.watches.iter().find(|watch| watch.path == *path)?.position.get());
         }
         let values = self.query.values();
+        // A path that was added after the last sample has no value in it.
         let is_there = |position: &usize| {
             let mut of_path = values.iter().filter(|v| v.path == *position).peekable();
             of_path.peek().is_some()

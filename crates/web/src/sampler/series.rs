@@ -40,6 +40,7 @@ impl SeriesKey {
 
     /// Returns the key of the sum over the instances of a path.
     pub fn for_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
+        // Patterns ignore case: another spelling must not become another series.
         let pattern = path.instance.as_deref().unwrap_or_default().to_lowercase();
         Self {
             counterset,

@@ -63,6 +63,7 @@ impl NameMask {
             first = first.and(read);
         }
         self.tell(block, v1::visit)?;
+        // Without its length, a reader could not find the objects behind it.
         for (range, length) in lengths {
             block.get_mut(range).unwrap_or_default().copy_from_slice(&length);
         }
@@ -75,6 +76,8 @@ impl NameMask {
         bytes: &mut [u8],
         walk: impl FnOnce(&[u8], &mut VisitFn<'_>) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
+        // Known fields are copied into zeros, and not unknown ones erased: a field that is forgotten here
+        // stays hidden.
         let mut told = vec![0; bytes.len()];
         let walked = walk(bytes, &mut |event| {
             let (at, name, value) = match event {
@@ -110,6 +113,8 @@ impl NameMask {
         if is_told(&name, unit) {
             return name;
         }
+        // The keys of the hash are random and stored nowhere, so no one can find a name by hashing
+        // candidates.
         let hash = self.0.hash_one(&name);
         for (position, unit) in (0_u64..).zip(name.chunks_exact_mut(unit)) {
             let letter = self.0.hash_one((hash, position)).checked_rem(26).unwrap_or(0);

@@ -197,6 +197,7 @@ impl CaptureWriter<'_> {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert((create(&self.folder.join(file))?, 0)),
         };
+        // Before its line in the manifest: an interrupted capture names no bytes that are missing.
         out.write_all(&bytes)?;
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let line = format!("0\t{question}\t{file}\t{at}\t{len}");
@@ -244,6 +245,7 @@ impl CaptureWriter<'_> {
             let mut languages = vec![0, ENGLISH_US, language.0];
             languages.dedup();
             for code in 1..=10 {
+                // The argument is the id of a counter for code 2, and a language for codes 3 to 6.
                 let values = match code {
                     2 => &[first.unwrap_or(0)][..],
                     3..=6 => &languages,

@@ -241,6 +241,7 @@ fn nothing(why: &str) -> Machine {
 
 fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    // Captures come from other machines. A FIFO in one would block, and a link could lead anywhere.
     if !fs::symlink_metadata(path).map_err(failed)?.is_file() {
         return Err(failed(io::Error::other("the path is not a regular file")));
     }
@@ -366,11 +367,14 @@ impl PerformanceKey for CaptureReplay {
             _ if is_index => self.sample_with(name, number),
             _ => self.answer(name),
         };
+        // The key reports a name that it does not have in this way.
         let answer = answer.map_err(|status| match status {
             Status::ERROR_CALL_NOT_IMPLEMENTED => ERROR_FILE_NOT_FOUND,
             status => status,
         });
         let filled = fill(value, 1, Status::ERROR_MORE_DATA, answer);
+        // Requests for one object are counted in `CapturedObjects::collect`, because a list of instances
+        // takes no sample.
         if filled.status.is_success() && !is_index {
             taken.insert(name.to_owned(), number.saturating_add(1));
         }

@@ -109,6 +109,7 @@ impl Counts {
             key
         });
         if !known.contains_key(sought) {
+            // Any collection except this one, so that the rows are added up below.
             let never = round.wrapping_sub(1);
             known.insert(
                 sought.clone(),
@@ -133,6 +134,7 @@ fn add_up(
     columns: &[AggregateColumn],
     totals: &mut Totals<CounterId>,
 ) {
+    // All of them, in order of the columns: the index in `count` is the position in this list.
     for column in columns {
         let Some((_, sum)) = column.count else { continue };
         totals.want(column.counter, sum);

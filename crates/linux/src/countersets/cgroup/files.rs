@@ -55,6 +55,7 @@ impl CgroupFiles {
         Self {
             clock_ticks,
             of: None,
+            // One descriptor for each file of thousands of groups would be more than a process may have.
             file: KeptFile::new("", SeqFileKind::Single).keep(false),
             cpu: CollectionCache::default(),
             cpu_v1: CollectionCache::default(),
@@ -71,6 +72,8 @@ impl CgroupFiles {
     /// Switches to the group at index `at`.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
         if self.of != Some((at, pass.number)) {
+            // The caches know only the collection, in which many groups are read. They begin empty for each
+            // group; the buffer stays.
             let file = std::mem::replace(&mut self.file, KeptFile::new("", SeqFileKind::Single));
             *self = Self { of: Some((at, pass.number)), file, ..Self::new(self.clock_ticks) };
         }
@@ -250,6 +253,8 @@ impl CgroupFiles {
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         let Self { file, cpu, cpu_v1, .. } = self;
+        // On a hybrid system both versions have this file. Times may come from version 2 and limits from
+        // version 1.
         let latest = if place.is_v2 { cpu } else { cpu_v1 };
         place.keyed("cpu.stat", file, latest, CpuStat::parse, of, pass)
     }
@@ -272,6 +277,8 @@ impl CgroupFiles {
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
         match self.ns(place, exact, pass) {
+            // Only a missing file is replaced. Another error is the value: ticks after ns would look like a
+            // step back.
             Err(NoValue::Unavailable(_)) => {}
             known => return known,
         }
@@ -354,6 +361,7 @@ impl CgroupFiles {
             Resource::Io => ("io.pressure", io),
             Resource::Irq => ("irq.pressure", irq),
         };
+        // One reading for all lines and for the time: shares are computed from values of the same moment.
         let reading = latest.get(pass, |pass| {
             place.go(file, name);
             pressure_stall::read(file, pass, NO_FILE)
@@ -419,6 +427,7 @@ fn place<'a>(
         Hierarchy::Pids => (enabled.pids, "the group is in no hierarchy with the controller pids"),
     };
     let root = |hierarchy| mounts.root(hierarchy, &group.inodes);
+    // A controller is in one version at a time, so a group has its files in only one of the two.
     let v2 = Some(Hierarchy::Unified).filter(|_| is_in_v2).and_then(root).map(|root| (root, true));
     let found = v2.or_else(|| Some((root(controller)?, false)));
     let (root, is_v2) = found.ok_or(unavailable(none))?;

@@ -75,6 +75,7 @@ impl InstanceSource for CGroup {
 /// Returns the groups of all hierarchies, parents before their children.
 fn groups(mounts: &Mounts) -> Vec<ControlGroup> {
     let mut found: Vec<(&Path, usize, u64)> = mounts.groups().collect();
+    // Sorting puts the same path of several hierarchies side by side, and parents before their children.
     found.sort_unstable();
     let same_path = |a: &(&Path, usize, u64), b: &(&Path, usize, u64)| a.0 == b.0;
     let group = |found: &[(&Path, usize, u64)]| {

@@ -100,6 +100,7 @@ impl Mounts {
         inodes: &[Option<u64>; Hierarchy::COUNT],
     ) -> Option<&Path> {
         let tree = self.tree_of.get(hierarchy.index()).copied().flatten()?;
+        // The inodes of a shared tree are stored only for its first hierarchy.
         let shared = self.tree_of.iter().position(|of| *of == Some(tree))?;
         inodes.get(shared).copied().flatten()?;
         self.trees.get(tree).map(GroupTree::root)
@@ -112,6 +113,7 @@ impl Mounts {
             return false;
         }
         self.found_at_ns = Some(pass.elapsed_ns);
+        // Version 1 has no file of this name.
         let is_unified = |folder: &Path| folder.join("cgroup.controllers").exists();
         let hybrid = self.folder.join("unified");
         let found = if is_unified(&self.folder) {
@@ -119,6 +121,7 @@ impl Mounts {
             found[0] = Some(self.folder.clone());
             found
         } else {
+            // Only a mounted hierarchy has this file: the directory alone may be an unused mount point.
             let of = |name: &&str| Some(self.folder.join(name)).filter(|it| it.join("cgroup.procs").exists());
             let mut found = FOLDERS.map(|names| names.iter().find_map(of));
             found[0] = Some(hybrid).filter(|it| is_unified(it));
@@ -129,6 +132,7 @@ impl Mounts {
             Some(root) => {
                 let mut file =
                     KeptFile::new(root.join("cgroup.controllers"), SeqFileKind::Single).keep(false);
+                // Without the list no controller counts as one of version 2, and files of version 1 are used.
                 pass.read(&mut file, "", Controllers::parse).unwrap_or_default()
             }
             None => Controllers::default(),
@@ -149,6 +153,8 @@ impl Mounts {
         for (path, place) in found.iter().zip(tree_of) {
             *place = path.as_ref().and_then(|path| {
                 let folder = fs::metadata(path).ok()?;
+                // Compared by identity, not by path: `cpu` and `cpuacct` are often links to the same
+                // directory, which is then visited once.
                 let folder = (folder.dev(), folder.ino());
                 Some(known.iter().position(|it| *it == folder).unwrap_or_else(|| {
                     known.push(folder);

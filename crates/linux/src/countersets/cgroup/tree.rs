@@ -75,12 +75,14 @@ impl GroupTree {
         let old: Vec<_> = ids(&before);
         self.walk(before, pass);
         let new: Vec<_> = ids(&self.nodes);
+        // A stamp also changes if a group came and went in between. The rows are the same then.
         old != new
     }
 
     /// Lists the directories that are new or have changed.
     fn walk(&mut self, before: Vec<Node>, pass: &mut Collection) {
         let mut known: BTreeMap<PathBuf, (DirStamp, Vec<PathBuf>)> = BTreeMap::new();
+        // A list that was cut at the limit lacks children, so it must not replace a listing.
         if before.len() < Self::LIMIT {
             for Node { path, stamp, .. } in before {
                 if let Some((_, children)) = path.parent().and_then(|parent| known.get_mut(parent)) {
@@ -93,6 +95,7 @@ impl GroupTree {
         let is_there = |child: &PathBuf| DirStamp::read(child).is_some();
         let mut next = vec![(self.root.clone(), 0_usize)];
         while let Some((path, depth)) = next.pop() {
+            // It may have been removed since its parent was listed.
             let Some(stamp) = DirStamp::read(&path) else { continue };
             let children = match known.remove(&path) {
                 _ if depth >= Self::DEPTH => Vec::new(),
@@ -100,6 +103,7 @@ impl GroupTree {
                 _ => self.list(&path, pass),
             };
             let deeper = depth.saturating_add(1);
+            // The last element is visited first, so reversed siblings come in the order of their names.
             next.extend(children.into_iter().rev().map(|child| (child, deeper)));
             self.nodes.push(Node { path, stamp });
             if self.nodes.len() >= Self::LIMIT {

@@ -28,6 +28,7 @@ impl InstanceSource for BlockIo {
     const HAS_TOTAL: bool = false;
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
+        // Most loop and ram devices are never used, and would only fill the list.
         self.found.find(&self.disks, pass, |kind, disk| kind != DeviceKind::Partition && disk.is_used())
     }
 

@@ -101,6 +101,7 @@ impl State {
             let known = self.disks.get(at..).unwrap_or_default().iter().position(|disk| disk.is(device));
             match known {
                 Some(0) => {}
+                // Those in between are found later, or are gone and cut off at the end.
                 Some(further) => self.disks.swap(at, at.saturating_add(further)),
                 None => {
                     // At the first reading all devices are new to this program, and none has just appeared.
@@ -127,6 +128,7 @@ impl State {
 
 impl Disk {
     fn new(device: &Device, came: Birth) -> Self {
+        // As in the kernel's `dev_t`: 12 bits of the major number, 20 of the minor one.
         let id = InstanceId(device.major.wrapping_shl(20) | device.minor);
         Self {
             major: device.major,
@@ -153,6 +155,7 @@ impl Disk {
             self.came = NonZeroU64::new(now.time_100ns); // another under the same name
         }
         self.requests = Some(Requests::new(*numbers, now));
+        // The other device may be of another kind.
         self.kind = None;
     }
 
@@ -193,6 +196,7 @@ impl Disk {
         let folder = self.folder(sys_block);
         // Partitions have no directory of their own in `/sys/block`.
         if !is_there(&folder)? {
+            // Without `/sys/block` a disk would pass for a partition.
             let is_known = is_there(sys_block)?;
             return if is_known {
                 Ok(DeviceKind::Partition)
@@ -235,6 +239,7 @@ impl Disk {
 }
 
 fn is_there(path: &Path) -> Result<bool, NoValue> {
+    // The entries are links. Whether an entry exists does not depend on where it leads.
     match path.symlink_metadata() {
         Ok(_) => Ok(true),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),

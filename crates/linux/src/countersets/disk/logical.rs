@@ -170,6 +170,7 @@ impl InstanceSource for LogicalDisk {
     }
 
     fn begin(&mut self, places: &[usize], counters: &[CounterId], until: Instant) {
+        // Other counters wait for nothing. Without this, each collection would start requests in vain.
         let Some(ask) = self.space.filter(|_| counters.iter().any(|counter| SPACE.contains(counter))) else {
             return;
         };
@@ -179,6 +180,7 @@ impl InstanceSource for LogicalDisk {
                 continue;
             };
             let now = Instant::now();
+            // A refusal is not kept: the collection requests again and returns its reason.
             *requested = volume.request_space(ask, remote).is_ok().then_some(now);
         }
     }
@@ -278,12 +280,15 @@ impl Volume {
             errno => NoValue::Failed(format!("{}: cannot be asked: {errno}", path.display()).into()),
         })?;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        // As `df` does: space that is reserved for root is neither free nor part of the size.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Space { free: bytes(stat.f_bavail), all: bytes(used.saturating_add(stat.f_bavail)) })
     }
 
     /// Returns the number of the block device that the volume was mounted from.
     fn device(&self, disks: &[Disk], sys_block: &Path, pass: &mut Collection) -> Option<(u32, u32)> {
+        // btrfs has a number of its own, which no block device has. Its device is found by the name in the
+        // mount.
         let Some(source) = &self.source else { return Some((self.major, self.minor)) };
         let mapped = source.strip_prefix(b"/dev/mapper/");
         let named = source.strip_prefix(b"/dev/");

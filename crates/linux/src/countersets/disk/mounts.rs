@@ -41,6 +41,7 @@ impl Mounts {
         if self.changes > 0 && self.text == text {
             return Ok(());
         }
+        // An invalid text must not become the known one: the next reading has to report its error again.
         self.text.clear();
         self.changes = self.changes.saturating_add(1);
         self.volumes.clear();
@@ -55,6 +56,8 @@ impl Mounts {
         let mounts = all.mounts.as_slice();
         let mut candidates: Vec<_> =
             mounts.iter().enumerate().filter(|(_, m)| m.is_on_block_device()).collect();
+        // The shortest mount point of each device comes first; if that is hidden, the next one represents the
+        // device.
         candidates.sort_by_key(|(at, m)| (m.major, m.minor, m.mount_point.len(), *at));
         let mut chosen: Vec<(usize, Volume)> = Vec::new();
         for (at, mount) in candidates {
@@ -81,6 +84,7 @@ struct Way {
 
 /// Returns the path to a mount; `None` if the path leads into another mount that hides this one.
 fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
+    // A file system that was mounted on top of this one, at the same point, is its child.
     let is_covered = mounts.iter().any(|other| {
         other.parent == mount.id && other.id != mount.id && other.mount_point == mount.mount_point
     });
@@ -89,7 +93,10 @@ fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
     }
     let mut way = Way { may_block: false };
     let mut inner = mount;
+    // The list is read while mounts change, so parents may even form a cycle.
     for _ in 0..Mounts::DEPTH {
+        // A mount with the same parent, at a directory above, was made later. Had it been there before, it
+        // would be the parent.
         let hides = |other: &Mount| {
             other.parent == inner.parent && other.id != inner.id && inner.is_at_or_below(&other.mount_point)
         };
@@ -107,6 +114,7 @@ fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
 
 impl Mount {
     fn is_fuse(&self) -> bool {
+        // These are `fuse`, `fuse.NAME` and `fuseblk`. Type `fusectl` is the kernel's own.
         self.fs_type.starts_with(b"fuse") && matches!(self.fs_type.get(4), None | Some(b'.' | b'b'))
     }
 
@@ -121,6 +129,7 @@ impl Mount {
 
     /// Returns `true` if a path through this file system needs no response from a network or a program.
     fn answers_at_once(&self) -> bool {
+        // A list of the harmless types: a file system that is not known here counts as one that may block.
         const OF_THE_KERNEL: [&[u8]; 11] = [
             b"autofs",
             b"cgroup",

@@ -93,6 +93,7 @@ impl<T: Copy + Send + 'static> Remote<T> {
     ) -> Result<(T, Option<Mark>), NoValue> {
         let mut state = self.shared.lock();
         while let Some(asked) = state.asked {
+            // A request that was late once is waited for no longer: otherwise every collection would be late.
             let patience = asked.checked_add(deadline).map_or(until, |end| until.min(end));
             let left = patience.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -48,6 +48,7 @@ impl Requests {
             let before = self.sum(field);
             before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0), field).is_none())
         };
+        // Only these decide. The kernel's other numbers can fall a little on the same device; they are held.
         if [DiskStatsField::Reads, DiskStatsField::Writes].into_iter().any(steps_back) {
             return false;
         }
@@ -77,6 +78,7 @@ impl Requests {
     pub(super) fn get(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
         match (field, self.sum(field)) {
+            // The number in flight is a level, which may fall.
             (DiskStatsField::InFlight, _) | (_, None) => Ok(raw.into()),
             (_, Some(sum)) => Ok(MarkedRaw { raw: sum.sum, mark: sum.is_held.then_some(Mark::Held) }),
         }
@@ -163,6 +165,8 @@ pub(super) fn total_of(counter: CounterId) -> Total {
         | id::PERCENT_DISK_READ_TIME_BASE
         | id::PERCENT_DISK_WRITE_TIME_BASE
         | id::PERCENT_IDLE_TIME_BASE => return Total::Own,
+        // Counters with the same raw value share a column of the totals, and a sum is made of the columns of
+        // its parts.
         id::PERCENT_DISK_TIME | id::AVG_DISK_QUEUE_LENGTH => {
             (id::AVG_DISK_READ_QUEUE_LENGTH, Some(id::AVG_DISK_WRITE_QUEUE_LENGTH))
         }
@@ -232,6 +236,7 @@ impl WidenedCount {
     /// Returns the growth of the count; `None` if it has fallen. A count that the kernel prints in 32 bits has passed
     /// zero if it falls by more than half of its range.
     fn step_to(self, now: u64, field: DiskStatsField) -> Option<u64> {
+        // A larger number was printed in 64 bits, so this kernel's field does not wrap at 2^32.
         let may_pass_zero = field.is_short() && self.printed < Self::TURN;
         match self.printed.checked_sub(now) {
             None | Some(0) => now.checked_sub(self.printed),

@@ -53,6 +53,7 @@ impl EnergyMeter {
     fn rebuild(&mut self, pass: &mut Collection) {
         self.keys.clear();
         self.meters.clear();
+        // Parts follow their package, because zones are sorted. Their names continue that of the package.
         let mut of_package = String::new();
         for zone in &self.zones {
             let folder = match zone.part {
@@ -86,8 +87,11 @@ impl EnergyMeter {
             };
             let keep = self.meters.len() < Self::ZONES_THAT_KEEP;
             let energy = Attribute::new(folder.join("energy_uj"), keep, "this zone has no energy");
+            // Cores and graphics are parts of their package, and `psys` is the whole machine: they would
+            // count twice.
             let is_in_total = matches!(kind, Domain::Package(_) | Domain::Die(..) | Domain::Memory);
             self.meters.push(Meter { energy, is_in_total });
+            // 0 is the package itself, so its parts begin at 1.
             let part = zone.part.map_or(0, |part| part.saturating_add(1));
             let id = InstanceId(zone.top << 16 | part);
             self.keys.push(InstanceKey { name: format!("RAPL_{of_package}{what}"), id, birth: None });
@@ -114,6 +118,7 @@ impl InstanceSource for EnergyMeter {
         listed.clear();
         pass.list_if_there(folder, |name| listed.extend(zone(name)))?;
         listed.sort_unstable();
+        // A change of zones hardly ever happens. Names and open files stay otherwise.
         if zones != listed {
             zones.clone_from(listed);
             self.rebuild(pass);

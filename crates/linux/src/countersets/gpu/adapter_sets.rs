@@ -102,6 +102,7 @@ impl Gpu {
             return Ok(count);
         }
         self.find_clients(pass)?;
+        // A number without the processes of other users would look like the number of all.
         if let Some(refusal) = self.clients.refusal() {
             return Err(refusal);
         }

@@ -91,6 +91,8 @@ impl Adapters {
         pass.list_if_there(&mut self.nvidia_folder, |name| {
             let Some(address) = PciAddress::parse(name) else { return };
             let luid = Luid::from_pci(address);
+            // NVIDIA's driver may register a card with DRM as well. The PCI address shows that both are the
+            // same adapter.
             match found.iter_mut().find(|adapter| adapter.luid == luid) {
                 Some(adapter) => adapter.nvidia = Some(address),
                 None => {
@@ -99,6 +101,7 @@ impl Adapters {
             }
         })?;
         found.sort_by_key(|adapter| adapter.luid);
+        // An unchanged list stays, with its open files and the sensors that were found.
         if !self.list.iter().map(Adapter::identity).eq(found.iter().map(Adapter::identity)) {
             self.list = found;
             self.generation = self.generation.wrapping_add(1);
@@ -113,6 +116,7 @@ impl Adapters {
         let mut uevent = Uevent::default();
         pass.read(&mut file, "it has no device", |text| uevent.parse(text)).ok()?;
         let mut renders = Vec::new();
+        // A client reports its PCI address. Only without one must the device that it opened show the adapter.
         if uevent.pci_address.is_none() {
             let _ = pass.list_if_there(&mut DirReader::new(folder.join("device/drm")), |name| {
                 if let Some(Node::Render(number)) = node(name) {

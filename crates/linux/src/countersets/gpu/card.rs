@@ -119,6 +119,7 @@ impl CardFiles {
             CardReading::HotSpotTemperature => Ok(self.temperature(Measured::HotSpot, pass)? / MILLI),
             CardReading::MemoryTemperature => Ok(self.temperature(Measured::Memory, pass)? / MILLI),
             CardReading::PowerDraw => {
+                // Which of the two exists depends on the driver and the chip.
                 let uw = or(self.sensor("power1_average", pass), || self.sensor("power1_input", pass));
                 Ok(uw? / MILLI)
             }
@@ -127,6 +128,7 @@ impl CardFiles {
                 Ok(uw? / MILLI)
             }
             CardReading::GraphicsClock => {
+                // In this order: amdgpu, i915, older i915, xe.
                 let hz = self.sensor("freq1_input", pass);
                 let mhz = hz.map(|hz| hz / MEGA);
                 let mhz = or(mhz, || self.number("gt/gt0/rps_act_freq_mhz", pass));
@@ -140,6 +142,7 @@ impl CardFiles {
             }
             CardReading::MemoryClock => Ok(self.sensor("freq2_input", pass)? / MEGA),
             CardReading::FanSpeed => self.sensor("fan1_input", pass),
+            // `pwm1` reaches from 0 to 255.
             CardReading::FanPercent => Ok(self.sensor("pwm1", pass)?.saturating_mul(100) / 255),
             CardReading::EncoderUtilization
             | CardReading::DecoderUtilization
@@ -167,6 +170,7 @@ impl CardFiles {
     }
 
     fn find_hwmon(&mut self, pass: &mut Collection) {
+        // A driver may register its sensors after the card.
         if self.hwmon.is_some() || !pass.is_due(&mut self.looked_for_hwmon_ns) {
             return;
         }
@@ -210,6 +214,7 @@ fn measured_by(label: &[u8]) -> Option<Measured> {
 /// Returns the value of another file if the first file is absent.
 fn or(first: Result<u64, NoValue>, other: impl FnOnce() -> Result<u64, NoValue>) -> Result<u64, NoValue> {
     match first {
+        // A file that exists and cannot be read has its reason; another file would hide it.
         Err(NoValue::Unavailable(_)) => other(),
         first => first,
     }

@@ -108,6 +108,7 @@ impl Clients {
                 }
             }
         } else {
+            // Without cards there are no clients, and no process is examined.
             changed = !self.list.is_empty();
             self.list.clear();
             (self.walked_at_ns, self.refused) = (None, 0);
@@ -115,6 +116,8 @@ impl Clients {
         if changed {
             self.generation = self.generation.wrapping_add(1);
         }
+        // The number of the collection is noted only after success, so that each counterset gets the reason
+        // of a failure.
         walked?;
         self.read_in = pass.number;
         Ok(())
@@ -137,6 +140,8 @@ impl Clients {
         let mut found = Vec::new();
         self.refused = 0;
         for pid in pids {
+            // The target of the link identifies a graphics device. The `fdinfo` of all other descriptors is
+            // never opened.
             let listed = links(&self.proc.join(format!("{pid}/fd")), &mut self.buffer, |name, target| {
                 pass.bytes_read = pass.bytes_read.saturating_add(target.len());
                 if let (Some(fd), Some(node)) = (number(name), open_node(target)) {
@@ -298,6 +303,7 @@ impl Client {
     /// Returns the number of engines with that name.
     pub(super) fn capacity(&self, engine: &str) -> Result<u64, NoValue> {
         let told = self.number(self.engine(engine).and_then(|engine| engine.capacity.as_ref()))?;
+        // Utilization is divided by this number.
         Ok(told.unwrap_or(1).max(1))
     }
 
@@ -347,6 +353,7 @@ fn links(path: &Path, buffer: &mut Vec<u8>, mut each: impl FnMut(&[u8], &[u8])) 
     for _ in 0..LIMIT {
         let Some(entry) = entries.next() else { return Ok(()) };
         let entry = entry?;
+        // Long enough for every graphics device; a longer target is another file.
         let mut target = [const { MaybeUninit::uninit() }; 64];
         // An entry that is not a link, or was closed meanwhile, cannot be a graphics device.
         if let Ok((target, _)) = rustix::fs::readlinkat_raw(&folder, entry.file_name(), &mut target) {

@@ -45,6 +45,7 @@ impl Engines {
             (self.keys, self.rows) = rows(clients).into_iter().unzip();
         }
         match clients.refusal() {
+            // The processes that may be read have rows even if others may not be read.
             Some(refusal) if self.keys.is_empty() => Err(refusal),
             _ => Ok(()),
         }
@@ -101,6 +102,7 @@ fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
     let mut rows = Vec::new();
     for ((pid, luid), members) in groups {
         let of_group = || members.iter().filter_map(|at| clients.list.get(*at));
+        // With another client the sums begin elsewhere, so the row must not be compared with the earlier one.
         let birth = birth_of_total(of_group().map(|client| (0, NonZeroU64::new(client.id))));
         let driver = of_group().map(|client| client.info.driver.as_str()).next().unwrap_or_default();
         let mut names: Vec<&str> =
@@ -110,6 +112,7 @@ fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
         let mut engines: Vec<_> = names.iter().map(|name| (number(driver, &names, name), *name)).collect();
         engines.sort_unstable();
         rows.extend(engines.into_iter().map(|(number, engine)| {
+            // The driver's name is part of an instance name, in which a backslash would split a counter path.
             let shown = engine.replace(['\\', '\0'], "_");
             let name = format!("pid_{pid}_{luid}_phys_0_eng_{number}_engtype_{shown}");
             (InstanceKey { name, id: InstanceId(pid), birth }, (engine.to_owned(), members.clone()))
@@ -189,6 +192,7 @@ impl InstanceSource for LinuxGpuEngine {
                 Ok(MarkedRaw { raw: ns.raw / NS_IN_UNIT, ..ns })
             }
             linux_gpu_engine::PERCENT_UTILIZATION_BASE => {
+                // Value and base must have the same unit: both in the driver's cycles, or both in 100 ns.
                 let passed = total_cycles.unwrap_or(pass.elapsed_ns / NS_IN_UNIT);
                 Ok(passed.saturating_mul(told.capacity?).into())
             }

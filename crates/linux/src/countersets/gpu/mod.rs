@@ -42,6 +42,7 @@ use process_memory::ProcessMemory;
 /// others, and the search for clients reads all open files of the machine.
 pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> {
     let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
+    // The library is loaded only where its driver runs: loading executes its code and may take seconds.
     let open: LoadNvml = match (nvidia_is_loaded, roots.are_own()) {
         (false, _) => nvidia::not_loaded,
         (true, false) => nvidia::not_own_roots,

@@ -46,6 +46,7 @@ impl Nvidia {
         pass: &mut Collection,
     ) -> Result<(&mut dyn Nvml, u32), NoValue> {
         if pass.is_due(&mut self.looked_at_ns) {
+            // A library that was opened stays open: only its GPUs may change.
             if self.library.is_err() {
                 self.library = (self.open)();
             }

@@ -54,6 +54,7 @@ impl ProcessMemory {
         let gpu = lock(&self.gpu);
         let mut rows: BTreeMap<(u32, Luid), MemoryRow> = BTreeMap::new();
         for (at, (luid, process)) in self.processes.iter().enumerate() {
+            // Inserted first: clients of the same process and adapter do not replace the row.
             rows.insert((process.pid, *luid), MemoryRow::Process(at));
         }
         for (at, client) in gpu.clients.list.iter().enumerate() {
@@ -88,6 +89,7 @@ impl InstanceSource for ProcessMemory {
         }
         failure = failure.or(clients.refusal());
         let generation = Some(clients.generation);
+        // `make_rows` takes this lock itself.
         drop(gpu);
 
         self.processes.sort_unstable_by_key(|(luid, process)| (process.pid, *luid));
@@ -141,6 +143,7 @@ fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     for region in client.regions() {
         let bytes = match counter {
             id::TOTAL_COMMITTED => client.bytes(&region.total)?,
+            // Memory of the other kind is not missing: it contributes nothing.
             id::DEDICATED_USAGE | id::LOCAL_USAGE if !is_local(region) => Some(0),
             id::SHARED_USAGE | id::NON_LOCAL_USAGE if is_local(region) => Some(0),
             _ => match client.bytes(&region.resident)? {

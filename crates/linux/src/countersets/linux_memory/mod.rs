@@ -81,12 +81,15 @@ impl<T: Default> File<T> {
             self.layout = lines.layout();
             self.places.clear();
             self.places.resize(id::COUNTERSET.counters.len(), None); // ids are numbered through
+            // All counters are looked up, not only the requested ones: another query may request others in
+            // the same layout.
             for counter in &*id::COUNTERSET.counters {
                 if let (Some(place), Some(name)) = (self.places.get_mut(index(counter.id)), &counter.name) {
                     *place = lines.index(name.as_bytes());
                 }
             }
         }
+        // The reasons need the table, which `lines` still borrows.
         let mut faults = Vec::new();
         for (column, counter) in counters {
             let place = self.places.get(index(counter)).copied().flatten();

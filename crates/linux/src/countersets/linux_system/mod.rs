@@ -68,6 +68,7 @@ impl ValueSource for LinuxSystem {
             id::RUNNING_THREADS => self.stat.number(|stat| &stat.procs_running, pass)?,
             id::BLOCKED_PROCESSES => self.stat.number(|stat| &stat.procs_blocked, pass)?,
             id::ENTROPY_AVAILABLE => self.entropy.get(pass)?,
+            // Every thread has an id of the same range.
             id::PERCENT_PROCESS_IDS_IN_USE => self.threads.get(pass)?.threads,
             id::PERCENT_PROCESS_IDS_IN_USE_BASE | id::PROCESS_ID_LIMIT => self.pid_max.get(pass)?,
             _ => return Err(NoValue::NotGiven),

@@ -63,6 +63,7 @@ impl Memory {
 
     /// Returns the size of the page cache in bytes, without shared memory.
     fn page_cache(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
+        // `Cached` includes shared memory and tmpfs, which are not cached contents of disks.
         let cached = self.bytes(|mi| &mi.cached, pass)?;
         let all = cached.saturating_add(self.bytes(|mi| &mi.buffers, pass)?);
         Ok(all.saturating_sub(self.bytes(|mi| &mi.shmem, pass)?))

@@ -39,6 +39,7 @@ struct NetstatNames {
 impl NetstatNames {
     fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let changed = self.netstat.parse(text);
+        // After an error the names may have moved, too.
         if changed != Ok(false) {
             self.read = self.read.wrapping_add(1);
         }

@@ -55,6 +55,7 @@ pub(super) fn refresh(
     if !is_same {
         let old = links.drain(..).map(|link| (link.name.clone(), link));
         let mut old: BTreeMap<_, _> = old.collect();
+        // Counted from what is left, so that the limit holds while interfaces come and go.
         let mut keeping = old.values().filter(|link| link.keep).count();
         for interface in interfaces {
             let link = old.remove(&interface.name).unwrap_or_else(|| {
@@ -96,6 +97,7 @@ impl Link {
     /// Reads the interface index if it may have changed, and the other properties if it has. Returns `true` if it has
     /// changed.
     fn look(&mut self, interface: &Interface, must: bool, pass: &mut Collection) -> bool {
+        // A malformed line does not mean that the interface is another one.
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);
         let fell = counts.rx_bytes < self.counts.rx_bytes
             || counts.rx_packets < self.counts.rx_packets
@@ -110,6 +112,7 @@ impl Link {
         if !(must || is_other || fell || is_new || is_old) {
             return false;
         }
+        // 0 means that the index was never read.
         self.looked_at_ns = pass.elapsed_ns.max(1);
         let ifindex = self.number("ifindex", pass).and_then(|number| u32::try_from(number).ok());
         if !is_new && ifindex == self.ifindex {
@@ -122,6 +125,7 @@ impl Link {
             None => self.name == b"lo", // that is how the kernel makes it
         };
         self.ifindex = ifindex;
+        // The descriptors that are open belong to the earlier interface.
         (self.speed, self.unknown) = files(self.folder.as_deref(), self.keep);
         true
     }
@@ -144,6 +148,7 @@ impl Link {
         const PRIME: u32 = 0x0100_0193;
         let hash =
             || self.name.iter().fold(BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(PRIME));
+        // Indexes are below 2^31. The mask keeps the hash below `TOTAL_ID` and other special ids.
         self.ifindex.unwrap_or_else(|| 0x8000_0000 | hash() & 0x3FFF_FFFF)
     }
 

@@ -104,6 +104,7 @@ impl InstanceSource for NetworkInterface {
     }
 
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
+        // The loopback interface has a line and no row, so both have different indexes.
         let at = self.rows.get(at).copied().unwrap_or(usize::MAX);
         let value = match counter {
             id::BYTES_TOTAL_PER_SEC => self.sum(at, |c| c.rx_bytes, |c| c.tx_bytes, pass)?,

@@ -89,8 +89,10 @@ fn ask(
     buffer.resize(Queues::BUFFER, 0);
     qdiscs.clear();
     send(socket, &request(number), SendFlags::empty()).map_err(|errno| failed(&errno))?;
+    // The timeout of the socket is that of one datagram. This limit is for a response that never ends.
     let started_ns = elapsed_ns();
     while elapsed_ns().saturating_sub(started_ns) < Queues::PATIENCE_NS {
+        // With `TRUNC` the kernel returns the full length, so a datagram that did not fit is noticed.
         let len = match recv(socket, buffer.as_mut_slice(), RecvFlags::TRUNC) {
             Ok((_, len)) => len,
             Err(Errno::INTR) => continue,

@@ -107,6 +107,8 @@ impl NodeMemory {
             id::FREE_ZERO_PAGE_LIST_MBYTES => &[|node| &node.mem_free],
             id::MODIFIED_PAGE_LIST_MBYTES => &[|node| &node.dirty, |node| &node.writeback],
             id::STANDBY_LIST_MBYTES => &[|node| &node.inactive_file, |node| &node.active_file],
+            // The kernel has no estimate by node, as `MemAvailable` is for the machine. This sum is more than
+            // such an estimate.
             id::AVAILABLE_MBYTES => &[
                 |node| &node.mem_free,
                 |node| &node.inactive_file,
@@ -151,6 +153,8 @@ impl InstanceSource for NodeMemory {
         for at in 0..self.keys().len() {
             match self.kib(at, counter, pass) {
                 Ok(kib) => (sum, known) = (sum.saturating_add(kib), true),
+                // A kernel that lacks the line lacks it for every node, so the total is not partial for that
+                // reason.
                 Err(NoValue::Unavailable(why)) => drop(reason.get_or_insert(NoValue::Unavailable(why))),
                 Err(why) => {
                     missing = missing.saturating_add(1);

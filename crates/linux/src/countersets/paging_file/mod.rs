@@ -81,8 +81,10 @@ fn key(paths: &[Vec<u8>]) -> Option<InstanceKey> {
     let (path, before) = paths.split_last()?;
     let same = before.iter().filter(|other| *other == path).count();
     let same = u8::try_from(same).unwrap_or(u8::MAX);
+    // A path contains no NUL, so the number behind it cannot be taken for a part of the path.
     let hash =
         path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
+    // The ids from `TOTAL_ID` on are reserved.
     let id = InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)));
     Some(InstanceKey { name: instance_name(path), id, birth: None })
 }

@@ -103,6 +103,7 @@ impl InstanceSource for PressureStall {
             id::PERCENT_FULL_STALLED_TIME_60_SECONDS => (FULL, |stall| stall.avg60),
             id::PERCENT_FULL_STALLED_TIME_300_SECONDS => (FULL, |stall| stall.avg300),
             id::STALLED_TIME_BASE => return Ok(MarkedRaw::from(HUNDREDTHS_OF_PERCENT)),
+            // Not taken from a line: the time of the reading is returned below.
             id::STALLED_TIME_TIMESTAMP => (SOME, |_| None),
             _ => return Err(NoValue::NotGiven),
         };
@@ -168,6 +169,7 @@ pub(super) fn read(
             return Err(ReadError::Text { path: file.path().to_owned(), text }.into());
         }
         if best.as_ref().is_none_or(|(shortest, _)| took < *shortest) {
+            // The update is somewhere within the reading; the middle has the smallest error.
             let time_100ns = time_100ns_at(before.saturating_add(took / 2));
             best = Some((took, StallReading { pressure, time_100ns }));
         }

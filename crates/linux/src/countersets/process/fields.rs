@@ -191,6 +191,7 @@ impl ProcessField {
     /// Returns the files that the field needs.
     pub(super) fn parts(self, units: Units) -> FileSet {
         match self {
+            // The CPU clock is known from listing the processes.
             Self::ProcessorTime if units.clocks => FileSet::NONE,
             Self::ProcessId | Self::Never(_) => FileSet::NONE,
             Self::ProcessorTime
@@ -416,7 +417,9 @@ pub(super) fn priority_base(stat: &Stat) -> u8 {
             let priority = u16::from(stat.rt_priority.unwrap_or(0).min(99));
             u8::try_from(priority.saturating_mul(15) / 99).unwrap_or(15).saturating_add(16)
         }
+        // On Windows, 0 belongs to the zero page thread alone.
         Some(IDLE) => 1,
+        // A deadline task preempts all other tasks.
         Some(DEADLINE) => 31,
         _ => match stat.nice {
             // The five classes of Windows from Idle to High, in the order of nice values.

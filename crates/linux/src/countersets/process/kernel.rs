@@ -124,6 +124,8 @@ impl Kernel {
             // A mount option is read every 10 s, because a check at each collection would cost more than the
             // sums.
             let options = pass.read(mounts, "", |text| Ok(hides(text, proc)));
+            // Process 1 is root's: a reader that may trace it may trace all, and `hidepid` hides nothing from
+            // such a reader.
             self.hides = options.unwrap_or(false) && !(self.is_own && may_trace(1));
         }
         self.is_first && !self.hides
@@ -232,6 +234,7 @@ fn hides(mountinfo: &[u8], at: &Path) -> bool {
     for line in String::from_utf8_lossy(mountinfo).lines() {
         let Some((mount, file_system)) = line.split_once(" - ") else { continue };
         if mount.split(' ').nth(4).is_some_and(|point| Path::new(point) == at) {
+            // The last mount at this path covers the earlier ones. Since Linux 5.8 the value may be a word.
             let options = file_system.split([' ', ',']);
             hides = options
                 .filter_map(|option| option.strip_prefix("hidepid="))

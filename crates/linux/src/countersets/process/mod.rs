@@ -194,6 +194,7 @@ impl Processes {
         for (column, field) in self.fields.iter().enumerate() {
             parts = parts | field.parts(self.units);
             if let ProcessField::Never(why) = field {
+                // Set once for the whole column, so that no row repeats the reason.
                 rows.none_in_column(column, unavailable(why));
             }
         }
@@ -411,6 +412,7 @@ fn name_of(set: Guid) -> fn(&ProcessEntry) -> &str {
             comm if comm.eq_ignore_ascii_case(TOTAL_NAME) => process.name(),
             comm => comm,
         },
+        // These names end in a pid, so none can be the name of the sum.
         _ => ProcessEntry::name,
     }
 }
@@ -472,6 +474,7 @@ impl Provider for Processes {
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.known(want.counterset.guid)?;
         let mut pass = Collection::new(want.collection, elapsed_ns());
+        // Read each time, because it moves when the machine has slept.
         self.units.start_100ns = (self.start_100ns)();
         if want.counterset.guid == thread::GUID {
             self.collect_threads(want, rows, &mut pass)?;

@@ -95,6 +95,7 @@ impl ProcDirReader {
             Err(errno) => return Err(self.refused(file, errno)),
         };
         pass.bytes_read = pass.bytes_read.saturating_add(len);
+        // A file that fills the buffer may be longer, and its end would be missing.
         let Some(text) = self.text.get(..len).filter(|_| len < Self::LIMIT) else {
             let path = self.shown_path();
             return Err(NoValue::Failed(
@@ -141,6 +142,7 @@ impl ProcDirReader {
     }
 
     fn with_path<T>(&mut self, call: impl FnOnce(&OwnedFd, &CStr) -> Result<T, Errno>) -> Result<T, Errno> {
+        // Paths below an open directory are short: the kernel need not resolve the root for each file.
         let folder = match &mut self.folder {
             Some(folder) => folder,
             none => none.insert(open(&self.root)?), // nobody has listed it

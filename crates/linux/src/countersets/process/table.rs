@@ -180,6 +180,7 @@ impl RefreshInterval {
     /// Returns the number of the interval that contains `number`. Intervals of different processes are shifted by
     /// their pids.
     fn interval(self, pid: u32, number: u32) -> u32 {
+        // Without the shift, all processes would be due in the same collection.
         number.wrapping_add(pid % self.0) / self.0
     }
 }
@@ -212,6 +213,7 @@ impl<T> FileReading<T> {
 
     /// Returns `true` if this file is due for its periodic refresh.
     pub(super) fn is_due(&self, turn: RefreshInterval, pid: u32, now: CollectionTime) -> bool {
+        // Whichever comes first. Ten collections would be too long at intervals of minutes.
         turn.interval(pid, self.read.turn) != turn.interval(pid, now.turn)
             || turn.interval(pid, self.read.second) != turn.interval(pid, now.second)
     }
@@ -261,6 +263,7 @@ impl<const N: usize> From<[Number; N]> for LineValues<N> {
         for (word, number) in words.iter_mut().zip(&numbers) {
             match number {
                 Some(Ok(number)) => *word = *number,
+                // One line without a number is enough: words cannot represent a missing or malformed one.
                 _ => return Self { words, unusual: Some(Box::new(numbers)) },
             }
         }
@@ -299,6 +302,7 @@ impl<const N: usize> LineValues<N> {
 
 /// Returns the birth of a process or thread from its start time, in ticks. It distinguishes a reused id.
 pub(super) fn birth(start: u64) -> Birth {
+    // Processes of the first tick need a birth as well, and 0 is none.
     NonZeroU64::new(start.saturating_add(1))
 }
 
@@ -328,10 +332,12 @@ impl ProcessEntry {
 
     /// Returns the name of the process, without the pid.
     pub(super) fn comm(&self) -> &str {
+        // From the end: the name may contain colons, and the pid does not.
         self.name.rsplit_once(':').map_or("", |(comm, _)| comm)
     }
 
     fn set_name(&mut self, comm: &[u8]) {
+        // Names hardly ever change, and a new one must be allocated.
         if self.comm().as_bytes() != comm || self.name.is_empty() {
             self.name = format!("{}:{}", instance_name(comm), self.pid).into();
         }

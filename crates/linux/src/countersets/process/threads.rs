@@ -65,11 +65,14 @@ pub(super) fn value(
         id::CONTEXT_SWITCHES_PER_SEC => thread.schedstat.as_ref().map_err(NoValue::clone)?.timeslices,
         id::ELAPSED_TIME => units.start_of(thread.stat()?),
         id::PRIORITY_CURRENT | id::PRIORITY_BASE => priority_base(thread.stat()?).into(),
+        // Numbers of Windows: 2 is running, 4 terminated, 5 waiting. `R` also stands for a thread that waits
+        // for a processor.
         id::THREAD_STATE => match thread.stat()?.state {
             b'R' => 2,
             b'Z' | b'X' | b'x' => 4,
             _ => 5,
         },
+        // Numbers of Windows: 0 is the kernel, 5 suspended, 6 a request of the program, 15 a queue of work.
         id::THREAD_WAIT_REASON => match thread.stat()?.state {
             b'R' | b'Z' | b'X' | b'x' => return Err(unavailable("the thread does not wait")),
             b'S' => 6,

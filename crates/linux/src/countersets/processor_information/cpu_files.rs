@@ -71,6 +71,8 @@ impl IdleFiles {
             let mut depths = Vec::new();
             while depths.len() < Self::STATE_LIMIT {
                 let mut next_name;
+                // The first file is kept: it remembers that cpuidle is absent, so that it is looked for only
+                // every 10 s.
                 let name = if depths.is_empty() {
                     &mut *first_name
                 } else {
@@ -84,6 +86,7 @@ impl IdleFiles {
                     Err(reason) => return Err(reason),
                 }
             }
+            // Classes depend on all states together, so they are assigned only when all names are known.
             states.extend(cpuidle::classes(&depths).into_iter().enumerate().map(|(number, class)| {
                 let attribute = |name| {
                     let path = folder.join(format!("state{number}/{name}"));
@@ -162,6 +165,7 @@ impl CppcFiles {
 
     pub(super) fn new(cpu: &Path, keep: bool) -> Self {
         let folder = cpu.join("acpi_cppc");
+        // Needed only until the speed is known, so their descriptors are not kept.
         let attribute = |name: &str| Attribute::new(folder.join(name), false, Self::ABSENT);
         Self {
             feedback: KeptFile::new(folder.join("feedback_ctrs"), SeqFileKind::Single).keep(keep),

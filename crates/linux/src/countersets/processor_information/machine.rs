@@ -165,6 +165,7 @@ impl CpuSources {
         }
         *looked = 0;
         let by_sys = pass.read(online, "it does not exist", |text| {
+            // Comparing the text costs less than parsing it and comparing the CPUs.
             if text == online_text && !text.is_empty() {
                 return Ok(false);
             }

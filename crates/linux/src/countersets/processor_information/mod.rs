@@ -223,6 +223,7 @@ fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
 
 /// Returns the rows of Processor Information for these CPUs, which are in the order of node and index.
 fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
+    // Above all CPU numbers, and with all node numbers still below `TOTAL_ID`.
     const FIRST_NODE: u32 = 0xFFFF_0000;
 
     let total = |name, id, from: usize, covered: &[Cpu]| {

@@ -62,6 +62,7 @@ impl CpuSources {
             id::PERCENT_C1_TIME => mean(idle_100ns(cpus, Some(IdleClass::C1), pass)?, count),
             id::PERCENT_C2_TIME => mean(idle_100ns(cpus, Some(IdleClass::C2), pass)?, count),
             id::PERCENT_C3_TIME => mean(idle_100ns(cpus, Some(IdleClass::C3), pass)?, count),
+            // Not a mean over the CPUs, because the base is the sum of their stays.
             id::AVERAGE_IDLE_TIME => idle_100ns(cpus, None, pass)?,
             id::C1_TRANSITIONS_PER_SEC => sum(cpus, |cpu| cpu.idle.usage(Some(IdleClass::C1), pass))?,
             id::C2_TRANSITIONS_PER_SEC => sum(cpus, |cpu| cpu.idle.usage(Some(IdleClass::C2), pass))?,
@@ -89,6 +90,7 @@ impl CpuSources {
             // Performance and utility are fractions with a 32-bit base, so their cycles are shifted; see
             // `CYCLE_SHIFT`.
             id::PERCENT_PROCESSOR_PERFORMANCE => {
+                // The type is an average, whose formula has no factor of 100 as percentages have.
                 let delivered = sum(cpus, |cpu| Ok(cpu.cppc.counters(pass)?.delivered))?;
                 cycles(delivered.saturating_mul(100), count)
             }
@@ -155,12 +157,14 @@ pub(super) fn needs_times(counter: CounterId) -> bool {
 /// Returns the function for the share of the times in `/proc/stat` that a counter displays.
 fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
+        // Both have the same raw value: the formula of the first is one minus the idle share.
         id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => |times| Ok(times.resting),
         id::PERCENT_USER_TIME => |times| Ok(times.ticks.user.saturating_add(times.ticks.nice).into()),
         id::PERCENT_PRIVILEGED_TIME => |times| Ok(times.ticks.privileged().into()),
         id::PERCENT_DPC_TIME => |times| times.softirq.map(MarkedRaw::from),
         id::PERCENT_INTERRUPT_TIME => |times| times.irq.map(MarkedRaw::from),
         id::PERCENT_PRIORITY_TIME => |times| {
+            // An inverse timer, too: its raw value is the time that is idle or spent on work of low priority.
             let MarkedRaw { raw, mark } = times.resting;
             Ok(MarkedRaw { raw: raw.saturating_add(times.ticks.nice), mark })
         },

@@ -60,6 +60,7 @@ impl Protocol for Ipv6 {
             ipv6::DATAGRAMS_RECEIVED_DELIVERED_PER_SEC => One(|ip| &ip.in_delivers),
             ipv6::DATAGRAMS_SENT_PER_SEC => One(|ip| &ip.out_requests),
             ipv6::DATAGRAMS_OUTBOUND_DISCARDED => One(|ip| &ip.out_discards),
+            // IPv6 counts datagrams to be forwarded apart, as received ones without a route.
             ipv6::DATAGRAMS_OUTBOUND_NO_ROUTE => Sum(|ip| &ip.out_no_routes, |ip| &ip.in_no_routes),
             ipv6::FRAGMENTS_RECEIVED_PER_SEC => One(|ip| &ip.reasm_reqds),
             ipv6::FRAGMENTS_RE_ASSEMBLED_PER_SEC => One(|ip| &ip.reasm_oks),

@@ -84,6 +84,8 @@ impl LinuxSensors {
                 let id = InstanceId(chip.id.wrapping_shl(16) | kind_number(*kind) << 12 | *number);
                 self.keys.push(InstanceKey { name, id, birth: None });
                 let item = if *is_average { "average" } else { "input" };
+                // With more sensors, opening files each time is better than using up the descriptors of the
+                // program.
                 let keep = self.channels.len() < Self::SENSORS_THAT_KEEP;
                 let file =
                     KeptFile::new(chip.path.join(format!("{sensor}_{item}")), SeqFileKind::Single).keep(keep);
@@ -156,11 +158,13 @@ impl InstanceSource for LinuxSensors {
         if *kind != wanted {
             return Err(unavailable("this sensor measures something else"));
         }
+        // A constant, so the sensor is not read for it.
         if counter == id::PERCENT_RELATIVE_HUMIDITY_BASE {
             return Ok(WHOLE_HUMIDITY.into());
         }
         let read = |pass: &mut Collection| pass.read(file, "the sensor is gone", attribute::signed);
         let number = *latest.get(pass, read)?;
+        // In thousandths of a kelvin, because counters hold nothing below 0.
         let number = if wanted == SensorKind::Temperature { number.saturating_add(273_150) } else { number };
         let negative =
             |_| NoValue::Unavailable(format!("it is {number}: counters hold nothing below 0").into());
@@ -192,6 +196,8 @@ impl Chip {
             known_as.extend_from_slice(text);
             Ok(same)
         });
+        // A chip without a readable name is named by its number. That is a change only if it had a name
+        // before.
         let same_name = same_name.unwrap_or_else(|_| {
             let same = known_as.is_empty();
             known_as.clear();

@@ -83,6 +83,7 @@ impl Sockets {
             id::MEMORY_BYTES => {
                 return match self.number(protocol, |sockets| &sockets.memory, pass) {
                     Err(NoValue::Unavailable(_)) => {
+                        // Only fragments are counted in bytes, all others in pages.
                         let pages = self.number(protocol, |sockets| &sockets.mem, pass)?;
                         Ok(pages.saturating_mul(self.page_size))
                     }
@@ -105,6 +106,7 @@ impl InstanceSource for Sockets {
             if !self.has_row(protocol, pass) {
                 continue;
             }
+            // A protocol has appeared or disappeared here, so the rows behind it have moved.
             if self.rows.get(next) != Some(&protocol) {
                 self.rows.truncate(next);
                 self.keys.truncate(next);
@@ -118,6 +120,7 @@ impl InstanceSource for Sockets {
         self.rows.truncate(next);
         self.keys.truncate(next);
         let [of_v4, _] = &mut self.files;
+        // Without any row, the reason for the missing file is the reason of the whole counterset.
         if self.rows.is_empty() { of_v4.get(pass).map(drop) } else { Ok(()) }
     }
 

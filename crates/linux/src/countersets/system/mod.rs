@@ -46,9 +46,12 @@ impl ValueSource for System {
         Ok(match counter {
             id::CONTEXT_SWITCHES_PER_SEC => self.stat.number(|stat| &stat.ctxt, pass)?,
             id::PROCESSOR_QUEUE_LENGTH => {
+                // The kernel also counts threads that run. Windows counts only those that wait, so one for
+                // each processor is subtracted.
                 let runnable = self.stat.number(|stat| &stat.procs_running, pass)?;
                 runnable.saturating_sub(self.stat.get(pass)?.online_cpus)
             }
+            // A start time, from which the formula of the counter computes the age.
             id::SYSTEM_UP_TIME => (self.start_100ns)(),
             id::THREADS => self.loadavg.get(pass)?.threads,
             id::PROCESSES => self.processes.get(pass)?,

@@ -85,6 +85,7 @@ impl InstanceSource for ThermalZones {
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { class, folder, ids, listed, keys, zones } = self;
         numbered(folder, b"thermal_zone", listed, pass)?;
+        // While the numbers are the same, the zones keep their open files.
         if ids != listed {
             ids.clone_from(listed);
             keys.clear();
@@ -121,6 +122,7 @@ impl InstanceSource for ThermalZones {
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let zone = self.zones.get_mut(at).ok_or(NoValue::NotGiven)?;
         let value = match counter {
+            // Rounded down below 0 °C, too, where a plain division would round up.
             id::TEMPERATURE => above_zero(zone.milli_celsius(pass)?.div_euclid(1_000).saturating_add(273))?,
             id::HIGH_PRECISION_TEMPERATURE => {
                 above_zero(zone.milli_celsius(pass)?.saturating_add(273_150).div_euclid(100))?
@@ -185,6 +187,7 @@ impl ThermalZone {
             let mut all: Option<Cooling> = None;
             for device in devices {
                 let Some(Cooling { limit, is_active }) = device.cooling(pass)? else { continue };
+                // The strictest device decides: the processors run at the lowest of all limits.
                 let others = all.unwrap_or(Cooling { limit: 100, is_active: false });
                 let is_active = others.is_active || is_active;
                 all = Some(Cooling { limit: others.limit.min(limit), is_active });

@@ -101,8 +101,10 @@ impl Stat {
             ..Self::default()
         };
         const RSSLIM_TO_PROCESSOR: usize = 15; // fields 25 to 39
+        // Older kernels have fewer fields, which is no error: the fields up to `rss` are valid.
         if text.words(RSSLIM_TO_PROCESSOR).is_ok() {
             stat.rt_priority = text.u8().ok();
+            // After a malformed field the cursor is not at the next one.
             stat.policy = stat.rt_priority.and_then(|_| text.u8().ok());
             stat.delayacct_blkio_ticks = stat.policy.and_then(|_| text.number().ok());
         }
@@ -127,6 +129,8 @@ impl Stat {
     /// ```
     #[must_use]
     pub fn lasting_name<'a>(&self, comm: &'a [u8]) -> &'a [u8] {
+        // The work follows a colon and `-` or `+`. A rescuer such as `kworker/R-mm_percpu_wq` has a `-`
+        // without a colon, and its name is lasting.
         let colon = memchr::memchr(b':', comm).filter(|_| self.flags & Self::PF_WQ_WORKER != 0);
         let work = colon.and_then(|colon| {
             let behind = comm.get(colon..).unwrap_or_default();
@@ -148,6 +152,8 @@ pub fn comm(text: &[u8]) -> Result<&[u8], TextError> {
 /// Returns the name between the first and the last parenthesis, and the text behind the last one.
 fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
     let open = memchr::memchr(b'(', text).map(|at| at.saturating_add(1));
+    // The last parenthesis: a program may name itself `x) S 1`. All fields behind the name are letters and
+    // numbers.
     let close = memchr::memrchr(b')', text);
     let parts = open.zip(close).and_then(|(open, close)| {
         let comm = text.get(open..close)?;

@@ -40,6 +40,8 @@ impl Status {
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut status = Self::default();
         let text = &mut Text::new(text);
+        // Three passes, each from where the previous one stopped, because the groups have different units and
+        // line ends.
         numbers(text, first_number, &mut [("Uid:", &mut status.uid)])?;
         let mut memory = [
             ("VmPeak:", &mut status.vm_peak),

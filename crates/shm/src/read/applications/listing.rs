@@ -28,6 +28,7 @@ impl ApplicationProvider {
     /// take turns while there is time for them.
     pub(super) fn list_all(&mut self) -> bool {
         let mut changed = false;
+        // Directories of root and of this user first, without a limit: other users cannot delay them.
         for at in 0..self.folders.len() {
             if self.folders.get(at).is_some_and(|folder| !folder.is_limited()) {
                 changed |= self.list(at, None);

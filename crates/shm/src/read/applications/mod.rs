@@ -258,6 +258,7 @@ impl ApplicationProvider {
         }
         let mut sets: BTreeMap<Guid, ServedSet> = BTreeMap::new();
         for (guid, (registered, mut definitions)) in said {
+            // In the order of the files again: templates were appended after all others.
             definitions.sort_unstable();
             let definition = |(at, number): &(usize, usize)| {
                 let file = &self.files.get(*at)?.file;
@@ -342,6 +343,7 @@ fn place(
     if catalogue::by_guid(set.guid).is_some() {
         return Err((set.guid, "its GUID is one of the catalogue's".to_owned()));
     }
+    // The counterset keeps the name of its first definition, so this definition takes no name.
     if is_known {
         return Ok(());
     }

@@ -28,6 +28,7 @@ impl ApplicationProvider {
     pub(super) fn told_problems(&mut self) -> Vec<Text> {
         let left_out = self.told_left_out().into_iter().map(|(user, (_, text))| (user, text));
         let mut all: Vec<Told<Text>> = left_out.collect();
+        // These two are no faults, and `not_shown` reports them as numbers.
         let is_told = |why: &FileError| !matches!(why, FileError::Stranger { .. } | FileError::Denied { .. });
         let refused = self.refused.iter().filter(|(_, why)| is_told(why));
         let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));

@@ -45,6 +45,7 @@ impl ApplicationProvider {
 
     /// Closes connections to late publishers, if too many are open.
     fn make_room(&mut self) {
+        // Late publishers keep their connections, and the program that reads needs file descriptors too.
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / CONNECTIONS;
         let open = self.files.iter().filter(|kept| kept.asking.is_open()).count();
         if u64::try_from(open).unwrap_or(u64::MAX) >= most {

@@ -34,9 +34,11 @@ pub(super) fn sees_everybody(user: u32) -> bool {
 
 /// Returns the groups of this process; none if it has elevated privileges.
 pub(super) fn groups() -> Vec<u32> {
+    // Otherwise a program with the set-group-ID bit would show its caller what only that group may see.
     if has_more_rights() {
         return Vec::new();
     }
+    // POSIX does not require that `getgroups` contains the effective group.
     let own = rustix::process::getegid();
     let all = rustix::process::getgroups().unwrap_or_default();
     all.into_iter().chain([own]).map(rustix::process::Gid::as_raw).collect()
@@ -83,6 +85,7 @@ impl ApplicationProvider {
         }
         let before = self.files.len();
         if !free.is_empty() {
+            // Before the indexes are reused below, because files refer to their directory by index.
             let freed: HashSet<usize> = free.iter().map(|(at, _)| *at).collect();
             self.files.retain(|kept| !freed.contains(&kept.folder));
             free.iter().for_each(|(_, path)| self.forget_refused(path));

@@ -320,6 +320,7 @@ impl Library {
     }
 
     fn errors(&self, device: u32, kind: c_uint) -> Result<u64, NvmlError> {
+        // These are counted since the driver was loaded. The other kind covers the life of the GPU.
         const VOLATILE: c_uint = 0;
         let handle = self.handle(device)?;
         let mut number = 0;
@@ -345,6 +346,7 @@ impl Library {
             // SAFETY: the handle is one that the library gave, and it writes the structure of version 3.
             unsafe { function(handle, &raw mut info) }
         })?;
+        // The structure has no function number. The GPU is function 0 of its device.
         let [bus, ..] = info.bus.to_le_bytes();
         let [device, ..] = info.device.to_le_bytes();
         Ok(PciAddress { domain: info.domain, bus, device, function: 0 })
@@ -374,6 +376,7 @@ impl Library {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             match code {
                 SUCCESS => {
+                    // The library's count is not trusted: there are never more entries than the buffer has.
                     let listed = self.processes.iter().take(count);
                     processes.extend(listed.map(|info| GpuProcess {
                         pid: info.pid,
@@ -455,6 +458,7 @@ impl Nvml for Library {
 
     fn processes(&mut self, device: u32, processes: &mut Vec<GpuProcess>) -> Result<(), NvmlError> {
         let Functions { compute_processes, graphics_processes, mps_processes, .. } = self.functions;
+        // The other two lists are optional: some GPUs and versions of the library lack them.
         self.list(device, NAMES.compute_processes, compute_processes, processes)?;
         for (name, function) in
             [(NAMES.graphics_processes, graphics_processes), (NAMES.mps_processes, mps_processes)]

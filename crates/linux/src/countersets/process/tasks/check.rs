@@ -162,6 +162,7 @@ fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'st
     let mut all = before.iter().zip(walked).zip(after);
     let differing = all.find(|((before, walked), after)| match (before.1, walked.1, after.1) {
         (Some(before), Some(walked), Some(after)) => {
+            // Levels may also fall between both readings.
             !(before.min(after)..=before.max(after)).contains(&walked)
         }
         _ => false, // refused, or not asked
@@ -179,6 +180,7 @@ fn numbers(process: &ProcessEntry, parts: FileSet) -> Vec<Named> {
             ("major faults", Some(stat.majflt)),
             ("parent", Some(stat.ppid.into())),
             ("number of threads", Some(stat.num_threads.into())),
+            // Shifted by 128: numbers are compared without a sign, in the same order.
             ("priority", Some(stat.nice.abs_diff(i8::MIN).into())),
             ("policy", stat.policy.map(u64::from)),
             ("virtual memory", Some(stat.vsize)),

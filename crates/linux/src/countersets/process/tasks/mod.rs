@@ -312,6 +312,8 @@ impl TaskIterCollector {
                     self.check(last)?;
                     return Ok(last);
                 }
+                // A wider iterator has the same data at a higher cost. Another attempt at each collection
+                // would cost more.
                 (Err(_), Some(_)) => self.is_settled = true,
                 (Err(left), None) => return Err(left),
             }

@@ -33,6 +33,7 @@ pub(in super::super) fn is_there(roots: &Roots) -> bool {
 
 pub(in super::super) fn take(roots: &Roots) -> Option<TaskIterCollector> {
     let mut prepared = lock();
+    // Iterators for other roots stay, for a provider of those.
     let (_, tasks) = prepared.take_if(|(of, _)| of == roots)?;
     Some(tasks)
 }

@@ -18,6 +18,7 @@ pub(in super::super) fn process_count(roots: &Roots) -> u32 {
 /// Returns the number of tasks.
 pub(super) fn task_count(roots: &Roots) -> u32 {
     let text = fs::read_to_string(roots.proc.join("loadavg")).unwrap_or_default();
+    // The text is like `0.20 0.18 0.12 2/80 11206`: the fifth part is the number of tasks.
     let tasks = text.split([' ', '/']).nth(4).and_then(|tasks| tasks.parse().ok());
     tasks.unwrap_or(0)
 }
@@ -51,6 +52,7 @@ pub(super) fn first_process(roots: &Roots) -> PathBuf {
 /// Returns `true` if a `/proc`, which may just have been mounted again, hides processes of other users from this
 /// thread.
 pub(super) fn hides(first: &Path) -> bool {
+    // Process 1 always exists and belongs to root. If it cannot be seen, other processes are hidden, too.
     matches!(rustix::fs::stat(first), Err(Errno::NOENT | Errno::ACCESS | Errno::PERM))
 }
 
@@ -79,6 +81,7 @@ pub(super) fn tells() -> IoVisibility {
 
 /// Returns `true` if this thread has the capabilities to load task iterators.
 pub(super) fn may_load() -> bool {
+    // The first one includes the two others.
     has(CapabilitySet::SYS_ADMIN) || has(CapabilitySet::BPF) && has(CapabilitySet::PERFMON)
 }
 

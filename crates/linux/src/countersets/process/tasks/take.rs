@@ -149,6 +149,7 @@ impl StatPlaces {
             Some((user, system)) => shown_times(times, runtime, (record.get(user), record.get(system))),
             None => times,
         };
+        // Static priorities of the kernel are nice values plus 120.
         const NICE_0: i64 = 120;
         let nice = i64::from(number(record, self.priority)).saturating_sub(NICE_0);
         Stat {
@@ -283,6 +284,7 @@ impl RecordDecoder {
             process.ran = now;
         }
         if other {
+            // The clock of the earlier process must not hold that of the new one.
             process.clock_ns = 0;
         }
         // The clock of a running process may have shown more than the kernel has recorded.
@@ -489,6 +491,8 @@ impl Comm {
 
 /// Returns the letter that `stat` has for a state.
 fn state(state: u32, exit_state: u32) -> u8 {
+    // `TASK_IDLE`, `TASK_RTLOCK_WAIT` and `TASK_FROZEN` of the kernel, which `/proc` maps to letters in this
+    // way.
     const IDLE: u32 = 0x402;
     const LOCK: u32 = 0x1000;
     const FROZEN: u32 = 0x8000;
@@ -517,6 +521,8 @@ fn shown_times(
     runtime: u64,
     (user_shown, system_shown): (u64, u64),
 ) -> (u64, u64) {
+    // The steps are those of the kernel's `cputime_adjust`, in the same order, so that the results are the
+    // same.
     if user_shown.saturating_add(system_shown) >= runtime {
         return (user_shown, system_shown);
     }
