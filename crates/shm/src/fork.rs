@@ -25,7 +25,7 @@ static GENERATION: AtomicU64 = AtomicU64::new(0);
 
 /// Slot for resources that a child must not keep: a mapping and a file descriptor. The list of slots only grows, so
 /// it needs no lock, which a child could not take. Free slots are reused.
-struct Held {
+struct ForkSlot {
     next: *const Self,
     start: AtomicPtr<c_void>,
     /// Length of the mapping; 0 if the slot has none.
@@ -34,11 +34,11 @@ struct Held {
     lock: AtomicI32,
 }
 
-static FIRST: AtomicPtr<Held> = AtomicPtr::new(null_mut());
+static FIRST: AtomicPtr<ForkSlot> = AtomicPtr::new(null_mut());
 
 /// Registers a mapping that a forked child replaces by private memory.
 pub(crate) fn replace_in_child(start: *mut c_void, len: usize) {
-    let take = |held: &Held| held.len.compare_exchange(0, len, AcqRel, Relaxed).is_ok();
+    let take = |held: &ForkSlot| held.len.compare_exchange(0, len, AcqRel, Relaxed).is_ok();
     // Length 0 marks a free slot, and taking it is one atomic step, because a lock could be held at the fork.
     let held = all().find(|held| take(held));
     match held {
@@ -79,7 +79,7 @@ fn hold(start: *mut c_void, len: usize, lock: RawFd) {
         let registered = unsafe { libc::pthread_atfork(None, None, Some(child)) };
         debug_assert_eq!(registered, 0, "there is memory for a handler");
     });
-    let held = Held {
+    let held = ForkSlot {
         next: null(),
         start: AtomicPtr::new(start),
         len: AtomicUsize::new(len),
@@ -97,9 +97,9 @@ fn hold(start: *mut c_void, len: usize, lock: RawFd) {
     }
 }
 
-fn all() -> impl Iterator<Item = &'static Held> {
+fn all() -> impl Iterator<Item = &'static ForkSlot> {
     // SAFETY: pointers in the list are those of leaked boxes, which are modified only through atomics.
-    let follow = |held: *const Held| unsafe { held.as_ref() };
+    let follow = |held: *const ForkSlot| unsafe { held.as_ref() };
     std::iter::successors(follow(FIRST.load(Acquire)), move |held| follow(held.next))
 }
 

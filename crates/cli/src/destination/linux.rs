@@ -413,9 +413,9 @@ impl Entry {
     }
 
     /// Holds a file of the directory, so that another file of the same name is detected.
-    pub fn hold(&self, name: &OsStr) -> io::Result<Held> {
+    pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
         let file = openat(&self.folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Held { stat: fstat(&file)?, file })
+        Ok(HeldFile { stat: fstat(&file)?, file })
     }
 }
 
@@ -461,12 +461,12 @@ pub fn check_links(path: &Path, trusted: Trusted) -> io::Result<()> {
 
 /// File held by a descriptor that is not open for I/O, so closing it releases no lock.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldFile {
     file: OwnedFd,
     stat: Stat,
 }
 
-impl Held {
+impl HeldFile {
     /// Writes the data of the file to the disk.
     pub fn settle(&self) -> io::Result<()> {
         // Reopening through `/proc/self/fd` is the only way to open exactly this file.
@@ -477,7 +477,7 @@ impl Held {
     pub fn check_open(&self) -> io::Result<()> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let name = entry?.file_name();
-            // The descriptor of `Held` is the file itself and proves nothing.
+            // The descriptor of `HeldFile` is the file itself and proves nothing.
             if name == OsStr::new(&self.file.as_raw_fd().to_string()) {
                 continue;
             }

@@ -20,7 +20,7 @@ use crate::input::is_dash;
 use crate::terminal;
 use crate::text::name_of;
 use place::{Entry, Found, Special, Trusted};
-pub use place::{Held, NewFolder};
+pub use place::{HeldFile, NewFolder};
 
 #[cfg_attr(target_os = "linux", path = "linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
@@ -164,7 +164,7 @@ impl Destination {
 
     /// Creates an empty file for a program that can open only paths. Returns its path, and its identity; `None` if
     /// the target is not a regular file.
-    pub fn part(&self) -> Result<Option<(PathBuf, Held)>, Failure> {
+    pub fn part(&self) -> Result<Option<(PathBuf, HeldFile)>, Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(None) };
         let made = entry.make(part).and_then(|_| Ok((entry.path(part)?, entry.hold(part)?)));
         // Also after an error, because the file may have been created before it failed.
@@ -174,7 +174,7 @@ impl Destination {
 
     /// Returns the path of the existing file, without links, and its identity. Returns `None` if there is none, or if
     /// it is not a regular file.
-    pub fn existing(&self) -> Result<Option<(PathBuf, Held)>, Failure> {
+    pub fn existing(&self) -> Result<Option<(PathBuf, HeldFile)>, Failure> {
         let Target::File(entry, _) = &self.target else { return Ok(None) };
         if !entry.is_there() {
             return Ok(None);

@@ -133,8 +133,8 @@ impl Entry {
     }
 
     /// Holds a file of the directory.
-    pub fn hold(&self, name: &OsStr) -> io::Result<Held> {
-        Ok(Held { file: self.path(name)? })
+    pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
+        Ok(HeldFile { file: self.path(name)? })
     }
 }
 
@@ -163,11 +163,11 @@ pub fn check_links(_: &Path, _: Trusted) -> io::Result<()> {
 
 /// File that is held: only its path is known here.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldFile {
     file: PathBuf,
 }
 
-impl Held {
+impl HeldFile {
     /// Writes the data of the file to the disk.
     pub fn settle(&self) -> io::Result<()> {
         File::options().write(true).open(&self.file)?.sync_all()

@@ -11,7 +11,7 @@ use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
 
 use super::{RelogSource, number};
-use crate::destination::{Destination, Held};
+use crate::destination::{Destination, HeldFile};
 use crate::exit::{Exit, Failure};
 use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
@@ -20,7 +20,7 @@ use crate::series::SeriesMap;
 pub struct Sql {
     writer: SqlWriter,
     /// New file; `None` for a database that existed before.
-    new: Option<Held>,
+    new: Option<HeldFile>,
     series: SeriesMap,
     /// Counter of each series and the last record with a value of it, indexed by the series' number.
     counters: Vec<(CounterId, u64)>,

@@ -102,7 +102,7 @@ fn related_counters_exist_and_bases_are_hidden() {
 }
 
 #[test]
-fn what_has_no_source_says_why() {
+fn counters_without_source_give_a_reason() {
     for set in ALL {
         for c in set.counters.iter() {
             assert!(!c.source.is_empty() || !c.availability.is_empty(), "{} {}", set.name, c.id.0);

@@ -127,7 +127,7 @@ struct Sent {
     /// `true` if a check after the deadline found no response. A response that had arrived by that check was in time,
     /// however long this process was busy meanwhile.
     is_late: bool,
-    held: Held,
+    held: HeldValues,
 }
 
 /// State of a publisher that is late or failed.
@@ -146,17 +146,17 @@ struct Values {
     of: HashMap<(u64, CounterId), Option<RawValue>>,
     /// Time at which the request was sent.
     asked: Instant,
-    _held: Held,
+    _held: HeldValues,
 }
 
 /// Number of values of one response in memory, counted against the limit of all publishers.
 #[derive(Debug)]
-struct Held {
+struct HeldValues {
     all: Arc<AtomicUsize>,
     own: usize,
 }
 
-impl Held {
+impl HeldValues {
     fn nothing(asks: &Asks) -> Self {
         Self { all: Arc::clone(&asks.held), own: 0 }
     }
@@ -171,7 +171,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldValues {
     fn drop(&mut self) {
         self.all.fetch_sub(self.own, Relaxed);
     }
@@ -352,7 +352,7 @@ impl CallbackClient {
             let Some(Queued { what, counterset, packet }) = self.queue.pop_front() else { return };
             match Conversation::begin(&self.socket, self.owner, &packet) {
                 Ok(conversation) => {
-                    let (at, held) = (Instant::now(), Held::nothing(asks));
+                    let (at, held) = (Instant::now(), HeldValues::nothing(asks));
                     self.out.push(Sent { what, counterset, conversation, at, is_late: is_behind, held });
                 }
                 // The publisher does not accept the connections it already has.

@@ -16,7 +16,7 @@ use rustix::net::{
     socket_with,
 };
 
-use super::{Asks, Held, Late, MOST_HELD};
+use super::{Asks, HeldValues, Late, MOST_HELD};
 use crate::callback::{CallbackReply, ReferencedValue, RequestCode, RequestMessage, Server};
 use crate::publish::{InstanceBlock, Publisher};
 use crate::tests::Place;
@@ -493,7 +493,7 @@ fn pauses_double_up_to_a_minute() {
 #[test]
 fn values_of_all_publishers_together_have_a_limit() {
     let asks = Asks::new(Deadline::default());
-    let (mut one, mut other) = (Held::nothing(&asks), Held::nothing(&asks));
+    let (mut one, mut other) = (HeldValues::nothing(&asks), HeldValues::nothing(&asks));
     assert!(one.grow(MOST_HELD) && one.grow(MOST_HELD) && !other.grow(1));
     drop(one);
     assert!(other.grow(MOST_HELD) && !other.grow(MOST_HELD + 1));
