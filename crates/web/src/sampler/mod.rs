@@ -343,8 +343,9 @@ impl Sampler {
             let text = format!("{} different paths are looked at, and no more can be", self.limits.paths);
             return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text));
         }
-        let position = self.query.add(&mut self.machine, path)?;
+        // Resolved first: if that fails, the query has no path without a watch.
         let resolved = resolve(&mut self.machine, path)?;
+        let position = self.query.add(&mut self.machine, path)?;
         let watch = Rc::new(WatchedPath::new(path, is_kept, position, &resolved, &self.table));
         self.watches.push(Rc::clone(&watch));
         Ok(watch)
