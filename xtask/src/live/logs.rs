@@ -166,7 +166,7 @@ pub fn wide() -> Result<String> {
     ))
 }
 
-/// How much longer a command takes of a log of four times as many columns. `LOG` is the log.
+/// Ratio of the times that a command takes for a log with four times as many columns. `LOG` stands for the log.
 fn growth(args: &[String], [few, many]: [&PathBuf; 2]) -> Result<f64> {
     let of = |log: &PathBuf| {
         let log = log.display().to_string();
