@@ -1,6 +1,7 @@
 //! What the exporter reads, and names that it writes.
 
-use perfset_export::{QueryFileError, escaped_label, query_paths};
+use perfset_engine::path::{QueryFileError, query_paths};
+use perfset_export::escaped_label;
 
 /// The input is a file of counter paths: every line is a path, a comment or nothing, or the error names it.
 pub fn query_file(input: &[u8]) {

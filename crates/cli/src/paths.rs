@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use perfset::path::{CounterPath, PathError};
-use perfset_export::{QueryFileError, query_paths};
+use perfset::path::{CounterPath, PathError, QueryFileError, query_paths};
 
 use crate::exit::{Exit, Failure};
 use crate::input;

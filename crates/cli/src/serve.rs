@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use perfset::path::BindError;
-use perfset_export::{ExportError, QueryFileError, query_file};
+use perfset::path::{QueryFileError, query_file};
+use perfset_export::ExportError;
 use perfset_web::{Limits, ServeError, Server, ServerOptions, Token, is_privileged};
 
 use crate::args::ServeArgs;

@@ -40,14 +40,12 @@ mod limit;
 mod own;
 mod binding;
 mod exporter;
-mod query_file;
 mod defaults;
 #[cfg(test)]
 mod tests;
 
 pub use defaults::default_paths;
-pub use error::{ExportError, QueryFileError};
+pub use error::ExportError;
 pub use exporter::Exporter;
 pub use options::{ExportOptions, ExpositionFormat, Profile};
-pub use query_file::{query_file, query_paths};
 pub use text::escaped_label;

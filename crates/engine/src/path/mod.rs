@@ -12,6 +12,7 @@ mod greatest;
 mod instance_name;
 mod names;
 mod query;
+mod query_file;
 mod read;
 mod select;
 mod statistics;
@@ -29,6 +30,7 @@ pub use perfset_core::pdh::{
     Calculation, CounterValue, Format, FormatKind, Number, PdhStatus, RawCounter, Scale, time_base,
 };
 pub use query::{PathQuery, PathValue};
+pub use query_file::{QueryFileError, query_file, query_paths};
 pub use read::CounterInfo;
 pub use select::Selector;
 pub use statistics::{Run, SeriesKey, Statistics};

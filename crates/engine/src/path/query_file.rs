@@ -4,12 +4,57 @@
 use std::io::Read;
 use std::path::Path;
 
-use perfset_engine::path::CounterPath;
-
-use crate::error::QueryFileError;
+use super::grammar::{CounterPath, PathError};
 
 /// Maximum number of bytes in a file of counter paths.
 const MOST: usize = 1 << 20;
+
+/// Reason why a file with counter paths cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryFileError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {file}")]
+    File {
+        /// Name of the file, as the caller gave it.
+        file: String,
+        /// Reason for the failure.
+        #[source]
+        error: std::io::Error,
+    },
+    /// A line of the file is not UTF-8.
+    #[error("{file}:{line}: the line is not UTF-8")]
+    Text {
+        /// Name of the file, as the caller gave it.
+        file: String,
+        /// Line number, from 1.
+        line: usize,
+    },
+    /// A line is not a counter path.
+    #[error("{file}:{line}: {error}")]
+    Path {
+        /// Name of the file, as the caller gave it.
+        file: String,
+        /// Line number, from 1.
+        line: usize,
+        /// Reason for the failure.
+        error: PathError,
+    },
+    /// The file contains no path.
+    #[error("{file}: the file contains no counter path")]
+    Empty {
+        /// Name of the file, as the caller gave it.
+        file: String,
+    },
+    /// The file is larger than a file of counter paths can sensibly be.
+    #[error("{file}: the file has more than {most} bytes")]
+    TooLarge {
+        /// Name of the file, as the caller gave it.
+        file: String,
+        /// Maximum number of bytes that are read.
+        most: usize,
+    },
+}
 
 /// Reads a file of counter paths.
 ///
