@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use perfset_core::Status;
+use perfset_derive::Counterset;
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Provider, Snapshot};
 use perfset_shm::callback::{CallbackReply, MOST_REQUEST, RequestMessage};

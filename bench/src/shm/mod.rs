@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Context, Result, ensure};
+use perfset_derive::Counterset;
 use perfset_engine::Machine;
 use perfset_linux::SystemClock;
 use perfset_shm::Folders;

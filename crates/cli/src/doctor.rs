@@ -7,12 +7,14 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 use perfset::catalogue::perfset_engine as own;
+#[cfg(feature = "publish")]
 use perfset::manifest::store::{Store, system_folders};
 use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
 use crate::args::DoctorArgs;
 use crate::destination::new_folder;
 use crate::exit::{Exit, Failure};
+#[cfg(feature = "publish")]
 use crate::provider;
 use crate::resolve::countersets;
 use crate::text::{escaped, grouped_digits, name_of};
@@ -124,10 +126,13 @@ fn look() -> Result<Exit, Failure> {
         writeln!(out, "warn  {line}")?;
     }
     // A registration that is ignored is no error of a collection, so this is a place where users see it.
-    let mut registered = Store::new(system_folders(true));
-    registered.refresh();
-    for ignored in registered.ignored() {
-        writeln!(out, "warn  ignored registration {}", escaped(&provider::reason(ignored)))?;
+    #[cfg(feature = "publish")]
+    {
+        let mut registered = Store::new(system_folders(true));
+        registered.refresh();
+        for ignored in registered.ignored() {
+            writeln!(out, "warn  ignored registration {}", escaped(&provider::reason(ignored)))?;
+        }
     }
     for line in trouble.lines() {
         writeln!(out, "{line}")?;

@@ -342,6 +342,7 @@ Started under the name relog, for example through ln -s perfset relog, it takes
 the options of relog on Windows.";
 
 /// Examples for `perfset manifest`.
+#[cfg(feature = "publish")]
 pub const MANIFEST: &str = r"Examples:
   $ perfset manifest check waves.man
   $ perfset manifest generate waves.man --c-header -o waves.h
@@ -350,6 +351,7 @@ pub const MANIFEST: &str = r"Examples:
   this machine as a manifest. perfset provider install registers manifests.";
 
 /// Examples for `perfset manifest check`.
+#[cfg(feature = "publish")]
 pub const MANIFEST_CHECK: &str = r#"Examples:
   $ perfset manifest check waves.man
   waves.man: Harbour, 2 countersets, 11 counters
@@ -367,6 +369,7 @@ pub const MANIFEST_CHECK: &str = r#"Examples:
   For a build."#;
 
 /// Examples for `perfset manifest generate`.
+#[cfg(feature = "publish")]
 pub const MANIFEST_GENERATE: &str = "\
 Examples:
   $ perfset manifest generate waves.man --c-header -o waves.h
@@ -382,6 +385,7 @@ Examples:
   with HARBOUR.";
 
 /// Examples for `perfset manifest export`.
+#[cfg(feature = "publish")]
 pub const MANIFEST_EXPORT: &str = "\
 Examples:
   $ perfset manifest export memory system -o linux.man
@@ -389,6 +393,7 @@ Examples:
   the two hidden counters that manifests require.";
 
 /// Examples for `perfset provider`.
+#[cfg(feature = "publish")]
 pub const PROVIDER: &str = "\
 Examples:
   $ perfset provider install waves.man
@@ -398,6 +403,7 @@ Examples:
   other user only for itself.";
 
 /// Examples for `perfset provider install`.
+#[cfg(feature = "publish")]
 pub const PROVIDER_INSTALL: &str = "\
 Examples:
   $ perfset provider install waves.man
@@ -410,6 +416,7 @@ Examples:
   For a package.";
 
 /// Examples for `perfset provider remove`.
+#[cfg(feature = "publish")]
 pub const PROVIDER_REMOVE: &str = "\
 Examples:
   $ perfset provider remove waves.man
@@ -422,6 +429,7 @@ Examples:
   file. Removing the last counterset removes the provider.";
 
 /// Examples for `perfset provider list`.
+#[cfg(feature = "publish")]
 pub const PROVIDER_LIST: &str = "\
 Examples:
   $ perfset provider list

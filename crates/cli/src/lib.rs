@@ -28,6 +28,7 @@ mod live;
 mod log;
 #[cfg(feature = "man")]
 mod man;
+#[cfg(feature = "publish")]
 mod manifest;
 mod marked;
 pub mod output;
@@ -35,6 +36,7 @@ mod pace;
 mod paths;
 #[cfg(feature = "plot")]
 pub mod plot;
+#[cfg(feature = "publish")]
 mod provider;
 pub mod relog;
 mod resolve;
@@ -80,7 +82,9 @@ pub fn run() -> ExitCode {
         Some(Command::Log(args)) => log::run(&args),
         Some(Command::Relog(args)) => relog::run(&args),
         Some(Command::V1(args)) => v1::run(&args),
+        #[cfg(feature = "publish")]
         Some(Command::Manifest(args)) => manifest::run(&args),
+        #[cfg(feature = "publish")]
         Some(Command::Provider(args)) => provider::run(&args),
         #[cfg(feature = "serve")]
         Some(Command::Serve(args)) => serve::run(&args),

@@ -1,4 +1,4 @@
-//! Capabilities for loading BPF task iterators.
+//! Capabilities for loading BPF task iterators, and elevated privileges.
 
 use std::io;
 
@@ -31,4 +31,12 @@ pub fn drop_walk_capabilities() -> io::Result<()> {
         set.remove(unneeded);
     }
     Ok(set_capabilities(None, sets)?)
+}
+
+/// Returns `true` if the program runs with elevated privileges (`AT_SECURE`): then its environment is not trusted.
+#[must_use]
+pub fn has_more_rights() -> bool {
+    #![expect(unsafe_code, reason = "rustix has it for programs without libc only")]
+    // SAFETY: it reads what the kernel passed to the process at its start.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -54,7 +54,7 @@ mod roots;
 mod testing;
 
 #[cfg(target_os = "linux")]
-pub use capabilities::drop_walk_capabilities;
+pub use capabilities::{drop_walk_capabilities, has_more_rights};
 #[cfg(target_os = "linux")]
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]

@@ -1,9 +1,9 @@
 //! A small HTTP server that publishes its counters.
 //!
 //! ```sh
-//! cargo run --example http_counters                      # then, in another terminal:
+//! cargo run -p perfset --example http_counters                      # then, in another terminal:
 //! perfset get '\Http Example(*)\*' 1
-//! cargo run --example http_counters -- --processes 4     # the same with four processes behind one address
+//! cargo run -p perfset --example http_counters -- --processes 4     # the same with four processes behind one address
 //! ```
 //!
 //! Answers `/`, `/users` and `/slow`, everything else with 404, on 127.0.0.1:8080 or where `--address` says. Ends with

@@ -40,9 +40,11 @@
 #[cfg(feature = "json")]
 pub mod json;
 mod machine;
+#[cfg(all(feature = "publish", target_os = "linux"))]
+pub mod publish;
 
 /// Compiles the program in the publishing guide as a doc test.
-#[cfg(all(doctest, target_os = "linux"))]
+#[cfg(all(doctest, feature = "derive", target_os = "linux"))]
 #[doc = include_str!("../../../docs/guides/publish.md")]
 mod guide {}
 
@@ -58,9 +60,8 @@ pub use machine::{prepare_walks, set_deadline, set_process_source};
 #[cfg(target_os = "linux")]
 pub use perfset_linux::{ProcessSource, drop_walk_capabilities, release_memory, return_large_pieces};
 pub use perfset_log as log;
+#[cfg(feature = "publish")]
 pub use perfset_manifest as manifest;
-#[cfg(target_os = "linux")]
-pub use perfset_shm::publish;
 pub use perfset_windows as windows;
 
 pub use machine::{

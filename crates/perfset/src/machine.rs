@@ -248,15 +248,18 @@ mod backend {
     use perfset_linux::{ProcessSource, Roots, SystemClock, hostname, providers_within};
     pub use perfset_linux::{perf_time, time_100ns};
     use std::sync::{Arc, OnceLock};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+    #[cfg(feature = "publish")]
+    use std::time::Instant;
 
     use perfset_core::Language;
+    #[cfg(feature = "publish")]
+    use perfset_manifest::store::{Store, system_folders};
+    #[cfg(feature = "publish")]
+    use perfset_shm::{Folders, read::ApplicationProvider};
     use perfset_windows::{PerfLib, PerformanceKey, emulated};
 
-    use perfset_manifest::store::{Store, system_folders};
-    use perfset_shm::Folders;
-    pub use perfset_shm::folder::has_more_rights;
-    use perfset_shm::read::ApplicationProvider;
+    pub use perfset_linux::has_more_rights;
 
     /// Collection method set by the program.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
@@ -298,6 +301,7 @@ mod backend {
         (Arc::new(emulated::EmulatedPerfLib::new(machine)), Arc::new(key), Language::ENGLISH)
     }
 
+    #[cfg_attr(not(feature = "publish"), expect(unused_variables, reason = "only programs belong to users"))]
     pub fn machine(environment: Environment, all_users: bool) -> Machine {
         let trusts_environment = environment != Environment::Ignored;
         let machine = Machine::new(Box::new(SystemClock));
@@ -308,6 +312,16 @@ mod backend {
         for provider in providers_within(roots, processes, &deadline) {
             machine.register(provider);
         }
+        // Last: a GUID stays with the provider that was registered first, so no publisher takes a built-in
+        // one.
+        #[cfg(feature = "publish")]
+        machine.register(Box::new(applications(trusts_environment, all_users).within(&deadline)));
+        machine
+    }
+
+    /// Returns the provider of counters that programs publish.
+    #[cfg(feature = "publish")]
+    fn applications(trusts_environment: bool, all_users: bool) -> ApplicationProvider {
         let folders = if trusts_environment { Folders::from_env() } else { Folders::without_env() };
         let mut store = Store::new(system_folders(trusts_environment));
         let mut asked: Option<Instant> = None;
@@ -320,11 +334,7 @@ mod backend {
             asked = Some(Instant::now());
             store.refresh().then(|| store.countersets().cloned().collect())
         };
-        let applications = ApplicationProvider::new(&folders, all_users, Box::new(registered));
-        // Last: a GUID stays with the provider that was registered first, so no publisher takes a built-in
-        // one.
-        machine.register(Box::new(applications.within(&deadline)));
-        machine
+        ApplicationProvider::new(&folders, all_users, Box::new(registered))
     }
 
     pub fn now() -> ClockReading {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use perfset_core::Status;
 use perfset_core::v2::{Block, BlockValue, Body};
+use perfset_derive::Counterset;
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;

@@ -19,7 +19,7 @@ const PATHS: [&str; 4] = ["/", "/users", "/slow", "/nothing/here"];
 
 /// The example publishes exactly what a load generator counts, in one process and in several, and moves meanwhile.
 pub fn http_counters() -> Result<String> {
-    let arguments = ["build", "--quiet", "--release", "--example", "http_counters"];
+    let arguments = ["build", "--quiet", "--release", "-p", "perfset", "--example", "http_counters"];
     run_program(Command::new("cargo").args(arguments).current_dir(root()))?;
     let mut told = String::new();
     for processes in [1, 3] {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perfset_core::{Counter, CounterId, CounterType, Counterset as Set, Guid, catalogue};
+use perfset_derive::Counterset;
 use perfset_engine::Provider;
 
 use super::{Bystander, Forged, complaints, get_word, set_word};

@@ -18,10 +18,11 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use perfset_core::Text;
+use perfset_derive::Counterset;
 use perfset_engine::{Machine, Provider};
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::publish::{Counterset, Gauge, PublishedInstance, Publisher};
+use crate::publish::{Gauge, PublishedInstance, Publisher};
 use crate::read::ApplicationProvider;
 use crate::tests::{Place, query, raw};
 use crate::{layout, lock};

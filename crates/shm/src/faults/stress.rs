@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use perfset_core::Guid;
+use perfset_derive::Counterset;
 use perfset_engine::{Machine, Query, Snapshot};
 use rustix::process::Signal;
 

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::{own_user, share};
-use crate::publish::{Counterset, Gauge, PublishedInstance};
+use crate::publish::{Gauge, PublishedInstance};
 use crate::tests::{Place, query, raw};
+use perfset_derive::Counterset;
 
 /// Values side by side: copies tear the last one of a piece, wherever that is.
 #[derive(Counterset, Debug)]

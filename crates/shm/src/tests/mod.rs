@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perfset_core::{CounterId, Guid, Owner};
+use perfset_derive::Counterset;
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Deadline, Entry, Machine, Query, Snapshot};
 
