@@ -5,9 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Maximum number of rules whose test is `none`. It only falls.
-const WITHOUT_TEST: usize = 3;
-
 /// Rule under a heading such as `### R-28: indexes of entries`.
 #[derive(Debug, PartialEq, Eq)]
 struct Rule<'a> {
@@ -22,12 +19,11 @@ struct Rule<'a> {
 pub fn check(pages: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut defined = BTreeMap::new();
-    let mut without_test = Vec::new();
     for (page, text) in pages {
         for rule in rules(text) {
             let mut wrong = |what: String| problems.push(Problem::new(page, Some(rule.line), what));
             match rule.test {
-                Some(" none") => without_test.push((page, rule.line, rule.name)),
+                Some(" none") => wrong(format!("{} has no test", rule.name)),
                 Some(test) => missing_tests(test, sources)
                     .into_iter()
                     .for_each(|what| wrong(format!("{}: {what}", rule.name))),
@@ -37,13 +33,6 @@ pub fn check(pages: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<
                 wrong(format!("{} is defined twice", rule.name));
             }
         }
-    }
-    if without_test.len() > WITHOUT_TEST {
-        let new = without_test.iter().map(|(page, line, name)| {
-            let what = format!("{name} has no test; at most {WITHOUT_TEST} rules may have none");
-            Problem::new(page.as_path(), Some(*line), what)
-        });
-        problems.extend(new);
     }
     for (path, text) in sources {
         for (line, number) in text.lines().zip(1..) {
@@ -127,12 +116,15 @@ mod tests {
 
     #[test]
     fn rules_are_defined_and_tested() {
-        let good = "### R-1: a\n\nTest: `a::tests::x` and `y` (crates/a/src/b.rs)\n### E2: b\nTest: none\n\
-                    ### Other: c\n";
+        let good = "### R-1: a\n\nTest: `a::tests::x` and `y` (crates/a/src/b.rs)\n\
+                    ### E2: b\nTest: `y` (crates/a/src/b.rs)\n### Other: c\n";
         assert_eq!(lines(good, "// R-1, XR-7, R-x\nfn x() {}\nfn y() {}\n"), [""; 0]);
         assert_eq!(
             lines(good, "fn x() {}"),
-            ["docs/spec/a.md:1: R-1: there is no test y in the files that are named"]
+            [
+                "docs/spec/a.md:1: R-1: there is no test y in the files that are named",
+                "docs/spec/a.md:4: E2: there is no test y in the files that are named"
+            ]
         );
         assert_eq!(lines("", "// as R-12 requires"), ["crates/a/src/b.rs:1: R-12 is not defined"]);
         assert_eq!(lines("", "// UTF-8, B-3"), ["crates/a/src/b.rs:1: B-3 is not defined"]);
@@ -141,10 +133,8 @@ mod tests {
         let elsewhere = "### R-1: a\nTest: `x` (crates/a/src/c.rs)\n";
         let missing = "there is no file crates/a/src/c.rs";
         assert!(lines(elsewhere, "fn x() {}")[0].contains(missing));
-        let none =
-            "### E1: a\nTest: none\n### E2: a\nTest: none\n### E3: a\nTest: none\n### E4: a\nTest: none\n";
-        assert_eq!(lines(none, "").len(), 4);
-        let twice = "### E1: a\nTest: none\n### E1: a\nTest: none\n";
-        assert_eq!(lines(twice, ""), ["docs/spec/a.md:3: E1 is defined twice"]);
+        assert_eq!(lines("### E1: a\nTest: none\n", ""), ["docs/spec/a.md:1: E1 has no test"]);
+        let twice = "### E1: a\nTest: `x` (crates/a/src/b.rs)\n### E1: a\nTest: `x` (crates/a/src/b.rs)\n";
+        assert_eq!(lines(twice, "fn x() {}"), ["docs/spec/a.md:3: E1 is defined twice"]);
     }
 }

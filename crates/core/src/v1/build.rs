@@ -364,3 +364,19 @@ fn pad(out: &mut Vec<u8>) {
 fn size(len: usize) -> U32 {
     U32::new(u32::try_from(len).unwrap_or(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_2_gib_is_refused() {
+        let longest = usize::try_from(i32::MAX).unwrap();
+        for (len, is_possible) in [(longest, true), (longest + 1, false)] {
+            let mut builder = BlockBuilder::new(&ClockReading::default(), "A");
+            builder.out = vec![0; len]; // zeroed pages that nothing touches are no memory
+            let built = builder.finish().map(|block| block.len());
+            assert_eq!(built, if is_possible { Ok(len) } else { Err(TooLarge) });
+        }
+    }
+}

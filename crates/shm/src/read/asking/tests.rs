@@ -109,6 +109,33 @@ fn a_program_is_told_and_gives_values_by_reference() {
 }
 
 #[test]
+fn requests_contain_the_name_of_this_host() {
+    let place = Place::new("host");
+    let publisher = place.publisher();
+    let _instance = instance(&publisher, "a");
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let of_thread = Arc::clone(&heard);
+    let _server = publisher.answer(move |request| {
+        if request.what() == RequestCode::Values {
+            return CallbackReply::from(Status::ERROR_SUCCESS); // has no machine, as Windows has no such request
+        }
+        let name = request.entry().map_or(request.machine(), |entry| entry.machine());
+        of_thread.lock().unwrap().push((request.what(), name.to_string()));
+        CallbackReply::from(Status::ERROR_SUCCESS)
+    });
+    let mut query = place.machine().query();
+    assert!(query.add(&Entry::all(set().guid).instance("*")).is_success());
+    query.collect(&mut Snapshot::default()).unwrap();
+
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let heard = heard.lock().unwrap();
+    assert!(heard.len() >= 3, "{heard:?}");
+    for (what, name) in heard.iter() {
+        assert_eq!(name, host.trim_end(), "{what:?}");
+    }
+}
+
+#[test]
 fn a_counterset_that_is_defined_while_asked_is_there_then() {
     let place = Place::new("defined-while-asked");
     let publisher = place.publisher();
