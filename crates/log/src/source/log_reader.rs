@@ -205,7 +205,7 @@ impl LogReader {
     ) -> Result<Self, LogError> {
         let log = Log::open(input.open(read)?)?;
         let (now, next, damages) = Default::default();
-        let mut tape = Self {
+        let mut reader = Self {
             log,
             offset: 0,
             is_fresh: false,
@@ -216,25 +216,25 @@ impl LogReader {
             title_names: None,
             damages,
         };
-        if let Log::Text(log) = &mut tape.log {
-            tape.list = lists.take(number, log);
+        if let Log::Text(log) = &mut reader.log {
+            reader.list = lists.take(number, log);
             for LogEntry { path, .. } in
-                tape.list.iter().filter(|listed| matches!(listed.what, LogEntryKind::Unknown))
+                reader.list.iter().filter(|listed| matches!(listed.what, LogEntryKind::Unknown))
             {
                 let path = &path.counter;
-                tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
+                reader.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
             }
         }
         // The bias of a binary log depends on the date of its first sample: daylight saving time.
-        tape.read()?;
-        let minutes = match &tape.log {
-            Log::Blg(log) => log.header().bias_minutes(tape.next.time),
+        reader.read()?;
+        let minutes = match &reader.log {
+            Log::Blg(log) => log.header().bias_minutes(reader.next.time),
             Log::Text(log) => log.header().zone.as_ref().map_or(0, |zone| zone.minutes),
         };
         // The first sample was read with offset 0, because the offset was not known before.
-        tape.offset = i64::from(minutes).saturating_mul(600_000_000);
-        tape.next.time = tape.next.time.saturating_add(tape.offset);
-        Ok(tape)
+        reader.offset = i64::from(minutes).saturating_mul(600_000_000);
+        reader.next.time = reader.next.time.saturating_add(reader.offset);
+        Ok(reader)
     }
 
     /// Returns the UTC time of the sample ahead; `None` at the end of the log.

@@ -64,17 +64,17 @@ impl LoggedMachine {
     }
 
     /// Removes what the counter list of a log reader registered, because another list follows.
-    pub fn forget(&mut self, tape: usize) {
-        self.listed.forget(tape);
-        self.unseen.retain(|(of, _)| *of != tape);
-        self.blocks.values_mut().for_each(|places| places.retain(|(of, _)| *of != tape));
+    pub fn forget(&mut self, reader_index: usize) {
+        self.listed.forget(reader_index);
+        self.unseen.retain(|(of, _)| *of != reader_index);
+        self.blocks.values_mut().for_each(|places| places.retain(|(of, _)| *of != reader_index));
     }
 
     /// Registers this machine's entries of a log reader's counter list, each with its number.
     pub fn register<'a>(
         &mut self,
-        tapes: &mut [LogReader],
-        tape: usize,
+        readers: &mut [LogReader],
+        reader_index: usize,
         own: impl Iterator<Item = (usize, &'a LogEntry)> + Clone,
     ) {
         // A whole object includes its separately listed counters.
@@ -88,47 +88,52 @@ impl LoggedMachine {
                 LogEntryKind::Object if self.unseen.len() >= OBJECTS => {
                     left_out.push(format!("{} is left out: there are too many objects", listed.path));
                 }
-                LogEntryKind::Object => self.unseen.push((tape, at)),
+                LogEntryKind::Object => self.unseen.push((reader_index, at)),
                 LogEntryKind::Unknown => {}
                 _ if whole.contains(&*listed.path.counterset) => {}
                 _ => {
-                    if let Err(TooMany(what)) = self.listed.add(tape, at, listed) {
+                    if let Err(TooMany(what)) = self.listed.add(reader_index, at, listed) {
                         left_out.push(format!("{} is left out: there are too many {what}", listed.path));
                     }
                 }
             }
         }
         self.listed.shrink();
-        if let Some(tape) = tapes.get_mut(tape) {
-            left_out.into_iter().for_each(|what| tape.damaged(what));
+        if let Some(reader) = readers.get_mut(reader_index) {
+            left_out.into_iter().for_each(|what| reader.damaged(what));
         }
     }
 
     /// Registers objects that first appear in this sample: the sample ahead or the current sample. Returns `true` if
     /// there were any.
-    pub fn learn(&mut self, tapes: &mut [LogReader], is_ahead: bool) -> bool {
+    pub fn learn(&mut self, readers: &mut [LogReader], is_ahead: bool) -> bool {
         let before = self.unseen.len();
         if before == 0 {
             return false;
         }
         let mut unseen = std::mem::take(&mut self.unseen);
-        unseen.retain(|place| !self.learn_one(tapes, *place, is_ahead));
+        unseen.retain(|place| !self.learn_one(readers, *place, is_ahead));
         self.unseen = unseen;
         self.unseen.len() < before
     }
 
-    fn learn_one(&mut self, tapes: &mut [LogReader], (tape, entry): (usize, usize), is_ahead: bool) -> bool {
+    fn learn_one(
+        &mut self,
+        readers: &mut [LogReader],
+        (reader_index, entry): (usize, usize),
+        is_ahead: bool,
+    ) -> bool {
         // New objects are at the end.
-        let known = self.objects.get(&tape).map_or(0, |objects| objects.guids().count());
-        if self.recording(tapes, (tape, entry), is_ahead).is_none() {
+        let known = self.objects.get(&reader_index).map_or(0, |objects| objects.guids().count());
+        if self.recording(readers, (reader_index, entry), is_ahead).is_none() {
             return false;
         }
         let Self { objects, blocks, .. } = self;
-        let new = objects.get(&tape).into_iter().flat_map(|objects| objects.guids().skip(known));
+        let new = objects.get(&reader_index).into_iter().flat_map(|objects| objects.guids().skip(known));
         let mut is_new = false;
         for guid in new {
             is_new = true;
-            blocks.entry(guid).or_default().push((tape, entry));
+            blocks.entry(guid).or_default().push((reader_index, entry));
         }
         is_new
     }
@@ -136,41 +141,41 @@ impl LoggedMachine {
     /// Returns the block of an object in a sample; `None` if the sample lacks the object.
     fn recording(
         &mut self,
-        tapes: &mut [LogReader],
-        (tape, entry): (usize, usize),
+        readers: &mut [LogReader],
+        (reader_index, entry): (usize, usize),
         is_ahead: bool,
     ) -> Option<Recording> {
-        let objects = self.objects.entry(tape).or_default();
-        let tape = tapes.get_mut(tape)?;
-        let taken = if is_ahead { tape.ahead() } else { &mut tape.now };
+        let objects = self.objects.entry(reader_index).or_default();
+        let reader = readers.get_mut(reader_index)?;
+        let taken = if is_ahead { reader.ahead() } else { &mut reader.now };
         let bytes = match taken.sample.block(entry) {
             Ok(CounterBlock::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
             // An empty block is no damage: the sample lacks the object (B-11).
             Ok(CounterBlock::Object(_)) => return None,
             Ok(_) => Err(format!("entry {entry} is no object")),
             Err(error) => {
-                tape.cut(&error);
+                reader.cut(&error);
                 return None;
             }
         };
         let found = bytes.and_then(|bytes| {
-            let names = tape.title_names();
+            let names = reader.title_names();
             objects.add(bytes, &names, Mode::Tolerant).map_err(|error| error.to_string())
         });
         match found {
             Ok((recording, troubles)) => {
-                troubles.iter().for_each(|trouble| tape.damaged(trouble.to_string()));
+                troubles.iter().for_each(|trouble| reader.damaged(trouble.to_string()));
                 Some(recording)
             }
             Err(error) => {
-                tape.damaged(format!("an object is left out: {error}"));
+                reader.damaged(format!("an object is left out: {error}"));
                 None
             }
         }
     }
 
     /// Builds the catalogue of everything registered.
-    pub fn publish(&mut self, tapes: &mut [LogReader]) {
+    pub fn publish(&mut self, readers: &mut [LogReader]) {
         let name: Text = self.name.to_string().into();
         let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
         let mut countersets: Vec<Arc<Counterset>> = Vec::new();
@@ -197,10 +202,10 @@ impl LoggedMachine {
             if add(known.map_or_else(|| Arc::new(set), |known| Arc::clone(known))) {
                 continue;
             }
-            for tape in self.listed.tapes(&guid) {
-                let Some(of_set) = tapes.get_mut(tape) else { continue };
+            for reader_index in self.listed.reader_indexes(&guid) {
+                let Some(of_set) = readers.get_mut(reader_index) else { continue };
                 // Catalogues are built again and again, and this is reported once.
-                if self.hidden.insert((tape, guid)) {
+                if self.hidden.insert((reader_index, guid)) {
                     of_set.damaged(format!("{name} is left out: another log has the whole object"));
                 }
             }
@@ -212,30 +217,32 @@ impl LoggedMachine {
     /// Fills in the values of the current sample.
     pub fn collect(
         &mut self,
-        tapes: &mut [LogReader],
+        readers: &mut [LogReader],
         want: &CollectRequest<'_>,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
-        self.object(tapes, &want.counterset.guid, |objects, recording| objects.collect(recording, want, rows))
-            .unwrap_or_else(|| {
-                let set = self.listed.get_mut(&want.counterset.guid);
-                let unknown = || SourceError::UnknownCounterset(want.counterset.guid);
-                set.ok_or_else(unknown)?.collect(tapes, want, rows)
-            })
+        self.object(readers, &want.counterset.guid, |objects, recording| {
+            objects.collect(recording, want, rows)
+        })
+        .unwrap_or_else(|| {
+            let set = self.listed.get_mut(&want.counterset.guid);
+            let unknown = || SourceError::UnknownCounterset(want.counterset.guid);
+            set.ok_or_else(unknown)?.collect(readers, want, rows)
+        })
     }
 
     /// Fills in the instances of the current sample.
     pub fn instances(
         &mut self,
-        tapes: &mut [LogReader],
+        readers: &mut [LogReader],
         counterset: &Guid,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
-        self.object(tapes, counterset, |objects, recording| objects.instances(recording, counterset, rows))
+        self.object(readers, counterset, |objects, recording| objects.instances(recording, counterset, rows))
             .unwrap_or_else(|| {
                 let set = self.listed.get_mut(counterset);
                 let unknown = || SourceError::UnknownCounterset(*counterset);
-                set.ok_or_else(unknown)?.instances(tapes, rows)
+                set.ok_or_else(unknown)?.instances(readers, rows)
             })
     }
 
@@ -243,27 +250,29 @@ impl LoggedMachine {
     /// counterset is not an object.
     fn object<T>(
         &mut self,
-        tapes: &mut [LogReader],
+        readers: &mut [LogReader],
         counterset: &Guid,
         with: impl FnOnce(&ObjectSets, &Recording) -> Result<T, SourceError>,
     ) -> Option<Result<T, SourceError>> {
         let places = self.blocks.get(counterset)?;
-        let is_fresh = |(tape, _): &&(usize, usize)| tapes.get(*tape).is_some_and(|tape| tape.is_fresh);
+        let is_fresh = |(reader_index, _): &&(usize, usize)| {
+            readers.get(*reader_index).is_some_and(|reader| reader.is_fresh)
+        };
         // Several logs can have the object at the same time; the first of them is played, so that nothing is
         // counted twice.
         let place = places.iter().find(is_fresh).copied();
-        let Some((tape, entry)) = place else {
+        let Some((reader_index, entry)) = place else {
             return Some(Err(SourceError::Failed("no sample of it was taken at that time".into())));
         };
         let others: Vec<_> =
-            places.iter().filter(is_fresh).copied().filter(|other| *other != (tape, entry)).collect();
+            places.iter().filter(is_fresh).copied().filter(|other| *other != (reader_index, entry)).collect();
         for other in others {
-            leave_out(tapes, other, (tape, entry));
+            leave_out(readers, other, (reader_index, entry));
         }
-        let Some(recording) = self.recording(tapes, (tape, entry), false) else {
+        let Some(recording) = self.recording(readers, (reader_index, entry), false) else {
             return Some(Err(SourceError::Failed("this sample does not have the object".into())));
         };
-        let objects = self.objects.get(&tape)?;
+        let objects = self.objects.get(&reader_index)?;
         let known = self.catalogue.countersets.get(*self.positions.get(counterset)?)?;
         let now = objects.counterset(counterset)?;
         // A later log can have the same object with more counters, as after a Windows update.
@@ -275,8 +284,8 @@ impl LoggedMachine {
         // The catalogue takes an object from the first log reader that has it. For any other reader,
         // publishing would change nothing and be repeated at each sample.
         let owner = self.objects.iter().find(|(_, objects)| objects.counterset(counterset).is_some());
-        if is_changed && owner.is_some_and(|(owner, _)| *owner == tape) {
-            self.publish(tapes);
+        if is_changed && owner.is_some_and(|(owner, _)| *owner == reader_index) {
+            self.publish(readers);
         }
         Some(done)
     }
@@ -290,14 +299,15 @@ fn are_alike(a: &Counterset, b: &Counterset) -> bool {
 }
 
 /// Records damage for an object that is not played, because another log has a different block at the same time.
-fn leave_out(tapes: &mut [LogReader], (tape, entry): (usize, usize), played: (usize, usize)) {
-    let mut bytes = |(tape, entry): (usize, usize)| match tapes.get_mut(tape)?.now.sample.block(entry) {
+fn leave_out(readers: &mut [LogReader], (reader_index, entry): (usize, usize), played: (usize, usize)) {
+    let mut bytes = |(index, entry): (usize, usize)| match readers.get_mut(index)?.now.sample.block(entry) {
         Ok(CounterBlock::Object(bytes)) => Some(bytes.to_vec()),
         _ => None,
     };
     // Equal bytes lose nothing: the same log was given twice, or two logs overlap.
-    let is_other = bytes((tape, entry)).is_some_and(|own| !own.is_empty() && bytes(played) != Some(own));
-    if let Some(tape) = tapes.get_mut(tape).filter(|_| is_other) {
-        tape.damaged("an object is left out: another log has it at the same time".to_owned());
+    let is_other =
+        bytes((reader_index, entry)).is_some_and(|own| !own.is_empty() && bytes(played) != Some(own));
+    if let Some(reader) = readers.get_mut(reader_index).filter(|_| is_other) {
+        reader.damaged("an object is left out: another log has it at the same time".to_owned());
     }
 }

@@ -22,7 +22,7 @@ pub(super) const ONLY: usize = 0;
 /// The logs are read once for all machines, because a log can have a column of each of thousands of machines.
 pub(super) struct MergedLogs {
     selection: Arc<Selection>,
-    tapes: Vec<LogReader>,
+    readers: Vec<LogReader>,
     /// Registered counter list of each log reader.
     lists: Vec<Arc<[LogEntry]>>,
     /// Time at which the last played sample was due, and the number of samples skipped since.
@@ -67,7 +67,7 @@ impl MergedLogs {
             let opened = LogReader::open((number, input), &selection.read, &selection.lists);
             opened.map_err(|error| OpenError { number, error })
         };
-        let tapes: Vec<LogReader> =
+        let readers: Vec<LogReader> =
             selection.inputs.iter().enumerate().map(open).collect::<Result<_, _>>()?;
         let (mut machines, mut by_name) = (Vec::new(), HashMap::new());
         for (name, known) in known {
@@ -77,8 +77,8 @@ impl MergedLogs {
         }
         let mut deck = Self {
             selection: Arc::clone(selection),
-            lists: vec![[].into(); tapes.len()],
-            tapes,
+            lists: vec![[].into(); readers.len()],
+            readers,
             due: None,
             overlaps: Overlaps::default(),
             machines,
@@ -88,21 +88,21 @@ impl MergedLogs {
             damages,
         };
         // The lists of the samples ahead: no sample is current yet.
-        for tape in 0..deck.tapes.len() {
-            let list = deck.tapes.get_mut(tape).map(|tape| Arc::clone(&tape.ahead().list));
-            deck.register(tape, &list.unwrap_or_default());
+        for reader_index in 0..deck.readers.len() {
+            let list = deck.readers.get_mut(reader_index).map(|reader| Arc::clone(&reader.ahead().list));
+            deck.register(reader_index, &list.unwrap_or_default());
         }
         // The first block of an object describes its counters.
-        deck.each_machine(|machine, tapes| {
-            machine.learn(tapes, true);
-            machine.publish(tapes);
+        deck.each_machine(|machine, readers| {
+            machine.learn(readers, true);
+            machine.publish(readers);
         });
         Ok(deck)
     }
 
     fn each_machine(&mut self, mut call: impl FnMut(&mut LoggedMachine, &mut [LogReader])) {
         for machine in &mut self.machines {
-            call(&mut machine.logged, &mut self.tapes);
+            call(&mut machine.logged, &mut self.readers);
         }
     }
 
@@ -156,23 +156,23 @@ impl MergedLogs {
     fn advance_to_chosen(&mut self) -> Result<bool, SourceError> {
         loop {
             // The clock may have been set back: samples in the window may follow samples outside it.
-            let Some(time) = self.tapes.iter().filter_map(LogReader::next_time).min() else {
+            let Some(time) = self.readers.iter().filter_map(LogReader::next_time).min() else {
                 return Ok(false);
             };
             self.advance(time)?;
-            let is_other = |(tape, list): (&LogReader, &Arc<[LogEntry]>)| {
-                tape.is_fresh && !Arc::ptr_eq(list, &tape.now.list)
+            let is_other = |(reader, list): (&LogReader, &Arc<[LogEntry]>)| {
+                reader.is_fresh && !Arc::ptr_eq(list, &reader.now.list)
             };
             // Also for samples that are not played: entries of later samples refer to this list.
-            if self.tapes.iter().zip(&self.lists).any(is_other) {
+            if self.readers.iter().zip(&self.lists).any(is_other) {
                 self.register_anew();
             }
             if !self.selection.choice.window.contains(time) || !self.is_chosen(time) {
                 continue;
             }
-            self.each_machine(|machine, tapes| {
-                if machine.learn(tapes, false) {
-                    machine.publish(tapes);
+            self.each_machine(|machine, readers| {
+                if machine.learn(readers, false) {
+                    machine.publish(readers);
                 }
             });
             self.time = time;
@@ -183,13 +183,13 @@ impl MergedLogs {
     /// Advances all log readers whose next sample is at `time`, the next time of all logs. Log readers with other
     /// counters also advance if their next sample is at nearly the same time.
     fn advance(&mut self, time: i64) -> Result<(), SourceError> {
-        let Self { tapes, overlaps, selection, .. } = self;
+        let Self { readers, overlaps, selection, .. } = self;
         let mut near: Vec<(i64, usize)> = Vec::new();
-        for (at, tape) in tapes.iter_mut().enumerate() {
-            let next = tape.next_time();
-            tape.is_fresh = next == Some(time);
-            if tape.is_fresh {
-                tape.advance()?;
+        for (at, reader) in readers.iter_mut().enumerate() {
+            let next = reader.next_time();
+            reader.is_fresh = next == Some(time);
+            if reader.is_fresh {
+                reader.advance()?;
             } else if let Some(next) = next.filter(|next| next.saturating_sub(time) < selection.tolerance) {
                 near.push((next, at));
             }
@@ -197,24 +197,24 @@ impl MergedLogs {
         // In the order of time, because an earlier log that joins the sample can decide for a later one.
         near.sort_unstable();
         for (next, at) in near {
-            let Some(tape) = tapes.get(at) else { continue };
-            let (list, has_begun) = (Arc::clone(tape.next_list()), tape.has_begun());
+            let Some(reader) = readers.get(at) else { continue };
+            let (list, has_begun) = (Arc::clone(reader.next_list()), reader.has_begun());
             // A log that continues another log is not beside it. Neither is a log whose sample is nearer to the other
             // log's next sample.
-            let is_apart = |(other, tape): (usize, &LogReader)| {
+            let is_apart = |(other, reader): (usize, &LogReader)| {
                 let of_next =
-                    tape.next_time().map(|other| other.saturating_sub(time)).filter(|step| *step > 0);
+                    reader.next_time().map(|other| other.saturating_sub(time)).filter(|step| *step > 0);
                 let is_nearer = of_next.is_some_and(|step| next.saturating_sub(time) > step / 2);
-                let follows = !has_begun && tape.next_time().is_none();
-                tape.is_fresh
-                    && (follows || is_nearer || overlaps.is_any((at, &list), (other, &tape.now.list)))
+                let follows = !has_begun && reader.next_time().is_none();
+                reader.is_fresh
+                    && (follows || is_nearer || overlaps.is_any((at, &list), (other, &reader.now.list)))
             };
-            if tapes.iter().enumerate().any(is_apart) {
+            if readers.iter().enumerate().any(is_apart) {
                 continue;
             }
-            if let Some(tape) = tapes.get_mut(at) {
-                tape.is_fresh = true;
-                tape.advance()?;
+            if let Some(reader) = readers.get_mut(at) {
+                reader.is_fresh = true;
+                reader.advance()?;
             }
         }
         Ok(())
@@ -253,24 +253,28 @@ impl MergedLogs {
 
     /// Registers the new counter lists of log readers whose list changed.
     fn register_anew(&mut self) {
-        for tape in 0..self.tapes.len() {
-            let now =
-                self.tapes.get(tape).filter(|tape| tape.is_fresh).map(|tape| Arc::clone(&tape.now.list));
-            let changed = self.lists.get(tape).zip(now).filter(|(known, now)| !Arc::ptr_eq(known, now));
+        for reader_index in 0..self.readers.len() {
+            let now = self
+                .readers
+                .get(reader_index)
+                .filter(|reader| reader.is_fresh)
+                .map(|reader| Arc::clone(&reader.now.list));
+            let changed =
+                self.lists.get(reader_index).zip(now).filter(|(known, now)| !Arc::ptr_eq(known, now));
             if let Some((_, list)) = changed {
                 // All machines forget the list: a new list may lack a machine that the old one had.
-                self.each_machine(|machine, _| machine.forget(tape));
-                self.register(tape, &list);
+                self.each_machine(|machine, _| machine.forget(reader_index));
+                self.register(reader_index, &list);
             }
         }
-        self.each_machine(|machine, tapes| {
-            machine.learn(tapes, false);
-            machine.publish(tapes);
+        self.each_machine(|machine, readers| {
+            machine.learn(readers, false);
+            machine.publish(readers);
         });
     }
 
     /// Registers the counter list of a log reader: each machine its own entries.
-    fn register(&mut self, tape: usize, list: &Arc<[LogEntry]>) {
+    fn register(&mut self, reader_index: usize, list: &Arc<[LogEntry]>) {
         let mut last: Option<(&str, Option<usize>)> = None;
         let mut own: Vec<(usize, usize)> = Vec::new();
         for (at, listed) in list.iter().enumerate() {
@@ -289,10 +293,10 @@ impl MergedLogs {
             let entries = own.iter().filter_map(|(_, at)| Some((*at, list.get(*at)?)));
             let machine = own.first().and_then(|(machine, _)| self.machines.get_mut(*machine));
             if let Some(machine) = machine {
-                machine.logged.register(&mut self.tapes, tape, entries);
+                machine.logged.register(&mut self.readers, reader_index, entries);
             }
         }
-        if let Some(known) = self.lists.get_mut(tape) {
+        if let Some(known) = self.lists.get_mut(reader_index) {
             *known = Arc::clone(list);
         }
     }
@@ -304,9 +308,9 @@ impl MergedLogs {
         want: &CollectRequest<'_>,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
-        let Self { machines, tapes, .. } = self;
+        let Self { machines, readers, .. } = self;
         let unknown = || SourceError::UnknownCounterset(want.counterset.guid);
-        machines.get_mut(machine).ok_or_else(unknown)?.logged.collect(tapes, want, rows)
+        machines.get_mut(machine).ok_or_else(unknown)?.logged.collect(readers, want, rows)
     }
 
     /// Fills in the instances of a machine in the current sample.
@@ -316,9 +320,9 @@ impl MergedLogs {
         counterset: &Guid,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
-        let Self { machines, tapes, .. } = self;
+        let Self { machines, readers, .. } = self;
         let unknown = || SourceError::UnknownCounterset(*counterset);
-        machines.get_mut(machine).ok_or_else(unknown)?.logged.instances(tapes, counterset, rows)
+        machines.get_mut(machine).ok_or_else(unknown)?.logged.instances(readers, counterset, rows)
     }
 }
 
@@ -328,7 +332,7 @@ impl Drop for MergedLogs {
         let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
         // Queries read different parts of the logs, so their results are not added up.
         let count = |damages: &[Damages]| damages.iter().map(Damages::count).sum::<u64>();
-        let now: Vec<_> = self.tapes.iter().map(LogReader::damages).collect();
+        let now: Vec<_> = self.readers.iter().map(LogReader::damages).collect();
         if known.is_empty() || count(&now) > count(&known) {
             *known = now;
         }

@@ -141,24 +141,24 @@ impl Logs {
         let (read, lists) = (Arc::default(), TextLists::default());
         for (number, input) in inputs.iter().enumerate() {
             let failed = |error| OpenError { number, error };
-            let mut tape = LogReader::open((number, input), &read, &lists).map_err(failed)?;
+            let mut reader = LogReader::open((number, input), &read, &lists).map_err(failed)?;
             // The user gives times in the zone of the first log; each log converts its own times.
-            offset.get_or_insert(tape.offset());
+            offset.get_or_insert(reader.offset());
             // A log cut before its first sample may have no counters. No query would then report the damage.
-            damages.push(tape.damages());
+            damages.push(reader.damages());
             let mut last: Option<&str> = None;
             for listed in
-                tape.ahead().list.iter().filter(|listed| !matches!(listed.what, LogEntryKind::Unknown))
+                reader.ahead().list.iter().filter(|listed| !matches!(listed.what, LogEntryKind::Unknown))
             {
                 let name = listed.path.machine.as_deref().unwrap_or_default();
                 if last.replace(name) != Some(name) && known.insert(name.to_ascii_lowercase()) {
                     machines.push(name.to_owned());
                 }
             }
-            let mut before = tape.next_time();
+            let mut before = reader.next_time();
             for _ in 0..STEPS {
-                tape.advance().map_err(failed)?;
-                let now = tape.next_time();
+                reader.advance().map_err(failed)?;
+                let now = reader.next_time();
                 let step = before.zip(now).map(|(before, now)| now.saturating_sub(before));
                 shortest = step.filter(|step| *step > 0).map_or(shortest, |step| shortest.min(step));
                 before = now;

@@ -56,7 +56,7 @@ struct PathCounter {
 /// Location of a counter's values: log reader and entry of its list.
 #[derive(Debug)]
 struct PathCounterLocation {
-    tape: u32,
+    reader_index: u32,
     at: u32,
     counter: u32,
     /// Row of the instance; `None` if the entry has a varying number of instances.
@@ -69,8 +69,8 @@ struct PathCounterLocation {
 }
 
 impl PathCounterLocation {
-    fn tape(&self) -> usize {
-        wide(self.tape)
+    fn reader_index(&self) -> usize {
+        wide(self.reader_index)
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) struct PathCountersets {
 
 impl PathCountersets {
     /// Adds an entry of a log reader's list.
-    pub fn add(&mut self, tape: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
+    pub fn add(&mut self, reader_index: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let path = &listed.path;
         let folded = Utf16::from(&*path.counterset).capitals();
         let set = match self.by_name.get(&folded) {
@@ -176,7 +176,7 @@ impl PathCountersets {
                 self.sets.len().saturating_sub(1)
             }
         };
-        self.sets.get_mut(set).map_or(Ok(()), |set| set.add(tape, at, listed))
+        self.sets.get_mut(set).map_or(Ok(()), |set| set.add(reader_index, at, listed))
     }
 
     /// Frees the memory beyond that of the entries so far. There can be many machines of one entry each.
@@ -190,18 +190,18 @@ impl PathCountersets {
     }
 
     /// Removes the locations of a log reader's values, because its list has changed.
-    pub fn forget(&mut self, tape: usize) {
+    pub fn forget(&mut self, reader_index: usize) {
         for set in &mut self.sets {
             // Only the locations go. Counters keep their ids, because open queries refer to them.
-            set.entries.retain(|entry| entry.tape() != tape);
+            set.entries.retain(|entry| entry.reader_index() != reader_index);
             set.wanted = Wanted::default();
         }
     }
 
     /// Returns the log readers with values of a counterset.
-    pub fn tapes(&self, guid: &Guid) -> BTreeSet<usize> {
+    pub fn reader_indexes(&self, guid: &Guid) -> BTreeSet<usize> {
         let set = self.by_guid.get(guid).and_then(|set| self.sets.get(*set));
-        set.into_iter().flat_map(|set| &set.entries).map(PathCounterLocation::tape).collect()
+        set.into_iter().flat_map(|set| &set.entries).map(PathCounterLocation::reader_index).collect()
     }
 
     /// Returns the counterset with this GUID.
@@ -236,7 +236,7 @@ impl PathCounterset {
         self.known.map_or_else(|| guid_of_object(&self.name), |set| set.guid)
     }
 
-    fn add(&mut self, tape: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
+    fn add(&mut self, reader_index: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let (counter_type, time_base, default_scale, is_wild) = match &listed.what {
             LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild } => {
                 (*counter_type, *time_base, *default_scale, *is_wild)
@@ -279,10 +279,10 @@ impl PathCounterset {
         self.has_instances |= listed.path.instance.is_some();
         let instance = listed.path.instance.as_deref().unwrap_or_default();
         let row = (!is_wild).then(|| narrow(self.rows.listed(&Utf16::from(instance))));
-        let [tape, at, counter] = [tape, at, counter].map(narrow);
+        let [reader_index, at, counter] = [reader_index, at, counter].map(narrow);
         let is_left_out = false;
         self.entries.push(PathCounterLocation {
-            tape,
+            reader_index,
             at,
             counter,
             row,
@@ -323,14 +323,14 @@ impl PathCounterset {
     /// Fills in the values of the current sample.
     pub fn collect(
         &mut self,
-        tapes: &mut [LogReader],
+        readers: &mut [LogReader],
         want: &CollectRequest<'_>,
         rows: &mut Rows,
     ) -> Result<(), SourceError> {
         if self.wanted.of != want.counters {
             self.wanted = Wanted::new(want.counters, &self.counters);
         }
-        self.read(tapes, want.instances)?;
+        self.read(readers, want.instances)?;
         self.fill(rows);
         Ok(())
     }
@@ -341,17 +341,17 @@ impl PathCounterset {
     }
 
     /// Fills in the listed instances and the instances of the current sample, for all counters.
-    pub fn instances(&mut self, tapes: &mut [LogReader], rows: &mut Rows) -> Result<(), SourceError> {
+    pub fn instances(&mut self, readers: &mut [LogReader], rows: &mut Rows) -> Result<(), SourceError> {
         self.wanted = Wanted::names(&self.counters);
         let all = InstanceFilter { pattern: Pattern::any(), id: InstanceIdFilter::Any };
-        let _ = self.read(tapes, &[all].into_iter().collect()); // what is listed stays, sample or not
+        let _ = self.read(readers, &[all].into_iter().collect()); // what is listed stays, sample or not
         self.rows.use_listed();
         self.fill(rows);
         Ok(())
     }
 
     /// Reads the requested values of the current sample.
-    fn read(&mut self, tapes: &mut [LogReader], instances: &InstanceFilters) -> Result<(), SourceError> {
+    fn read(&mut self, readers: &mut [LogReader], instances: &InstanceFilters) -> Result<(), SourceError> {
         let Self { entries, rows: table, wanted, .. } = self;
         table.begin(wanted.counters.len(), instances);
         let mut is_any_fresh = false;
@@ -362,9 +362,11 @@ impl PathCounterset {
             let Some(column) = wanted.column(wide(entry.counter)) else { continue };
             let at = wide(entry.at);
             // Of merged logs, only those with a sample at this time count; values of older samples would be wrong.
-            let Some(tape) = tapes.get_mut(entry.tape()).filter(|tape| tape.is_fresh) else { continue };
+            let Some(reader) = readers.get_mut(entry.reader_index()).filter(|reader| reader.is_fresh) else {
+                continue;
+            };
             is_any_fresh = true;
-            if cut == Some(entry.tape()) {
+            if cut == Some(entry.reader_index()) {
                 continue;
             }
             // Logs of several systems can give a counter different types, and no formula fits both.
@@ -372,25 +374,25 @@ impl PathCounterset {
             let changed = changed.map(|(_, known)| {
                 let reason = NoValue::TypeChanged { from: *known, to: entry.counter_type };
                 if !std::mem::replace(&mut entry.is_left_out, true) {
-                    tape.damaged(format!("values of entry {at} are left out: {reason}"));
+                    reader.damaged(format!("values of entry {at} are left out: {reason}"));
                 }
                 CellReading::Missing(reason)
             });
             match entry.row.map(wide) {
-                Some(row) if table.is_wanted(row) => match read_one(tape, entry) {
+                Some(row) if table.is_wanted(row) => match read_one(reader, entry) {
                     Ok(got) => {
                         if let Some(contradiction) = table.put(row, column, changed.unwrap_or(got)) {
-                            leave_out(tape, at, table, &contradiction);
+                            leave_out(reader, at, table, &contradiction);
                         }
                     }
                     Err(error) => {
-                        cut = Some(entry.tape());
-                        tape.cut(&error);
+                        cut = Some(entry.reader_index());
+                        reader.cut(&error);
                     }
                 },
                 Some(_) => {}
                 // The instances of a wildcard change from sample to sample, so they are in the sample itself.
-                None => match tape.now.sample.block(at) {
+                None => match reader.now.sample.block(at) {
                     Ok(CounterBlock::Instances(instances)) => {
                         table.begin_entry();
                         let mut left_out = Vec::new();
@@ -403,13 +405,13 @@ impl PathCounterset {
                             ));
                         }
                         for contradiction in &left_out {
-                            leave_out(tape, at, table, contradiction);
+                            leave_out(reader, at, table, contradiction);
                         }
                     }
-                    Ok(_) => tape.damaged(format!("values are left out: entry {at} has others")),
+                    Ok(_) => reader.damaged(format!("values are left out: entry {at} has others")),
                     Err(error) => {
-                        cut = Some(entry.tape());
-                        tape.cut(&error);
+                        cut = Some(entry.reader_index());
+                        reader.cut(&error);
                     }
                 },
             }
@@ -489,13 +491,13 @@ fn part_registration(id: CounterId) -> Counter {
     }
 }
 
-fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<CellReading, WireError> {
+fn read_one(reader: &mut LogReader, entry: &PathCounterLocation) -> Result<CellReading, WireError> {
     let at = wide(entry.at);
     if entry.is_formatted {
-        let value = tape.now.values.get(at).copied().flatten();
+        let value = reader.now.values.get(at).copied().flatten();
         return Ok(value.map_or(CellReading::Missing(NoValue::NotGiven), CellReading::Formatted));
     }
-    Ok(match tape.now.sample.block(at)? {
+    Ok(match reader.now.sample.block(at)? {
         CounterBlock::Counter(raw) => CellReading::Raw(raw),
         _ => CellReading::Missing(NoValue::Failed("its block is of another kind".into())),
     })
@@ -503,17 +505,17 @@ fn read_one(tape: &mut LogReader, entry: &PathCounterLocation) -> Result<CellRea
 
 /// Records damage for a value that is not played, because another entry has a different value of the same counter.
 /// Both values have the same time. Names that differ only in case are equal.
-fn leave_out(tape: &mut LogReader, entry: usize, table: &SampleTable, contradiction: &Contradiction) {
+fn leave_out(reader: &mut LogReader, entry: usize, table: &SampleTable, contradiction: &Contradiction) {
     let Contradiction { row, used, left_out } = contradiction;
     let mut path =
-        tape.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {
+        reader.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {
             CounterPath { machine: None, counterset: String::new(), instance: None, counter: String::new() }
         });
     if path.instance.as_deref() == Some("*") {
         path.instance = Some(table.name(*row));
     }
-    let time = SystemTime::from_100ns(tape.now.time);
-    tape.damaged(format!(
+    let time = SystemTime::from_100ns(reader.now.time);
+    reader.damaged(format!(
         "two values of {path} at {time} UTC, names compared without case: {used} is used, {left_out} is left out"
     ));
 }
