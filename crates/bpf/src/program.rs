@@ -27,7 +27,7 @@ pub enum IterKind {
 /// Offsets of the columns in a record.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordLayout {
-    places: [Option<RecordOffset>; Column::ALL.len()],
+    offsets: [Option<RecordOffset>; Column::ALL.len()],
     /// Size of a record in bytes, rounded up to whole words.
     pub size: u32,
 }
@@ -36,26 +36,26 @@ pub(crate) struct RecordLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordOffset {
     /// Offset in the record, in bytes.
-    pub at: u16,
+    pub offset: u16,
     pub is_wide: bool,
 }
 
 impl RecordLayout {
     pub fn new(columns: ColumnSet) -> Option<Self> {
-        let mut places = [None; Column::ALL.len()];
+        let mut offsets = [None; Column::ALL.len()];
         let mut next = 0_u16;
         // Wide columns first, so that each column lies at a multiple of its width.
         for is_wide in [true, false] {
             for column in columns.iter().filter(|column| column.definition().is_wide == is_wide) {
-                *places.get_mut(column.index())? = Some(RecordOffset { at: next, is_wide });
+                *offsets.get_mut(column.index())? = Some(RecordOffset { offset: next, is_wide });
                 next = next.checked_add(if is_wide { 8 } else { 4 })?;
             }
         }
-        Some(Self { places, size: u32::from(next).checked_next_multiple_of(8)? })
+        Some(Self { offsets, size: u32::from(next).checked_next_multiple_of(8)? })
     }
 
     pub fn offset(&self, column: Column) -> Option<RecordOffset> {
-        *self.places.get(column.index())?
+        *self.offsets.get(column.index())?
     }
 }
 
@@ -150,7 +150,7 @@ impl ProgramBuilder<'_> {
             // Otherwise there might be no jump to this code, and the kernel rejects unreachable code.
             self.asm.place(thread);
             let pid = self.plan.layout.offset(Column::Pid)?;
-            self.asm.load(Width::W4, Reg::R1, RECORD, pid.at.into());
+            self.asm.load(Width::W4, Reg::R1, RECORD, pid.offset.into());
             // A thread counts only if the current record is that of its process.
             self.asm.if_other(Reg::R1, Reg::R2, next);
             self.add_thread()?;
@@ -209,7 +209,7 @@ impl ProgramBuilder<'_> {
     fn store(&mut self, column: Column, from: Reg) -> Option<()> {
         let place = self.plan.layout.offset(column)?;
         let width = if place.is_wide { Width::W8 } else { Width::W4 };
-        self.asm.store(width, RECORD, i16::try_from(place.at).ok()?, from);
+        self.asm.store(width, RECORD, i16::try_from(place.offset).ok()?, from);
         Some(())
     }
 
@@ -333,12 +333,12 @@ impl ProgramBuilder<'_> {
         for column in self.plan.columns.iter().filter(|column| is_sum(*column)) {
             let place = self.plan.layout.offset(column)?;
             self.load_task(Reg::R1, column)?;
-            self.asm.load(Width::W8, Reg::R2, RECORD, place.at.into());
+            self.asm.load(Width::W8, Reg::R2, RECORD, place.offset.into());
             self.asm.add(Reg::R1, Reg::R2);
             self.store(column, Reg::R1)?;
         }
         let met = self.plan.layout.offset(Column::ThreadsMet)?;
-        self.asm.load(Width::W4, Reg::R1, RECORD, met.at.into());
+        self.asm.load(Width::W4, Reg::R1, RECORD, met.offset.into());
         self.asm.add_number(Reg::R1, 1);
         self.store(Column::ThreadsMet, Reg::R1)
     }

@@ -316,7 +316,7 @@ impl<'a> Records<'a> {
     /// Returns the position of a column in each record; `None` if it was not requested, or the kernel lacks it.
     #[must_use]
     pub fn place(&self, column: Column) -> Option<ColumnOffset> {
-        let RecordOffset { at, is_wide } = self.layout.offset(column)?;
+        let RecordOffset { offset: at, is_wide } = self.layout.offset(column)?;
         let at = usize::from(at);
         let is_behind = at % WORD != 0;
         let shift = if is_behind == cfg!(target_endian = "little") { 32 } else { 0 };

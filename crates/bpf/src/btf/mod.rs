@@ -6,11 +6,11 @@ use std::ops::Range;
 
 /// Error in a BTF type description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("BTF at byte {at}: {why}")]
+#[error("BTF at byte {offset}: {why}")]
 #[non_exhaustive]
 pub struct BtfError {
     /// Offset of the error from the start of the file, in bytes.
-    pub at: usize,
+    pub offset: usize,
     /// Reason that the description is rejected.
     pub why: &'static str,
 }
@@ -48,7 +48,7 @@ pub struct Btf<'a> {
     bytes: &'a [u8],
     strings: Range<usize>,
     /// Offset of each type in `bytes`; the index is the type id less one.
-    at: Vec<u32>,
+    offsets: Vec<u32>,
     /// Functions and structures with one of the requested names: name, kind, type id.
     found: Vec<(&'static str, BtfKind, u32)>,
 }
@@ -113,7 +113,7 @@ const MEMBER: usize = 12;
 /// Position and header of one type.
 #[derive(Clone, Copy, Debug)]
 struct Type {
-    at: usize,
+    offset: usize,
     info: u32,
     kind: BtfKind,
     /// Size of the type, or the id of the type that it refers to.
@@ -137,14 +137,14 @@ impl<'a> Btf<'a> {
     /// # Errors
     /// If `bytes` are not BTF version 1 in this machine's byte order, are cut, or contain a type of an unknown kind.
     pub fn parse(bytes: &'a [u8], wanted: &[&'static str]) -> Result<Self, BtfError> {
-        let field = |at: usize, why| u32_at(bytes, at).ok_or(BtfError { at, why });
-        let magic = bytes.get(..3).ok_or(BtfError { at: 0, why: "unexpected end" })?;
+        let field = |at: usize, why| u32_at(bytes, at).ok_or(BtfError { offset: at, why });
+        let magic = bytes.get(..3).ok_or(BtfError { offset: 0, why: "unexpected end" })?;
         let (order, version) = magic.split_at_checked(2).unwrap_or_default();
         if order != 0xEB9F_u16.to_ne_bytes() {
-            return Err(BtfError { at: 0, why: "no type description in this byte order begins here" });
+            return Err(BtfError { offset: 0, why: "no type description in this byte order begins here" });
         }
         if version != [1] {
-            return Err(BtfError { at: 2, why: "the version is not supported" });
+            return Err(BtfError { offset: 2, why: "the version is not supported" });
         }
         let header = field(4, "unexpected end")?;
         let section = |at: usize| -> Result<Range<usize>, BtfError> {
@@ -152,25 +152,25 @@ impl<'a> Btf<'a> {
             let start = usize::try_from(u64::from(header).saturating_add(start.into())).unwrap_or(usize::MAX);
             let end = start.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
             if end > bytes.len() {
-                return Err(BtfError { at, why: "a section goes beyond the end" });
+                return Err(BtfError { offset: at, why: "a section goes beyond the end" });
             }
             Ok(start..end)
         };
         let (types, strings) = (section(8)?, section(16)?);
         let names = places(bytes.get(strings.clone()).unwrap_or_default(), wanted);
         // A type takes at least twelve bytes, so that this vector takes at most a third of the file's size.
-        let mut at = Vec::with_capacity(types.len() / 32);
+        let mut offsets = Vec::with_capacity(types.len() / 32);
         let mut found: Vec<(&'static str, BtfKind, u32)> = Vec::new();
         let mut next = types.start;
         while next < types.end {
             let start = next;
-            let error = |why| BtfError { at: start, why };
+            let error = |why| BtfError { offset: start, why };
             let head = bytes.get(next..next.saturating_add(HEAD)).ok_or(error("a type is cut"))?;
             let (name, info) = (u32_at(head, 0).unwrap_or(0), u32_at(head, 4).unwrap_or(0));
             let kind = BtfKind::from_info(info).ok_or(error("a type of a kind that is not known"))?;
             let parts = usize::try_from(info & 0xFFFF).unwrap_or(0);
-            at.push(u32::try_from(next).map_err(|_| error("the type section is too long"))?);
-            let number = u32::try_from(at.len()).unwrap_or(u32::MAX);
+            offsets.push(u32::try_from(next).map_err(|_| error("the type section is too long"))?);
+            let number = u32::try_from(offsets.len()).unwrap_or(u32::MAX);
             if matches!(kind, BtfKind::Function | BtfKind::Compound) {
                 if let Ok(place) = names.binary_search_by_key(&name, |(place, _)| *place) {
                     let name = names.get(place).map(|(_, name)| *name);
@@ -184,19 +184,19 @@ impl<'a> Btf<'a> {
                 return Err(error("a type is cut"));
             }
         }
-        Ok(Self { bytes, strings, at, found })
+        Ok(Self { bytes, strings, offsets, found })
     }
 
     /// Returns the number of types.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.at.len()
+        self.offsets.len()
     }
 
     /// Returns `true` if there are no types.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.at.is_empty()
+        self.offsets.is_empty()
     }
 
     /// Returns the type id of the first function of that name, which must be one of the `wanted` names.
@@ -271,7 +271,7 @@ impl<'a> Btf<'a> {
         }
         // With this flag, the offset of each member has the width of a bit field in its upper eight bits.
         let has_bits = of.info >> 31 == 1;
-        let members = of.at.checked_add(HEAD)?;
+        let members = of.offset.checked_add(HEAD)?;
         for part in 0..of.parts() {
             *steps = steps.checked_sub(1)?;
             let at = members.checked_add(part.checked_mul(MEMBER)?)?;
@@ -297,7 +297,7 @@ impl<'a> Btf<'a> {
 
     /// Returns an array's element type and number of elements.
     fn array(&self, of: Type) -> Option<(u32, u32)> {
-        let tail = of.at.checked_add(HEAD)?;
+        let tail = of.offset.checked_add(HEAD)?;
         Some((u32_at(self.bytes, tail)?, u32_at(self.bytes, tail.checked_add(8)?)?))
     }
 
@@ -315,10 +315,10 @@ impl<'a> Btf<'a> {
     }
 
     fn type_of(&self, id: u32) -> Option<Type> {
-        let at = usize::try_from(*self.at.get(usize::try_from(id.checked_sub(1)?).ok()?)?).ok()?;
+        let at = usize::try_from(*self.offsets.get(usize::try_from(id.checked_sub(1)?).ok()?)?).ok()?;
         let info = u32_at(self.bytes, at.checked_add(4)?)?;
         Some(Type {
-            at,
+            offset: at,
             info,
             kind: BtfKind::from_info(info)?,
             size_or_type: u32_at(self.bytes, at.checked_add(8)?)?,
