@@ -22,7 +22,7 @@ pub(crate) struct Group {
     pub counters: Vec<CounterId>,
     pub filters: InstanceFilters,
     /// Filters for the provider, if more instances are needed than `filters` select.
-    asked: Option<InstanceFilters>,
+    provider_filters: Option<InstanceFilters>,
     /// Aggregation of the instances, if the counterset has aggregates.
     aggregates: Option<Aggregates>,
     /// Rows that each filter selects, ascending; for a name without wildcards only the first.
@@ -51,7 +51,7 @@ impl Group {
             slot,
             counters: Vec::new(),
             filters: InstanceFilters::default(),
-            asked: None,
+            provider_filters: None,
             aggregates: None,
             selections: Vec::new(),
             shared: Vec::new(),
@@ -73,7 +73,7 @@ impl Group {
         self.rows = Rows::new(counters);
         self.aggregates = Aggregates::new(&self.set, &self.counters);
         let asked = |of: &Aggregates| filters.iter().map(|filter| of.shows.asked(filter)).collect();
-        self.asked = self.aggregates.as_ref().map(asked);
+        self.provider_filters = self.aggregates.as_ref().map(asked);
         self.selections = vec![Vec::new(); filters.len()];
         self.shared = vec![None; filters.len()];
         self.filters = filters.into_iter().collect();
@@ -120,7 +120,7 @@ impl Group {
 
     /// Announces the collection to the provider, which starts all requests that must be waited for until then.
     pub fn begin(&self, shared: &mut Shared, collection: u64, until: Instant) {
-        let instances = self.asked.as_ref().unwrap_or(&self.filters);
+        let instances = self.provider_filters.as_ref().unwrap_or(&self.filters);
         let want = CollectRequest { counterset: &self.set, counters: &self.counters, instances, collection };
         // A provider that panics here fails again when it is collected, and the error is reported there.
         let _ = shared.with_provider(self.slot, |provider| {
@@ -130,8 +130,8 @@ impl Group {
     }
 
     fn ask(&mut self, shared: &mut Shared, collection: u64) {
-        let Self { set, slot, counters, filters, asked, rows, outcome, took, .. } = self;
-        let instances = asked.as_ref().unwrap_or(filters);
+        let Self { set, slot, counters, filters, provider_filters, rows, outcome, took, .. } = self;
+        let instances = provider_filters.as_ref().unwrap_or(filters);
         let want = CollectRequest { counterset: set, counters, instances, collection };
         let started = Instant::now();
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));

@@ -16,7 +16,7 @@ use crate::total::stronger;
 pub(super) struct History {
     user: Option<User>,
     owner: Owner,
-    known: HashMap<InstanceIdentity, Last>,
+    instances: HashMap<InstanceIdentity, Last>,
     /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
     sought: InstanceIdentity,
     /// Number of collections so far.
@@ -57,7 +57,7 @@ struct Last {
 impl History {
     /// Converts the history to other columns: `sources` contains, for each new column, its old index.
     pub fn with_columns(mut self, sources: &[Option<usize>]) -> Self {
-        for last in self.known.values_mut() {
+        for last in self.instances.values_mut() {
             let value = |source: &Option<usize>| source.and_then(|at| last.values.get(at).copied().flatten());
             last.values = sources.iter().map(value).collect();
         }
@@ -85,7 +85,7 @@ impl History {
         self.user?;
         self.settle(columns);
         let mut birth = self.birth;
-        for last in self.known.values() {
+        for last in self.instances.values() {
             for ((value, column), gathered) in last.values.iter().zip(columns).zip(gathered.iter_mut()) {
                 match value {
                     Some(value) => gathered.numbers = gathered.numbers.and(ValueSummary::new(*value)),
@@ -116,22 +116,22 @@ impl History {
         if self.user != Some(user(owner)) {
             return;
         }
-        let Self { known, sought, round, .. } = self;
+        let Self { instances, sought, round, .. } = self;
         sought.name.clear();
         sought.name.extend(rows.name(row).units());
         (sought.id, sought.birth, sought.owner, sought.nth) = (id, rows.birth(row), owner, 0);
-        if let Some(first) = known.get_mut(sought) {
+        if let Some(first) = instances.get_mut(sought) {
             first.more = if first.round == *round { first.more.saturating_add(1) } else { 0 };
             sought.nth = first.more;
         }
-        if !known.contains_key(sought) {
+        if !instances.contains_key(sought) {
             let member = identity(rows, row);
             self.birth = self.birth.wrapping_add(member);
             self.owner = both(self.owner, owner);
             let values = vec![None; columns.len()];
-            known.insert(sought.clone(), Last { member, round: *round, more: 0, values });
+            instances.insert(sought.clone(), Last { member, round: *round, more: 0, values });
         }
-        let Some(last) = known.get_mut(sought) else { return };
+        let Some(last) = instances.get_mut(sought) else { return };
         last.round = *round;
         let mark = marks(rows, row);
         let cells = rows.cells(row).iter().zip(columns).zip(&mut last.values).zip(gathered);
@@ -147,8 +147,8 @@ impl History {
 
     /// If too many instances have ended, settles the older ones: their values stay, their identities are forgotten.
     fn settle(&mut self, columns: &[AggregateColumn]) {
-        let Self { known, round, settled, birth, .. } = self;
-        let ended = known.values().map(|last| last.round).filter(|last| last != round);
+        let Self { instances, round, settled, birth, .. } = self;
+        let ended = instances.values().map(|last| last.round).filter(|last| last != round);
         if ended.clone().count() <= MOST_ENDED {
             return;
         }
@@ -157,7 +157,7 @@ impl History {
         let (_, until, _) = ended.select_nth_unstable(MOST_ENDED / 2);
         let until = *until;
         settled.resize(columns.len(), Gathered::default());
-        known.retain(|_, last| {
+        instances.retain(|_, last| {
             let stays = last.round > until;
             if !stays {
                 for ((value, column), settled) in last.values.iter().zip(columns).zip(&mut *settled) {
@@ -217,7 +217,7 @@ mod tests {
             let mut again = [Gathered::default()];
             assert_eq!(history.gather(&rows, &columns, &mut again).unwrap().1, birth, "{round}");
             assert_eq!(again[0].numbers.sum, sum + u128::from(round) + 7);
-            assert!(history.known.len() <= 1 + MOST_ENDED, "{} are known", history.known.len());
+            assert!(history.instances.len() <= 1 + MOST_ENDED, "{} are known", history.instances.len());
         }
         assert_eq!(births.len(), 60, "new ones each time");
         // Another column knows nothing of them, and says so.

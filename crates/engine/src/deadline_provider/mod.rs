@@ -43,7 +43,7 @@ pub struct DeadlineProvider {
     /// Time at which the provider began the first of the open requests.
     busy_since: Instant,
     /// Collections that were announced and not collected yet.
-    begun: Vec<Begun>,
+    collections: Vec<Begun>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// Instances of each counterset when they were last enumerated.
     names: HashMap<Guid, Rows>,
@@ -59,7 +59,7 @@ pub struct DeadlineProvider {
 #[derive(Debug)]
 struct Begun {
     collection: u64,
-    asked: Arc<OwnedRequest>,
+    request: Arc<OwnedRequest>,
     /// Number of the request whose response is waited for.
     number: u64,
     until: Instant,
@@ -162,11 +162,11 @@ enum ReplyBody {
 /// Values, and the request that they respond to.
 #[derive(Debug)]
 struct CachedValues {
-    asked: Arc<OwnedRequest>,
+    request: Arc<OwnedRequest>,
     rows: Rows,
     /// Number of bytes read for the values and not counted in any collection yet.
     uncounted: u64,
-    at: Instant,
+    time: Instant,
     /// `true` if the response took longer than the deadline.
     was_late: bool,
 }
@@ -200,7 +200,7 @@ impl DeadlineProvider {
             out: VecDeque::new(),
             answered: 0,
             busy_since: Instant::now(),
-            begun: Vec::new(),
+            collections: Vec::new(),
             catalogue: Err(SourceError::Late),
             names: HashMap::new(),
             values: HashMap::new(),
@@ -311,7 +311,8 @@ impl DeadlineProvider {
         self.busy_since = Instant::now();
         self.catalogue = catalogue;
         let came = reply.map(|reply| self.take_over(reply, took > self.deadline));
-        for begun in self.begun.iter_mut().filter(|begun| begun.is_own && begun.number == self.answered) {
+        for begun in self.collections.iter_mut().filter(|begun| begun.is_own && begun.number == self.answered)
+        {
             begun.outcome = Some(came.clone());
         }
         came
@@ -327,9 +328,9 @@ impl DeadlineProvider {
             ReplyBody::Problems(problems) => self.problems = problems,
             ReplyBody::Values(mut new) => {
                 new.was_late = was_late;
-                let kept = self.values.entry(new.asked.set.guid).or_default();
+                let kept = self.values.entry(new.request.set.guid).or_default();
                 // One response per shape; the newest last, so that the oldest shape is dropped first.
-                kept.retain(|old| !old.asked.is_like(&new.asked));
+                kept.retain(|old| !old.request.is_like(&new.request));
                 kept.push_back(new);
                 if kept.len() > SHAPES {
                     kept.pop_front();
@@ -342,25 +343,25 @@ impl DeadlineProvider {
     /// Sends the request of a collection behind those that are still open, unless an equal one is open already.
     fn begin_until(&mut self, want: &CollectRequest<'_>, until: Instant) -> Begun {
         self.take_answers();
-        let asked = Arc::new(OwnedRequest::new(want));
+        let request = Arc::new(OwnedRequest::new(want));
         let was_late = |kept: &VecDeque<CachedValues>| {
-            kept.iter().any(|kept| kept.was_late && kept.asked.is_like(&asked))
+            kept.iter().any(|kept| kept.was_late && kept.request.is_like(&request))
         };
         // A request that was late the last time would probably be late again, and its earlier values are
         // available.
         let is_patient = !self.values.get(&want.counterset.guid).is_some_and(was_late);
         let until = if is_patient { until } else { Instant::now() };
-        let question = PendingRequest::Collect(Arc::clone(&asked));
+        let question = PendingRequest::Collect(Arc::clone(&request));
         let same = self.out.iter().position(|out| out.is_like(&question));
         let number = match same {
             Some(at) => self.answered.saturating_add(u64::try_from(at).unwrap_or(0)).saturating_add(1),
             None => {
-                self.send(WorkerRequest::Collect(Arc::clone(&asked)));
+                self.send(WorkerRequest::Collect(Arc::clone(&request)));
                 self.sent()
             }
         };
         let collection = want.collection;
-        Begun { collection, asked, number, until, outcome: None, is_own: same.is_none() }
+        Begun { collection, request, number, until, outcome: None, is_own: same.is_none() }
     }
 
     /// Waits for a collection that was announced. Returns its outcome, `None` if it is not known in time.
@@ -368,13 +369,13 @@ impl DeadlineProvider {
         let until = begun.until;
         if !begun.is_own && self.is_answered(begun.number, until) {
             // The request of an earlier collection has a response, which is not the one to this collection.
-            self.send(WorkerRequest::Collect(Arc::clone(&begun.asked)));
+            self.send(WorkerRequest::Collect(Arc::clone(&begun.request)));
             (begun.number, begun.is_own) = (self.sent(), true);
         }
         let number = begun.number;
-        self.begun.push(begun); // where its outcome is put, so before any more answers are taken
+        self.collections.push(begun); // where its outcome is put, so before any more answers are taken
         let _ = self.is_answered(number, until);
-        self.begun.pop()?.outcome
+        self.collections.pop()?.outcome
     }
 
     /// Waits until then for the response to the request of that number; returns `true` if there is one.
@@ -405,7 +406,7 @@ impl WorkerRequest {
             Self::Catalogue => PendingRequest::Catalogue,
             Self::Instances(set) => PendingRequest::Instances(*set),
             Self::Entry(..) => PendingRequest::Entry,
-            Self::Collect(asked) => PendingRequest::Collect(Arc::clone(asked)),
+            Self::Collect(request) => PendingRequest::Collect(Arc::clone(request)),
             Self::About => PendingRequest::About,
             Self::Problems => PendingRequest::Problems,
         }
@@ -424,8 +425,8 @@ impl WorkerRequest {
                 rows.end();
                 Ok(ReplyBody::Names(set, rows))
             }
-            Self::Collect(asked) => {
-                let OwnedRequest { set, counters, filters, collection } = &*asked;
+            Self::Collect(request) => {
+                let OwnedRequest { set, counters, filters, collection } = &*request;
                 // New memory, because the rows of the last response belong to the reader now.
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
@@ -435,10 +436,10 @@ impl WorkerRequest {
                 rows.end();
                 let uncounted = rows.bytes_read();
                 Ok(ReplyBody::Values(CachedValues {
-                    asked,
+                    request,
                     rows,
                     uncounted,
-                    at: Instant::now(),
+                    time: Instant::now(),
                     was_late: false,
                 }))
             }
@@ -480,9 +481,9 @@ impl OwnedRequest {
 
 /// Returns the stored values that cover all wanted instances and most wanted counters; of equal ones the newest.
 fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> Option<&'a mut CachedValues> {
-    let covering = kept.iter_mut().filter(|kept| kept.asked.covers(want));
+    let covering = kept.iter_mut().filter(|kept| kept.request.covers(want));
     // `max_by_key` returns the last of equal ones, and the newest is last.
-    covering.max_by_key(|kept| kept.asked.counters_of(want))
+    covering.max_by_key(|kept| kept.request.counters_of(want))
 }
 
 impl Provider for DeadlineProvider {
@@ -529,33 +530,33 @@ impl Provider for DeadlineProvider {
 
     fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         // Drops announcements of earlier collections that were never collected.
-        self.begun.retain(|begun| begun.collection == want.collection);
+        self.collections.retain(|begun| begun.collection == want.collection);
         let until = if self.shared.is_some() { until } else { self.until() };
         let begun = self.begin_until(want, until);
-        self.begun.push(begun);
+        self.collections.push(begun);
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         // Compared completely: a request that differs from the announced one must not get its response.
         let is_this = |begun: &Begun| {
             begun.collection == want.collection
-                && begun.asked.set.guid == want.counterset.guid
-                && begun.asked.counters == want.counters
-                && begun.asked.filters == *want.instances
+                && begun.request.set.guid == want.counterset.guid
+                && begun.request.counters == want.counters
+                && begun.request.filters == *want.instances
         };
-        let begun = match self.begun.iter().position(is_this) {
-            Some(at) => self.begun.swap_remove(at),
+        let begun = match self.collections.iter().position(is_this) {
+            Some(at) => self.collections.swap_remove(at),
             // A caller that announced nothing has a whole deadline for this request alone.
             None => self.begin_until(want, self.until()),
         };
-        let asked = Arc::clone(&begun.asked);
+        let request = Arc::clone(&begun.request);
         let late = self.end(begun).transpose()?.is_none();
         let kept = self.values.get_mut(&want.counterset.guid).ok_or(SourceError::Late)?;
         // In time, only the response to this very request is delivered. Late, any earlier values that cover
         // the request are better than none.
         let kept = match late {
             true => best(kept, want),
-            false => kept.iter_mut().rev().find(|kept| kept.asked.is_like(&asked)),
+            false => kept.iter_mut().rev().find(|kept| kept.request.is_like(&request)),
         };
         let kept = kept.ok_or(SourceError::Late)?;
         if late {
@@ -564,7 +565,7 @@ impl Provider for DeadlineProvider {
         // The bytes count once, for the collection that delivers the values first.
         let bytes = std::mem::take(&mut kept.uncounted);
         rows.count_bytes_read(usize::try_from(bytes).unwrap_or(usize::MAX));
-        let (from, age) = (&kept.rows, kept.at.elapsed());
+        let (from, age) = (&kept.rows, kept.time.elapsed());
         if let Some(clocks) = from.clocks() {
             rows.set_clocks(clocks); // late or not, its values are of that time
         }

@@ -9,14 +9,14 @@ use perfset_core::{Attributes, Counter, Counterset};
 pub struct CounterMatch {
     /// Counterset of the counter.
     pub counterset: Arc<Counterset>,
-    at: usize,
+    index: usize,
 }
 
 impl CounterMatch {
     /// Returns the counter that matched.
     #[must_use]
     pub fn counter(&self) -> Option<&Counter> {
-        self.counterset.counters.get(self.at)
+        self.counterset.counters.get(self.index)
     }
 
     /// Returns the path of the counter in all instances.
@@ -53,7 +53,7 @@ pub fn find(countersets: &[Arc<Counterset>], words: &[impl AsRef<str>], all: boo
                 continue;
             }
             let names = format!("{} {}", set.name, counter.shown_name()).to_lowercase();
-            let found = || CounterMatch { counterset: Arc::clone(set), at };
+            let found = || CounterMatch { counterset: Arc::clone(set), index: at };
             if has_all(&names) {
                 by_name.push(found());
             } else if has_all(&format!("{names} {}", counter.help.to_lowercase())) {

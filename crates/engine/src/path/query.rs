@@ -46,7 +46,7 @@ pub struct PathQuery {
     /// Each replaced entry and the later entry that replaced it, in the order of replacement.
     moved: Vec<(usize, usize)>,
     /// Positions of the entries of the same instances, ascending; empty if it must be rebuilt.
-    places: HashMap<Instances, Vec<usize>>,
+    positions: HashMap<Instances, Vec<usize>>,
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
@@ -161,7 +161,7 @@ impl PathQuery {
             entries: Vec::new(),
             replaced: HashSet::new(),
             moved: Vec::new(),
-            places: HashMap::new(),
+            positions: HashMap::new(),
             new: Snapshot::default(),
             old: Snapshot::default(),
             samples: 0,
@@ -205,13 +205,13 @@ impl PathQuery {
         let union =
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
         // Found by their instances: to compare each path with every entry took 2.4 s for 16,000 paths.
-        if self.places.is_empty() {
+        if self.positions.is_empty() {
             for (at, entry) in self.entries.iter().enumerate().filter(|(at, _)| !self.replaced.contains(at)) {
-                self.places.entry(instances_of(entry)).or_default().push(at);
+                self.positions.entry(instances_of(entry)).or_default().push(at);
             }
         }
         let instances = instances_of(&wanted);
-        let peers = self.places.get(&instances).into_iter().flatten().copied();
+        let peers = self.positions.get(&instances).into_iter().flatten().copied();
         let peers = peers.filter_map(|at| Some((at, self.entries.get(at)?)));
         let mut peers = peers.map(|(at, known)| (at, union(known), known));
         if let Some((at, ..)) = peers.clone().find(|(_, both, known)| both == *known) {
@@ -231,11 +231,11 @@ impl PathQuery {
             self.entries.reserve_exact(1); // as above
         }
         self.entries.push(entry);
-        let places = self.places.entry(instances).or_default();
-        places.push(last);
+        let positions = self.positions.entry(instances).or_default();
+        positions.push(last);
         if let Some((at, known)) = replaced {
             let _ = self.query.delete(&known); // which was added
-            places.retain(|place| *place != at);
+            positions.retain(|position| *position != at);
             // Removed later, all at once: each removal moves all entries behind it.
             self.replaced.insert(at);
             self.moved.push((at, last));
@@ -266,7 +266,7 @@ impl PathQuery {
             }
         }
         self.entries = kept;
-        self.places.clear();
+        self.positions.clear();
         for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
             let place = places.get(*entry).and_then(|place| now.get(*place));
             *entry = place.copied().unwrap_or(usize::MAX);
@@ -298,7 +298,7 @@ impl PathQuery {
             }
         }
         self.entries = kept;
-        self.places.clear();
+        self.positions.clear();
         for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
             *entry = places.get(*entry).copied().unwrap_or(usize::MAX);
         }

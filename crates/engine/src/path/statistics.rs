@@ -101,7 +101,7 @@ pub struct SeriesKey {
 /// Collects the statistics of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    places: HashMap<SeriesKey, usize>,
+    indexes: HashMap<SeriesKey, usize>,
     all: Vec<(SeriesKey, Statistics)>,
 }
 
@@ -118,10 +118,10 @@ impl Run {
             };
             // As in tables, percentages can exceed 100 (F-21).
             let number = formatted.nocap();
-            match self.places.get(&series).and_then(|at| self.all.get_mut(*at)) {
+            match self.indexes.get(&series).and_then(|at| self.all.get_mut(*at)) {
                 Some((_, statistics)) => statistics.add(number),
                 None => {
-                    self.places.insert(series.clone(), self.all.len());
+                    self.indexes.insert(series.clone(), self.all.len());
                     self.all.push((series, Statistics::from_value(number)));
                 }
             }

@@ -159,7 +159,7 @@ impl CellState {
 #[derive(Clone, Debug)]
 struct CellNote {
     /// Row and column; notes are sorted by it in ascending order.
-    at: (usize, usize),
+    position: (usize, usize),
     note: CellState,
 }
 
@@ -211,7 +211,7 @@ impl Rows {
 
     /// Sorts the notes about single cells. Lookups need that order.
     pub(crate) fn sort_notes(&mut self) {
-        self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
+        self.notes.sort_unstable_by_key(|note| note.position); // as good as sorted; and it allocates nothing
     }
 
     /// Returns the counters of the columns.
@@ -276,7 +276,7 @@ impl Rows {
         self.about.births.truncate(row);
         self.about.marks.truncate(row);
         self.about.marks.set(row, None); // what was said of a row before is not said of the next one
-        while self.notes.last().is_some_and(|note| note.at.0 == row) {
+        while self.notes.last().is_some_and(|note| note.position.0 == row) {
             self.notes.pop();
         }
     }
@@ -466,9 +466,9 @@ impl Rows {
 
     /// Returns the notes about single cells of a row: column and note, in order of the columns.
     pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &CellState)> {
-        let from = self.notes.partition_point(|note| note.at.0 < row);
+        let from = self.notes.partition_point(|note| note.position.0 < row);
         let rest = self.notes.get(from..).unwrap_or_default();
-        rest.iter().take_while(move |note| note.at.0 == row).map(|note| (note.at.1, &note.note))
+        rest.iter().take_while(move |note| note.position.0 == row).map(|note| (note.position.1, &note.note))
     }
 
     /// Returns the reason for a missing value, from the cell's note or its column.
@@ -510,13 +510,13 @@ impl Rows {
     }
 
     fn note(&self, row: usize, column: usize) -> Option<&CellState> {
-        let at = self.notes.binary_search_by_key(&(row, column), |note| note.at).ok()?;
+        let at = self.notes.binary_search_by_key(&(row, column), |note| note.position).ok()?;
         self.notes.get(at).map(|note| &note.note)
     }
 
     /// Returns all notes about single cells: row, column and note, in order of rows and columns.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &CellState)> {
-        self.notes.iter().map(|CellNote { at: (row, column), note }| (*row, *column, note))
+        self.notes.iter().map(|CellNote { position: (row, column), note }| (*row, *column, note))
     }
 
     /// Returns names and ids of all rows.
@@ -566,7 +566,7 @@ impl RowWriter<'_> {
     /// Sets the value of a column, and its mark.
     pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
         self.set(column, value);
-        self.notes.push(CellNote { at: (self.row, column), note: CellState::Marked(mark) });
+        self.notes.push(CellNote { position: (self.row, column), note: CellState::Marked(mark) });
     }
 
     /// Sets the value of a column that has been counted since a time in terms of PerfTime100NSec, with its mark.
@@ -574,7 +574,8 @@ impl RowWriter<'_> {
     /// That time replaces the row's birth for this value.
     pub fn set_counted(&mut self, column: usize, value: u64, mark: Option<Mark>, since_100ns: NonZeroU64) {
         self.set(column, value);
-        self.notes.push(CellNote { at: (self.row, column), note: CellState::Counted(since_100ns, mark) });
+        self.notes
+            .push(CellNote { position: (self.row, column), note: CellState::Counted(since_100ns, mark) });
     }
 
     /// Marks all values of this row that have no mark of their own, whether they are set already or later.
@@ -586,7 +587,7 @@ impl RowWriter<'_> {
 
     /// Sets the reason that a column has no value in this row.
     pub fn set_unavailable(&mut self, column: usize, reason: NoValue) {
-        self.notes.push(CellNote { at: (self.row, column), note: CellState::Missing(reason) });
+        self.notes.push(CellNote { position: (self.row, column), note: CellState::Missing(reason) });
     }
 }
 

@@ -539,11 +539,11 @@ fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
     parent
 }
 
-/// Places of some members in a collection, by id.
+/// Indexes of some members in a collection, by id.
 struct MemberIndexes {
     ids: Vec<u32>,
-    /// Place of each id, if such a member is there.
-    places: Vec<Option<usize>>,
+    /// Index of each id's member, if such a member is there.
+    indexes: Vec<Option<usize>>,
 }
 
 impl MemberIndexes {
@@ -552,17 +552,17 @@ impl MemberIndexes {
         let mut ids: Vec<_> = ids.filter(|id| *id > 0).collect();
         ids.sort_unstable();
         ids.dedup();
-        let mut places = vec![None; ids.len()];
-        for (place, member) in members.iter().enumerate() {
-            if let Some(at) = ids.binary_search(&member.id).ok().and_then(|at| places.get_mut(at)) {
-                *at = Some(place);
+        let mut indexes = vec![None; ids.len()];
+        for (index, member) in members.iter().enumerate() {
+            if let Some(at) = ids.binary_search(&member.id).ok().and_then(|at| indexes.get_mut(at)) {
+                *at = Some(index);
             }
         }
-        Self { ids, places }
+        Self { ids, indexes }
     }
 
     fn get(&self, id: u32) -> Option<usize> {
-        *self.places.get(self.ids.binary_search(&id).ok()?)?
+        *self.indexes.get(self.ids.binary_search(&id).ok()?)?
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct CounterLocation {
     pub by_type: TypeKey,
     pub by_index: IndexKey,
     pub counter_type: CounterType,
-    pub place: LocationKind,
+    pub kind: LocationKind,
 }
 
 /// Key by type: title index, type, and index among definitions with both.
@@ -83,12 +83,12 @@ impl ObjectCounterset {
         let name_index = object.name_index();
         let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
         // By name: most title indexes have another meaning on each machine.
-        let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
-        let guid = known.map_or_else(|| guid_of_object(&name), |set| set.guid);
+        let catalogue_set = catalogue::ALL.iter().copied().find(|set| set.name == name);
+        let guid = catalogue_set.map_or_else(|| guid_of_object(&name), |set| set.guid);
         let mut maker = CountersetBuilder {
             names,
-            known,
-            taken: BTreeSet::new(),
+            catalogue_set,
+            used_ids: BTreeSet::new(),
             counters: Vec::new(),
             columns: Vec::new(),
             keys: DefinitionKeys::default(),
@@ -101,7 +101,7 @@ impl ObjectCounterset {
         let set = Counterset {
             guid,
             name: name.into(),
-            help: known.map(|set| set.help.clone()).unwrap_or_default(),
+            help: catalogue_set.map(|set| set.help.clone()).unwrap_or_default(),
             provider: provider.clone(),
             instance_type: instance_type(object),
             counters: counters.into(),
@@ -195,16 +195,16 @@ impl CounterLocations {
     fn new(columns: &[CounterLocation]) -> Self {
         let all = || columns.iter().enumerate();
         Self {
-            by_type: all().map(|(at, column)| ((column.by_type, column.place), at)).collect(),
-            by_index: all().map(|(at, column)| ((column.by_index, column.place), at)).collect(),
+            by_type: all().map(|(at, column)| ((column.by_type, column.kind), at)).collect(),
+            by_index: all().map(|(at, column)| ((column.by_index, column.kind), at)).collect(),
         }
     }
 
     fn find(&self, column: &CounterLocation) -> Option<usize> {
         // By type first, because several definitions can have one title index. By index, a counter whose type
         // changed is still found, and its values say so.
-        let by_type = self.by_type.get(&(column.by_type, column.place));
-        by_type.or_else(|| self.by_index.get(&(column.by_index, column.place))).copied()
+        let by_type = self.by_type.get(&(column.by_type, column.kind));
+        by_type.or_else(|| self.by_index.get(&(column.by_index, column.kind))).copied()
     }
 }
 
@@ -218,8 +218,8 @@ pub fn guid_of_object(name: &str) -> Guid {
 
 struct CountersetBuilder<'a> {
     names: &'a TitleNames,
-    known: Option<&'static Counterset>,
-    taken: BTreeSet<CounterId>,
+    catalogue_set: Option<&'static Counterset>,
+    used_ids: BTreeSet<CounterId>,
     counters: Vec<Counter>,
     columns: Vec<CounterLocation>,
     keys: DefinitionKeys,
@@ -257,12 +257,12 @@ impl CountersetBuilder<'_> {
             (true, Some(numerator)) => self.known_divisor(numerator.id),
             _ => name.and_then(|name| self.known_counter(name)),
         };
-        let id = match (self.known, like) {
+        let id = match (self.catalogue_set, like) {
             (_, Some(counter)) => counter.id,
             (Some(_), None) => CounterId(number.saturating_add(UNKNOWN_IDS)),
             (None, None) => CounterId(number),
         };
-        self.taken.insert(id);
+        self.used_ids.insert(id);
         if is_divisor {
             if let Some(numerator) = self.counters.last_mut() {
                 match numerator.counter_type.decode().multi {
@@ -294,7 +294,7 @@ impl CountersetBuilder<'_> {
             ..Counter::new(id, counter_type)
         });
         let (by_type, by_index) = self.keys.next(definition.name_index(), counter_type);
-        self.columns.push(CounterLocation { by_type, by_index, counter_type, place: LocationKind::Value });
+        self.columns.push(CounterLocation { by_type, by_index, counter_type, kind: LocationKind::Value });
     }
 
     fn add_items_behind(&mut self, position: usize) {
@@ -315,19 +315,20 @@ impl CountersetBuilder<'_> {
         };
         let Some(column) = self.columns.get(position).copied() else { return };
         self.counters.push(items);
-        self.columns.push(CounterLocation { place: LocationKind::ItemsBehind, ..column });
+        self.columns.push(CounterLocation { kind: LocationKind::ItemsBehind, ..column });
     }
 
     /// Returns the catalogue's counter of that name, if it is not in use yet.
     fn known_counter(&self, name: &str) -> Option<&'static Counter> {
-        let counter = self.known?.counters.iter().find(|counter| counter.name.as_deref() == Some(name))?;
-        (!self.taken.contains(&counter.id)).then_some(counter)
+        let counter =
+            self.catalogue_set?.counters.iter().find(|counter| counter.name.as_deref() == Some(name))?;
+        (!self.used_ids.contains(&counter.id)).then_some(counter)
     }
 
     fn known_divisor(&self, numerator: CounterId) -> Option<&'static Counter> {
-        let known = self.known?;
-        let divisor = known.counter(known.counter(numerator)?.divisor()?)?;
-        (!self.taken.contains(&divisor.id)).then_some(divisor)
+        let set = self.catalogue_set?;
+        let divisor = set.counter(set.counter(numerator)?.divisor()?)?;
+        (!self.used_ids.contains(&divisor.id)).then_some(divisor)
     }
 }
 

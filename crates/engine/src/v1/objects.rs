@@ -299,7 +299,7 @@ impl<'a> ObjectDefinitions<'a> {
             Some(now) if now.counter_type() != column.counter_type => {
                 CounterPosition::Changed { from: column.counter_type, to: now.counter_type() }
             }
-            Some(now) => CounterPosition::At(*now, column.place),
+            Some(now) => CounterPosition::At(*now, column.kind),
         }
     }
 }

@@ -312,7 +312,7 @@ struct Current<'a> {
     /// Notes of this row and column and of all that follow.
     notes: &'a [((usize, usize), CellState)],
     finder: Finder<'a>,
-    at: usize,
+    row_index: usize,
     /// Mark of this row's values that have no note.
     mark: Option<Mark>,
     /// Current row; `None` if the entry failed.
@@ -331,7 +331,7 @@ struct Current<'a> {
 /// Row of an older result that has name and id of a newer one.
 #[derive(Clone, Copy)]
 struct Older<'a> {
-    at: usize,
+    row_index: usize,
     row: ResultRow<'a>,
     /// `true` if both have the same birth, and so are the same instance.
     is_same: bool,
@@ -398,7 +398,7 @@ impl<'a> SnapshotValues<'a> {
     /// Advances to the next row or entry.
     fn next_row(&mut self) -> Option<()> {
         if let Some(current) = &mut self.current {
-            let at = current.at.saturating_add(1);
+            let at = current.row_index.saturating_add(1);
             if current.row.is_some() && current.begin_row(at, &self.new, &self.old) {
                 return Some(());
             }
@@ -421,7 +421,7 @@ impl<'a> Current<'a> {
             old_clocks: old_rows.map_or(rows.clocks, |old| old.clocks),
             notes: rows.annex.map(|annex| &*annex.notes).unwrap_or_default(),
             finder: Finder::default(),
-            at: 0,
+            row_index: 0,
             mark: None,
             row: None,
             older: None,
@@ -438,19 +438,19 @@ impl<'a> Current<'a> {
     fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
         let Some(rows) = rows_of(new, self.entry) else { return false };
         let Some(row) = rows.rows.get(at).copied() else { return false };
-        (self.at, self.column, self.row) = (at, 0, Some(row));
+        (self.row_index, self.column, self.row) = (at, 0, Some(row));
         self.mark = rows.annex.and_then(|annex| annex.row_mark(at));
         self.older = rows_of(old, self.entry).and_then(|old| {
             let at_old = self.finder.find(&old.rows, &row)?;
             let row = *old.rows.get(at_old)?;
-            Some(Older { at: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
+            Some(Older { row_index: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
         });
         // Notes of a row are searched only if the result has totals at all: most results have none.
         let (now, then) = self.with_totals;
         let has_totals = |rows: &EntryRows<'_>, at| rows.annex.is_some_and(|annex| annex.has_totals_in(at));
         let older = self.older.as_ref().filter(|_| then).zip(rows_of(old, self.entry));
         self.has_totals =
-            now && has_totals(rows, at) || older.is_some_and(|(older, old)| has_totals(old, older.at));
+            now && has_totals(rows, at) || older.is_some_and(|(older, old)| has_totals(old, older.row_index));
         true
     }
 
@@ -467,7 +467,7 @@ impl<'a> Current<'a> {
         let Some(row) = &self.row else { return Some(self.failure(counter, new)) };
         let raw = row.cells.number(column);
         let base = match related.base {
-            Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.at),
+            Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.row_index),
             _ => PackedRaw { width: 0, value: 0 },
         };
         let mut mark = note.and_then(CellState::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
@@ -525,7 +525,7 @@ impl<'a> Current<'a> {
     ) -> Option<Mark> {
         let takes_difference = related.computation.as_ref().is_some_and(Computation::needs_two_samples);
         let older = self.older.as_ref().filter(|older| takes_difference && older.is_same);
-        let annex = older.and_then(|older| Some((older.at, rows_of(old, self.entry)?.annex?)));
+        let annex = older.and_then(|older| Some((older.row_index, rows_of(old, self.entry)?.annex?)));
         let then = annex.and_then(|(at, annex)| annex.mark(at, column));
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
     }
@@ -545,7 +545,7 @@ impl<'a> Current<'a> {
         let birth =
             |all: &All<'a>, (entry, column): CellIndex, at| rows_of(all, entry)?.annex?.birth_of(at, column);
         let mut places = [Some((self.entry, column)), related.base].into_iter().flatten();
-        places.all(|place| birth(new, place, self.at) == birth(old, place, older.at))
+        places.all(|place| birth(new, place, self.row_index) == birth(old, place, older.row_index))
     }
 
     /// Returns the note of that column of the row.
@@ -553,11 +553,11 @@ impl<'a> Current<'a> {
     fn note(&mut self, column: usize) -> Option<&'a CellState> {
         // Notes have the order of the values, so each is passed once and none is searched for.
         while let [((row, at), note), rest @ ..] = self.notes {
-            if (*row, *at) > (self.at, column) {
+            if (*row, *at) > (self.row_index, column) {
                 break;
             }
             self.notes = rest;
-            if (*row, *at) == (self.at, column) {
+            if (*row, *at) == (self.row_index, column) {
                 return Some(note);
             }
         }
@@ -614,8 +614,8 @@ impl<'a> Current<'a> {
             related.base.and_then(|place| row.number(place, self.entry, all, at).raw())
         };
         let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
-        let now_clocks = related.clocks(&self.clocks, row, self.entry, new, self.at);
-        let now = SampleValues { raw, base: base(new, self.at, row), clocks: &now_clocks };
+        let now_clocks = related.clocks(&self.clocks, row, self.entry, new, self.row_index);
+        let now = SampleValues { raw, base: base(new, self.row_index, row), clocks: &now_clocks };
         let Some(older) = &self.older else {
             let reason = if self.has_older { NoValue::NewInstance } else { NoValue::NeedsTwoSamples };
             return match computation.needs_two_samples() {
@@ -623,7 +623,7 @@ impl<'a> Current<'a> {
                 false => computation.value(None, &now),
             };
         };
-        let Older { at, row, .. } = older;
+        let Older { row_index: at, row, .. } = older;
         let then_clocks = related.clocks(&self.old_clocks, row, self.entry, old, *at);
         let is_same = self.is_same(older, column, related, new, old);
         let then = match (row.cells.number(column).raw(), is_same) {

@@ -16,7 +16,7 @@ mod tests;
 /// The counts of all aggregates of one counterset in one query.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    known: HashMap<Of, AggregateTotals>,
+    totals: HashMap<Of, AggregateTotals>,
     /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
     sought: Of,
     /// Filters used in the last [`FILTER_ROUNDS`] collections, each once.
@@ -69,9 +69,9 @@ impl Counts {
     /// after [`Totals::KEPT_100NS`] without use.
     pub fn start(&mut self, now_100ns: u64) {
         let (before, now) = (self.round, now_100ns);
-        let Self { known, filters, .. } = self;
+        let Self { totals, filters, .. } = self;
         filters.retain(|known| before.saturating_sub(known.round) < FILTER_ROUNDS);
-        known.retain(|of, kept| {
+        totals.retain(|of, kept| {
             let has_filter = of.filter.is_none_or(|key| filters.iter().any(|known| known.key == key));
             has_filter
                 && match of.name.is_empty() {
@@ -93,7 +93,7 @@ impl Counts {
         columns: &[AggregateColumn],
     ) -> Option<&mut Totals<CounterId>> {
         columns.iter().find(|column| column.count.is_some())?;
-        let Self { known, sought, filters, next_filter, now_100ns, round } = self;
+        let Self { totals, sought, filters, next_filter, now_100ns, round } = self;
         let (user, name, filter) = of;
         sought.user = user;
         sought.name.clear();
@@ -108,15 +108,15 @@ impl Counts {
             filters.push(Selection { key, filter: filter.clone(), round: *round });
             key
         });
-        if !known.contains_key(sought) {
+        if !totals.contains_key(sought) {
             // Any collection except this one, so that the rows are added up below.
             let never = round.wrapping_sub(1);
-            known.insert(
+            totals.insert(
                 sought.clone(),
                 AggregateTotals { time_100ns: 0, round: never, totals: Totals::default() },
             );
         }
-        let AggregateTotals { time_100ns, round: collected, totals } = known.get_mut(sought)?;
+        let AggregateTotals { time_100ns, round: collected, totals } = totals.get_mut(sought)?;
         // Two filters can select the same aggregate.
         if std::mem::replace(collected, *round) != *round {
             *time_100ns = *now_100ns;

@@ -401,7 +401,7 @@ fn unused_filters_are_forgotten() {
         assert_eq!(since(&mut counts, &now.to_string()), Some(now));
         // "always", that of now, and those of the rounds before.
         let most = usize::try_from(super::FILTER_ROUNDS + 2).unwrap();
-        assert!(counts.filters.len() <= most && counts.known.len() <= most, "{now}");
+        assert!(counts.filters.len() <= most && counts.totals.len() <= most, "{now}");
     }
     counts.start(1_001);
     assert_eq!(since(&mut counts, "1000"), Some(1_000));
