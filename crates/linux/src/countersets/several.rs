@@ -125,9 +125,9 @@ pub(crate) struct MultiInstanceProvider<I> {
     /// Counters that are added up in this collection.
     added: Vec<CounterId>,
     /// Collection that was announced.
-    begun: Option<Collection>,
+    collection: Option<Collection>,
     /// Indexes of instances that are waited for. The memory is reused.
-    places: Vec<usize>,
+    indexes: Vec<usize>,
 }
 
 impl<I: InstanceSource> MultiInstanceProvider<I> {
@@ -139,8 +139,8 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
             instances,
             totals: Totals::default(),
             added: Vec::new(),
-            begun: None,
-            places: Vec::new(),
+            collection: None,
+            indexes: Vec::new(),
         }
     }
 
@@ -228,13 +228,13 @@ impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
             let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
             let is_wanted = |(_, key): &(usize, &InstanceKey)| wants_all || want.wants(&key.name, key.id);
             let keys = self.instances.keys().iter().enumerate();
-            let mut places = std::mem::take(&mut self.places);
-            places.clear();
-            places.extend(keys.filter(is_wanted).map(|(at, _)| at));
-            self.instances.begin(&places, want.counters, until);
-            self.places = places;
+            let mut indexes = std::mem::take(&mut self.indexes);
+            indexes.clear();
+            indexes.extend(keys.filter(is_wanted).map(|(at, _)| at));
+            self.instances.begin(&indexes, want.counters, until);
+            self.indexes = indexes;
         }
-        self.begun = Some(pass);
+        self.collection = Some(pass);
     }
 
     fn late(&mut self) -> Vec<Text> {
@@ -245,8 +245,8 @@ impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
         Self::known(want.counterset.guid)?;
         // An announced collection may never have been collected. Its time and its data must not get into this
         // one.
-        let begun = self.begun.take().filter(|pass| pass.number == want.collection);
-        let mut pass = begun.unwrap_or_else(|| Collection::new(want.collection, elapsed_ns()));
+        let collection = self.collection.take().filter(|pass| pass.number == want.collection);
+        let mut pass = collection.unwrap_or_else(|| Collection::new(want.collection, elapsed_ns()));
         self.find(&mut pass)?;
         let mut at = 0_usize;
         while let Some(key) = self.instances.keys().get(at) {

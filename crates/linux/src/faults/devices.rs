@@ -32,7 +32,7 @@ pub(crate) struct Disk {
     diskseq: u64,
     fields: [Count; FIELDS],
     /// Least and greatest number that a reader may have of each field: it holds a count that falls.
-    pub(crate) seen: [(u64, u64); FIELDS],
+    pub(crate) ranges: [(u64, u64); FIELDS],
     in_flight: u64,
     /// Longest idle time so far: the clock may go back.
     most_idle: u64,
@@ -101,7 +101,7 @@ impl Disks {
             let most = if disks.is_short { u64::from(u32::MAX) - 200_000 } else { random.below(1 << 31) };
             disk.fields = disk.fields.map(|_| Count::from(most - random.below(100_000).min(most)));
             disk.fields[BUSY_MS] = Count::from(random.below(1_000));
-            disk.seen = disk.fields.map(|count| (0, count.shown));
+            disk.ranges = disk.fields.map(|count| (0, count.shown));
         }
         disks
     }
@@ -110,8 +110,8 @@ impl Disks {
         let (serial, diskseq) = (self.next_serial, self.next_serial + 100);
         self.next_serial += 1;
         let fields = [Count::default(); FIELDS].map(|_| Count::from(random.below(50)));
-        let seen = [(0, 0); FIELDS];
-        self.all.push(Disk { serial, minor, diskseq, fields, seen, in_flight: 0, most_idle: 0 });
+        let ranges = [(0, 0); FIELDS];
+        self.all.push(Disk { serial, minor, diskseq, fields, ranges, in_flight: 0, most_idle: 0 });
         self.all.sort_by_key(|disk| disk.minor);
     }
 
@@ -179,9 +179,9 @@ impl Disks {
     pub(crate) fn read(&mut self, [stats_fail, mounts_fail, is_cut]: [bool; 3], tally: &mut Tally) {
         self.is_cut = is_cut;
         for disk in &mut self.all {
-            for (seen, count) in disk.seen.iter_mut().zip(&disk.fields) {
-                let least = if stats_fail { 0 } else { seen.0.max(count.shown) };
-                *seen = (least, seen.1.max(count.shown));
+            for (range, count) in disk.ranges.iter_mut().zip(&disk.fields) {
+                let least = if stats_fail { 0 } else { range.0.max(count.shown) };
+                *range = (least, range.1.max(count.shown));
             }
         }
         let [physical, logical] = &mut self.totals;

@@ -68,7 +68,7 @@ struct Row {
     minor: u32,
     is_there: bool,
     /// Counts when the row was first seen; 0 for the rows with which the total began.
-    begun: [Range; FIELDS],
+    first: [Range; FIELDS],
     last: [Range; FIELDS],
     /// Number of samples without a fault until it is known when the row was first seen.
     open: u32,
@@ -109,32 +109,32 @@ impl Totals {
             row.is_there &= disks.iter().any(|disk| disk.serial == row.serial);
         }
         for disk in disks {
-            let seen = disk.seen;
+            let ranges = disk.ranges;
             let Some(row) = self.rows.iter_mut().find(|row| row.serial == disk.serial) else {
                 if self.is_logical && is_settled && before.contains(&disk.minor()) {
                     tally.note("volume is on another device");
                     self.lacks = true;
                     continue; // it is seen with the next sample
                 }
-                let begun = match (self.began, is_settled) {
-                    (false, true) => seen.map(|_| (0, 0)),
-                    (false, false) => seen.map(|(_, most)| (0, most)),
-                    (true, _) => seen,
+                let first = match (self.began, is_settled) {
+                    (false, true) => ranges.map(|_| (0, 0)),
+                    (false, false) => ranges.map(|(_, most)| (0, most)),
+                    (true, _) => ranges,
                 };
                 let open = if is_settled { 0 } else { samples };
                 let (serial, minor) = (disk.serial, disk.minor());
-                self.rows.push(Row { serial, minor, is_there: true, begun, last: seen, open });
+                self.rows.push(Row { serial, minor, is_there: true, first, last: ranges, open });
                 continue;
             };
-            for (at, now) in seen.into_iter().enumerate() {
-                let (begun, last, grown) = (&mut row.begun[at], &mut row.last[at], &mut self.grown[at]);
+            for (at, now) in ranges.into_iter().enumerate() {
+                let (first, last, grown) = (&mut row.first[at], &mut row.last[at], &mut self.grown[at]);
                 let now_least = if is_at_fault { last.0 } else { now.0.max(last.0) };
                 let most = now.1.max(last.1);
                 if is_settled && row.open == 0 {
                     grown.0 += now_least.saturating_sub(last.1);
                 } else {
                     // The row may have been seen just now for the first time: then the total has none of its past.
-                    begun.1 += most - last.0;
+                    first.1 += most - last.0;
                 }
                 grown.1 += most - last.0;
                 *last = (now_least, most);
@@ -162,9 +162,9 @@ impl Totals {
 
     /// Returns the total of a field.
     pub(crate) fn of(&self, field: usize) -> Kept {
-        let rows = self.rows.iter().map(|row| (row.begun[field], row.last[field]));
-        let sum = rows.fold((0, 0), |sum: Range, (begun, last)| {
-            (sum.0 + last.0.saturating_sub(begun.1), sum.1 + last.1.saturating_sub(begun.0))
+        let rows = self.rows.iter().map(|row| (row.first[field], row.last[field]));
+        let sum = rows.fold((0, 0), |sum: Range, (first, last)| {
+            (sum.0 + last.0.saturating_sub(first.1), sum.1 + last.1.saturating_sub(first.0))
         });
         let (grown, has_other_rows, lacks) = (self.grown[field], self.has_other_rows, self.lacks);
         let may_lack = self.may_lack.contains(&true);

@@ -21,7 +21,7 @@ struct Shared<T> {
 #[derive(Debug)]
 struct State<T> {
     /// Time of the request that has no response yet.
-    asked: Option<Instant>,
+    request_time: Option<Instant>,
     /// Last response, with the time of its request.
     answer: Option<(Instant, Result<T, NoValue>)>,
     /// Last value, with the time of its request.
@@ -37,7 +37,7 @@ impl<T> Clone for Remote<T> {
 
 impl<T> Default for Remote<T> {
     fn default() -> Self {
-        let state = Mutex::new(State { asked: None, answer: None, value: None });
+        let state = Mutex::new(State { request_time: None, answer: None, value: None });
         Self { shared: Arc::new(Shared { state, is_answered: Condvar::new() }) }
     }
 }
@@ -52,15 +52,15 @@ impl<T> Shared<T> {
 /// Ends a request, also if the source panicked.
 struct Answering<T> {
     shared: Arc<Shared<T>>,
-    asked: Instant,
+    request_time: Instant,
     answer: Option<Result<T, NoValue>>,
 }
 
 impl<T> Drop for Answering<T> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        state.asked = None;
-        state.answer = self.answer.take().map(|answer| (self.asked, answer));
+        state.request_time = None;
+        state.answer = self.answer.take().map(|answer| (self.request_time, answer));
         self.shared.is_answered.notify_all();
     }
 }
@@ -70,12 +70,12 @@ impl<T: Copy + Send + 'static> Remote<T> {
     pub(super) fn request(&self, read: impl FnOnce() -> Result<T, NoValue> + Send + 'static) {
         let now = Instant::now();
         let mut state = self.shared.lock();
-        if state.asked.is_some() {
+        if state.request_time.is_some() {
             return;
         }
-        state.asked = Some(now);
+        state.request_time = Some(now);
         drop(state);
-        let mut answering = Answering { shared: Arc::clone(&self.shared), asked: now, answer: None };
+        let mut answering = Answering { shared: Arc::clone(&self.shared), request_time: now, answer: None };
         waiters::run(Kind::Mount, move || {
             answering.answer = Some(read());
             drop(answering);
@@ -92,7 +92,7 @@ impl<T: Copy + Send + 'static> Remote<T> {
         deadline: Duration,
     ) -> Result<(T, Option<Mark>), NoValue> {
         let mut state = self.shared.lock();
-        while let Some(asked) = state.asked {
+        while let Some(asked) = state.request_time {
             // A request that was late once is waited for no longer: otherwise every collection would be late.
             let patience = asked.checked_add(deadline).map_or(until, |end| until.min(end));
             let left = patience.saturating_duration_since(Instant::now());
@@ -114,7 +114,7 @@ impl<T: Copy + Send + 'static> Remote<T> {
 
     /// Returns the time that the request has had no response, if that is longer than the deadline.
     pub(super) fn late_for(&self, deadline: Duration) -> Option<Duration> {
-        let waited = self.shared.lock().asked?.elapsed();
+        let waited = self.shared.lock().request_time?.elapsed();
         (waited > deadline).then_some(waited)
     }
 }

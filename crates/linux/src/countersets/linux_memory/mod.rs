@@ -49,14 +49,14 @@ struct File<T> {
     table: SharedParsedFile<T>,
     lines: fn(&T) -> &NamedLines,
     /// Line index of each counter, by counter id; `None` if the file has no such line.
-    places: Vec<Option<usize>>,
+    line_indexes: Vec<Option<usize>>,
     /// Layout of the file, [`NamedLines::layout`], when the line indexes were found.
     layout: u64,
 }
 
 impl<T: Default> File<T> {
     fn new(table: SharedParsedFile<T>, lines: fn(&T) -> &NamedLines) -> Self {
-        Self { table, lines, places: Vec::new(), layout: 0 }
+        Self { table, lines, line_indexes: Vec::new(), layout: 0 }
     }
 
     /// Fills these columns, if there are any.
@@ -79,21 +79,23 @@ impl<T: Default> File<T> {
         };
         if self.layout != lines.layout() {
             self.layout = lines.layout();
-            self.places.clear();
-            self.places.resize(id::COUNTERSET.counters.len(), None); // ids are numbered through
+            self.line_indexes.clear();
+            self.line_indexes.resize(id::COUNTERSET.counters.len(), None); // ids are numbered through
             // All counters are looked up, not only the requested ones: another query may request others in
             // the same layout.
             for counter in &*id::COUNTERSET.counters {
-                if let (Some(place), Some(name)) = (self.places.get_mut(index(counter.id)), &counter.name) {
-                    *place = lines.index(name.as_bytes());
+                if let (Some(line_index), Some(name)) =
+                    (self.line_indexes.get_mut(index(counter.id)), &counter.name)
+                {
+                    *line_index = lines.index(name.as_bytes());
                 }
             }
         }
         // The reasons need the table, which `lines` still borrows.
         let mut faults = Vec::new();
         for (column, counter) in counters {
-            let place = self.places.get(index(counter)).copied().flatten();
-            match place.and_then(|place| lines.number(place)) {
+            let line_index = self.line_indexes.get(index(counter)).copied().flatten();
+            match line_index.and_then(|line_index| lines.number(line_index)) {
                 Some(Ok(number)) => cells.set(column, number),
                 Some(Err(text)) => faults.push((column, text)),
                 None => cells.set_unavailable(column, unavailable("this kernel does not report it")),

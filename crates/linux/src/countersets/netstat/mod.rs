@@ -18,7 +18,7 @@ mod tests;
 struct NetstatCounters {
     file: ParsedFile<NetstatNames>,
     /// Position of each counter in the file, by counter id; valid until the names in the file change.
-    places: Vec<LineIndex>,
+    line_indexes: Vec<LineIndex>,
     names_read: u64,
 }
 
@@ -50,7 +50,7 @@ impl NetstatNames {
 impl NetstatCounters {
     fn new(file: SharedFile) -> Self {
         let file = ParsedFile::from_file(file, "there is no /proc/net/netstat", NetstatNames::parse);
-        Self { file, places: Vec::new(), names_read: 0 }
+        Self { file, line_indexes: Vec::new(), names_read: 0 }
     }
 
     fn value(
@@ -59,22 +59,22 @@ impl NetstatCounters {
         counter: CounterId,
         pass: &mut Collection,
     ) -> Result<u64, NoValue> {
-        let Self { file, places, names_read } = self;
+        let Self { file, line_indexes, names_read } = self;
         let names = file.get(pass)?;
         if *names_read != names.read {
             *names_read = names.read;
-            places.clear();
-            places.resize(counterset.counters.len(), LineIndex::NotLookedFor);
+            line_indexes.clear();
+            line_indexes.resize(counterset.counters.len(), LineIndex::NotLookedFor);
         }
         // Ids are those of a list without gaps.
-        let place = usize::try_from(counter.0).ok().and_then(|id| places.get_mut(id));
-        let place = place.ok_or(NoValue::NotGiven)?;
-        if let LineIndex::NotLookedFor = place {
+        let line_index = usize::try_from(counter.0).ok().and_then(|id| line_indexes.get_mut(id));
+        let line_index = line_index.ok_or(NoValue::NotGiven)?;
+        if let LineIndex::NotLookedFor = line_index {
             let name = counterset.counter(counter).and_then(|counter| counter.name.as_deref());
             let at = name.and_then(|name| names.netstat.find(name.as_bytes()));
-            *place = at.map_or(LineIndex::Nowhere, LineIndex::At);
+            *line_index = at.map_or(LineIndex::Nowhere, LineIndex::At);
         }
-        let number = match *place {
+        let number = match *line_index {
             LineIndex::At(at) => names.netstat.number(at),
             LineIndex::Nowhere | LineIndex::NotLookedFor => None,
         };

@@ -86,7 +86,7 @@ pub(super) struct ProcessCollector {
     /// CPU time spent on reading files so far, in ns.
     spent_ns: u64,
     /// Method that the last collection used.
-    taken: ProcessMethod,
+    method: ProcessMethod,
 }
 
 /// State of the BPF task iterator.
@@ -129,7 +129,7 @@ impl ProcessCollector {
             _ => TaskIterState::Untried,
         };
         let files = ProcFiles::new(roots, clocks, layer);
-        Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, taken: layer }
+        Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, method: layer }
     }
 
     /// Creates the methods with these task iterators.
@@ -140,7 +140,7 @@ impl ProcessCollector {
 
     /// Returns the method that the last collection used.
     pub(super) fn layer(&self) -> ProcessMethod {
-        self.taken
+        self.method
     }
 
     /// Lists the processes, unless this collection has listed them already, and updates these files of the `wanted`
@@ -166,7 +166,7 @@ impl ProcessCollector {
             // After a failure the files are read in this same collection, so no collection is lost.
             let left = match tasks.refresh(parts, wanted, table, pass, files) {
                 Ok(()) => {
-                    self.taken = ProcessMethod::Bpf;
+                    self.method = ProcessMethod::Bpf;
                     return Ok(());
                 }
                 Err(left) => left,
@@ -178,7 +178,7 @@ impl ProcessCollector {
                 (left, _) => TaskIterState::Closed(left.why().into()),
             };
         }
-        self.taken = self.files.layer();
+        self.method = self.files.layer();
         // Once the iterator was tried, the cost of files decides nothing any more, and two system calls are
         // saved.
         let is_counted = matches!(self.walk, TaskIterState::Untried);
@@ -226,12 +226,12 @@ impl ProcessCollector {
     /// Returns the last method, and the reason for not using a cheaper one. Tries to load a task iterator to find the
     /// reason.
     pub(super) fn describe(&mut self) -> String {
-        let what = self.taken.what();
+        let what = self.method.what();
         if matches!(self.walk, TaskIterState::Untried) {
             self.open();
         }
         match &self.walk {
-            TaskIterState::Open(tasks) if self.taken == ProcessMethod::Bpf => {
+            TaskIterState::Open(tasks) if self.method == ProcessMethod::Bpf => {
                 format!("{what} ({})", tasks.describe())
             }
             TaskIterState::Open(_) => format!("{what}; switches to BPF when that becomes cheaper"),

@@ -152,7 +152,7 @@ impl Thread {
 pub(super) struct FileReading<T> {
     pub(super) value: T,
     /// Reason for the missing value, if the last reading failed.
-    none: Option<Box<NoValue>>,
+    reason: Option<Box<NoValue>>,
     /// Time of the last reading.
     read: CollectionTime,
 }
@@ -187,7 +187,7 @@ impl RefreshInterval {
 
 impl<T> FileReading<T> {
     pub(super) fn get(&self) -> Result<&T, NoValue> {
-        match &self.none {
+        match &self.reason {
             _ if self.read.turn == 0 => Err(NoValue::NotGiven),
             Some(reason) => Err((**reason).clone()),
             None => Ok(&self.value),
@@ -207,7 +207,7 @@ impl<T> FileReading<T> {
     /// Returns `true` if the data is current: nothing has changed since it was read. After a failed reading it is not
     /// current: this process may have had no file descriptor left.
     pub(super) fn is_unchanged(&self, changed: CollectionTime) -> bool {
-        let failed = matches!(self.none.as_deref(), Some(NoValue::Failed(_)));
+        let failed = matches!(self.reason.as_deref(), Some(NoValue::Failed(_)));
         self.read.turn != 0 && !failed && self.read.turn >= changed.turn
     }
 
@@ -220,21 +220,21 @@ impl<T> FileReading<T> {
 
     /// Returns the value to be overwritten, and notes that it was read now.
     pub(super) fn renew(&mut self, now: CollectionTime) -> &mut T {
-        (self.read, self.none) = (now, None);
+        (self.read, self.reason) = (now, None);
         &mut self.value
     }
 
     /// Marks the data as missing if it was read in this collection.
     fn lose(&mut self, now: CollectionTime) {
         if self.is_new(now) {
-            self.none = Some(Box::new(gone()));
+            self.reason = Some(Box::new(gone()));
         }
     }
 
     /// Stores the result of a reading.
     pub(super) fn set(&mut self, read: Result<T, NoValue>, now: CollectionTime) {
         self.read = now;
-        self.none = match read {
+        self.reason = match read {
             Ok(value) => {
                 self.value = value;
                 None

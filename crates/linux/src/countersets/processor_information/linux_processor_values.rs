@@ -33,8 +33,8 @@ impl CpuSources {
         }
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
         let runs = sum(cpus, |cpu| {
-            let runs = softirq_kinds.get(pass)?.for_kind(kind, cpu.place.cpu);
-            runs.ok_or_else(|| softirq_kinds.lacks(cpu.place))
+            let runs = softirq_kinds.get(pass)?.for_kind(kind, cpu.location.cpu);
+            runs.ok_or_else(|| softirq_kinds.lacks(cpu.location))
         })?;
         Ok(saturated(runs).into())
     }

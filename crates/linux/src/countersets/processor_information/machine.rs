@@ -54,7 +54,7 @@ pub(super) struct CpuSources {
 /// An online CPU, with its files and times.
 #[derive(Debug)]
 pub(super) struct Cpu {
-    pub(super) place: CpuLocation,
+    pub(super) location: CpuLocation,
     times: CollectionCache<Times>,
     highest: Highest,
     pub(super) idle: IdleFiles,
@@ -215,16 +215,16 @@ impl CpuSources {
     fn find_cpus(&mut self, pass: &mut Collection) {
         // A CPU that stays keeps its highest counts, by its number: its index may be another one now.
         let gone = std::mem::take(&mut self.cpus);
-        let mut before: Vec<_> = gone.into_iter().map(|cpu| (cpu.place.cpu, cpu.highest)).collect();
+        let mut before: Vec<_> = gone.into_iter().map(|cpu| (cpu.location.cpu, cpu.highest)).collect();
         before.sort_unstable_by_key(|(cpu, _)| *cpu);
         let folder = self.roots.sys.join("devices/system/cpu");
         // With many CPUs, opening the files each time is better than using up the descriptors of the program.
         let keep = self.ids.len() <= Self::CPUS_THAT_KEEP;
-        let cpu = |place: CpuLocation| {
-            let folder = folder.join(format!("cpu{}", place.cpu));
-            let known = before.binary_search_by_key(&place.cpu, |(cpu, _)| *cpu).ok();
+        let cpu = |location: CpuLocation| {
+            let folder = folder.join(format!("cpu{}", location.cpu));
+            let known = before.binary_search_by_key(&location.cpu, |(cpu, _)| *cpu).ok();
             Cpu {
-                place,
+                location,
                 times: CollectionCache::default(),
                 highest: known.and_then(|at| before.get(at)).map(|(_, highest)| *highest).unwrap_or_default(),
                 idle: IdleFiles::new(&folder, keep),
@@ -271,14 +271,14 @@ impl Cpu {
         clock_ticks: u64,
         pass: &mut Collection,
     ) -> Result<&Times, NoValue> {
-        let Self { place, times, highest, .. } = self;
+        let Self { location, times, highest, .. } = self;
         times.get(pass, |pass| {
             let parsed = stat.get(pass)?;
             let (counts_irq, counts_softirq) = (parsed.counts_irq, parsed.counts_softirq);
-            let ticks = match parsed.cpu(place.cpu).map(|line| line.ticks.clone()) {
+            let ticks = match parsed.cpu(location.cpu).map(|line| line.ticks.clone()) {
                 Some(Ok(ticks)) => ticks,
                 Some(Err(text)) => return Err(stat.fault(text)),
-                None => return Err(stat.lacks(place)),
+                None => return Err(stat.lacks(location)),
             };
             let limit = clock_ticks.saturating_mul(HOLD_SECONDS);
             // A 0 from a kernel that has never counted this time is not a measurement: it is no value.

@@ -209,8 +209,8 @@ fn view_counters() -> Vec<(CounterId, CounterId)> {
 /// Returns the rows of Processor for these CPUs, in the order of the CPU numbers.
 fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     let one = |(at, cpu): (usize, &Cpu)| RowKey {
-        name: cpu.place.cpu.to_string(),
-        id: InstanceId(cpu.place.cpu),
+        name: cpu.location.cpu.to_string(),
+        id: InstanceId(cpu.location.cpu),
         birth: None,
         covered: CpuRange { cpus: at..at.saturating_add(1) },
     };
@@ -232,17 +232,17 @@ fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     };
     let mut keys = vec![total(TOTAL_NAME.to_owned(), TOTAL_ID, 0, cpus)];
     let mut next = 0_usize;
-    for of_node in cpus.chunk_by(|a, b| a.place.node == b.place.node) {
+    for of_node in cpus.chunk_by(|a, b| a.location.node == b.location.node) {
         let first = next;
-        for Cpu { place, .. } in of_node {
+        for Cpu { location, .. } in of_node {
             let covered = CpuRange { cpus: next..next.saturating_add(1) };
             next = covered.cpus.end;
-            let name = format!("{},{}", place.node, place.index);
-            keys.push(RowKey { name, id: InstanceId(place.cpu), birth: None, covered });
+            let name = format!("{},{}", location.node, location.index);
+            keys.push(RowKey { name, id: InstanceId(location.cpu), birth: None, covered });
         }
-        if let Some(Cpu { place, .. }) = of_node.first() {
-            let id = InstanceId(FIRST_NODE.saturating_add(place.node));
-            keys.push(total(format!("{},_Total", place.node), id, first, of_node));
+        if let Some(Cpu { location, .. }) = of_node.first() {
+            let id = InstanceId(FIRST_NODE.saturating_add(location.node));
+            keys.push(total(format!("{},_Total", location.node), id, first, of_node));
         }
     }
     keys
@@ -250,5 +250,5 @@ fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
 
 /// Returns the birth of the row for these CPUs.
 fn birth(cpus: &[Cpu]) -> Birth {
-    birth_of_total(cpus.iter().map(|cpu| (cpu.place.cpu, None)))
+    birth_of_total(cpus.iter().map(|cpu| (cpu.location.cpu, None)))
 }

@@ -34,12 +34,13 @@ impl CpuSources {
         let Self { cpus, schedstat, .. } = self;
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
         let count = cpus.len();
-        let sum =
-            sum(cpus, |cpu| match schedstat.get(pass)?.cpu(cpu.place.cpu).map(|line| line.queue.clone()) {
+        let sum = sum(cpus, |cpu| {
+            match schedstat.get(pass)?.cpu(cpu.location.cpu).map(|line| line.queue.clone()) {
                 Some(Ok(queue)) => Ok(of(&queue)),
                 Some(Err(text)) => Err(schedstat.fault(text)),
-                None => Err(schedstat.lacks(cpu.place)),
-            })?;
+                None => Err(schedstat.lacks(cpu.location)),
+            }
+        })?;
         // Divided once, at the end, so that no precision is lost.
         let value = if is_time { mean(sum, count) / NS_IN_100NS } else { sum };
         Ok(saturated(value).into())

@@ -78,7 +78,7 @@ impl CpuSources {
                     Err(NoValue::Unavailable(_)) => {
                         let (cpuinfo, reused) = cpuinfo.in_turn(pass)?;
                         mark = mark.or(reused.then_some(Mark::Reused));
-                        cpuinfo.khz_of(cpu.place.cpu).ok_or(unavailable(NO_FREQUENCY))
+                        cpuinfo.khz_of(cpu.location.cpu).ok_or(unavailable(NO_FREQUENCY))
                     }
                     known => known,
                 })?;
@@ -184,8 +184,8 @@ fn column<T: Default>(
     pass: &mut Collection,
 ) -> Result<u128, NoValue> {
     sum(cpus, |cpu| {
-        let number = of(table.get(pass)?, cpu.place.cpu);
-        number.ok_or_else(|| table.lacks(cpu.place))
+        let number = of(table.get(pass)?, cpu.location.cpu);
+        number.ok_or_else(|| table.lacks(cpu.location))
     })
 }
 
