@@ -175,7 +175,7 @@ impl std::error::Error for Problems {}
 /// Problem at a byte offset of the text.
 #[derive(Debug)]
 struct RawProblem {
-    at: usize,
+    offset: usize,
     severity: Severity,
     rule: Rule,
     what: String,
@@ -209,14 +209,20 @@ impl Report {
 
     fn keep(
         &mut self,
-        at: usize,
+        offset: usize,
         severity: Severity,
         rule: Rule,
         what: fmt::Arguments<'_>,
         right: fmt::Arguments<'_>,
     ) {
         // Texts are formatted only here: a hostile file may have any number of problems that are not stored.
-        self.found.push(RawProblem { at, severity, rule, what: what.to_string(), right: right.to_string() });
+        self.found.push(RawProblem {
+            offset,
+            severity,
+            rule,
+            what: what.to_string(),
+            right: right.to_string(),
+        });
     }
 
     /// Returns `true` if further errors would not be stored.
@@ -233,19 +239,19 @@ impl Report {
     pub fn finish(mut self, text: &str) -> Problems {
         // Rules about several elements report last. The sort is stable: problems at one offset keep their
         // order.
-        self.found.sort_by_key(|found| found.at);
+        self.found.sort_by_key(|found| found.offset);
         let (mut seen, mut line, mut column) = (0, 1_usize, 1_usize);
         let kept = self.found.len();
         let place = |found: RawProblem| {
             // The search continues from the previous problem, so that all problems together cost one pass over the
             // text.
-            for c in text.get(seen..found.at).unwrap_or_default().chars() {
+            for c in text.get(seen..found.offset).unwrap_or_default().chars() {
                 (line, column) = match c {
                     '\n' => (line.saturating_add(1), 1),
                     _ => (line, column.saturating_add(1)),
                 };
             }
-            seen = found.at.max(seen);
+            seen = found.offset.max(seen);
             let RawProblem { severity, rule, what, right, .. } = found;
             Problem { line, column, severity, rule, what, right }
         };

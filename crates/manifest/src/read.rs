@@ -46,7 +46,7 @@ impl Manifest {
             Ok(root) => manifest(&root, &mut report),
             Err(error) => {
                 report.error(
-                    error.at,
+                    error.offset,
                     Rule::Xml,
                     format_args!("{}", error.what),
                     format_args!("{}", error.right),
@@ -83,7 +83,7 @@ fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
     if !is_root {
         let right = format_args!("instrumentationManifest of the namespace {}", Namespace::EVENTS);
         report.error(
-            root.at,
+            root.offset,
             Rule::Element,
             format_args!("the file begins with {}", shown(root.name)),
             right,
@@ -97,7 +97,7 @@ fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
     let mut counters = all.filter(|e| e.namespace == Namespace::Counters);
     let Some(first) = counters.next() else {
         let right = format_args!("instrumentation holds one, of the namespace {}", Namespace::COUNTERS);
-        report.error(root.at, Rule::Element, format_args!("there is no counters element"), right);
+        report.error(root.offset, Rule::Element, format_args!("there is no counters element"), right);
         return None;
     };
     let mut reader = ManifestReader { report, version: SchemaVersion::V1_1 };
@@ -130,7 +130,7 @@ impl ManifestReader<'_> {
         }
         let mut providers = element.children.iter();
         let Some(provider) = providers.next() else {
-            self.error(element.at, Rule::Element, format_args!("counters has no provider"), "it has one");
+            self.error(element.offset, Rule::Element, format_args!("counters has no provider"), "it has one");
             return None;
         };
         let found = self.provider(provider);
@@ -145,7 +145,7 @@ impl ManifestReader<'_> {
         let parts = attribute.value.split_once('.').and_then(|(a, b)| Some((number(a)?, number(b)?)));
         let Some((major, minor)) = parts else {
             let what = format_args!("schemaVersion {} is no version", shown(&attribute.value));
-            self.error(attribute.value_at, Rule::Value, what, "1.1 or 2.0");
+            self.error(attribute.value_offset, Rule::Value, what, "1.1 or 2.0");
             return None;
         };
         let version = SchemaVersion { major, minor };
@@ -153,7 +153,7 @@ impl ManifestReader<'_> {
             let read_as = if version.has_ids() { SchemaVersion::V2_0 } else { SchemaVersion::V1_1 };
             let what = format_args!("schemaVersion {version} is not known");
             let right = format_args!("it is read as {read_as}");
-            self.report.warning(attribute.value_at, Rule::Version, what, right);
+            self.report.warning(attribute.value_offset, Rule::Version, what, right);
         }
         Some(version)
     }
@@ -201,7 +201,7 @@ impl ManifestReader<'_> {
         if let (Some(base), true) = (element.attribute("resourceBase"), self.version.has_ids()) {
             let what = format_args!("resourceBase stands here");
             self.error(
-                base.at,
+                base.offset,
                 Rule::Version,
                 what,
                 "since schemaVersion 2.0 nameID and descriptionID do that",
@@ -217,7 +217,7 @@ impl ManifestReader<'_> {
         }
         if element.children.is_empty() {
             self.error(
-                element.at,
+                element.offset,
                 Rule::Element,
                 format_args!("provider has no counterSet"),
                 "it has at least one",
@@ -279,14 +279,14 @@ impl ManifestReader<'_> {
                 has_structs = true;
                 if mode == Mode::User {
                     let what = format_args!("structs stands in a provider of userMode");
-                    self.error(child.at, Rule::Mode, what, "structs belong to kernelMode");
+                    self.error(child.offset, Rule::Mode, what, "structs belong to kernelMode");
                 }
                 structs = self.structs(child);
             }
         }
         if counters.is_empty() {
             let what = format_args!("counterSet has no counter");
-            self.error(element.at, Rule::Element, what, "it has at least one");
+            self.error(element.offset, Rule::Element, what, "it has at least one");
         }
         let entry = ManifestSet {
             guid: guid.unwrap_or(Guid::NIL),
@@ -315,7 +315,7 @@ impl ManifestReader<'_> {
         self.no_text(element);
         if element.children.is_empty() {
             self.error(
-                element.at,
+                element.offset,
                 Rule::Element,
                 format_args!("structs has no struct"),
                 "it has at least one",
@@ -373,7 +373,7 @@ impl ManifestReader<'_> {
             if is_missing && !is_hidden {
                 let what = format_args!("counter has no {attribute}");
                 self.error(
-                    element.at,
+                    element.offset,
                     Rule::Name,
                     what,
                     "only one with the attribute noDisplay may be without",
@@ -420,7 +420,7 @@ impl ManifestReader<'_> {
             self.no_text(list);
             if list.children.is_empty() {
                 let what = format_args!("counterAttributes has no counterAttribute");
-                self.error(list.at, Rule::Element, what, "it has one to five");
+                self.error(list.offset, Rule::Element, what, "it has one to five");
             }
             for child in &list.children {
                 if !is(child, "counterAttribute") {
@@ -440,7 +440,7 @@ impl ManifestReader<'_> {
                 let what = format_args!("these counterAttributes contradict each other");
                 let right = "noDisplay takes none of noDigitGrouping, displayAsReal and displayAsHex beside it, \
                              displayAsHex none of the other two";
-                self.error(list.at, Rule::Display, what, right);
+                self.error(list.offset, Rule::Display, what, right);
             }
         }
         all
@@ -464,7 +464,7 @@ impl ManifestReader<'_> {
                 }
             };
             let what = format_args!("type {} is none of a manifest", shown(&attribute.value));
-            self.error(attribute.value_at, Rule::Value, what, &right);
+            self.error(attribute.value_offset, Rule::Value, what, &right);
         }
         found
     }
@@ -474,7 +474,12 @@ impl ManifestReader<'_> {
         let scale = attribute.value.parse().ok().filter(|scale| (-10..=10).contains(scale));
         if scale.is_none() {
             let what = format_args!("defaultScale {} is out of range", shown(&attribute.value));
-            self.error(attribute.value_at, Rule::Value, what, "a power of ten from -10 to 10 is expected");
+            self.error(
+                attribute.value_offset,
+                Rule::Value,
+                what,
+                "a power of ten from -10 to 10 is expected",
+            );
         }
         scale.unwrap_or(0)
     }
@@ -486,11 +491,11 @@ impl ManifestReader<'_> {
             match (found, self.version.has_ids()) {
                 (Some(found), false) => {
                     let what = format_args!("{attribute} stands here");
-                    self.error(found.at, Rule::Version, what, "it belongs to schemaVersion 2.0");
+                    self.error(found.offset, Rule::Version, what, "it belongs to schemaVersion 2.0");
                 }
                 (None, true) if is_needed => {
                     let what = format_args!("{} has no {attribute}", element.name);
-                    self.error(element.at, Rule::Version, what, "schemaVersion 2.0 needs it");
+                    self.error(element.offset, Rule::Version, what, "schemaVersion 2.0 needs it");
                 }
                 _ => {}
             }
@@ -504,7 +509,7 @@ impl ManifestReader<'_> {
         if attribute.value.is_empty() {
             let what = format_args!("uri is empty");
             self.report.warning(
-                attribute.value_at,
+                attribute.value_offset,
                 Rule::Name,
                 what,
                 format_args!("such as Company.Product.Name"),
@@ -518,11 +523,11 @@ impl ManifestReader<'_> {
         let units = attribute.value.encode_utf16().count();
         if units == 0 {
             let what = format_args!("the {name} of this {of} is empty");
-            self.error(attribute.value_at, Rule::Name, what, "people know it by that");
+            self.error(attribute.value_offset, Rule::Name, what, "people know it by that");
         }
         if units > NAME_MAX {
             let what = format_args!("this {name} has {units} characters");
-            self.error(attribute.value_at, Rule::Name, what, "1023 are the most");
+            self.error(attribute.value_offset, Rule::Name, what, "1023 are the most");
         }
         Some(attribute.value.clone())
     }
@@ -534,7 +539,7 @@ impl ManifestReader<'_> {
         if guid.is_none() {
             let what = format_args!("{} {} is no GUID", attribute.name, shown(&attribute.value));
             let right = "{xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx} is expected, hexadecimal, with the braces";
-            self.error(attribute.value_at, Rule::Value, what, right);
+            self.error(attribute.value_offset, Rule::Value, what, right);
         }
         guid
     }
@@ -544,7 +549,7 @@ impl ManifestReader<'_> {
         if number.is_none() {
             let what = format_args!("{} {} is no number", attribute.name, shown(&attribute.value));
             let right = "decimal up to 4294967295, or 0x and up to 8 hexadecimal digits";
-            self.error(attribute.value_at, Rule::Value, what, right);
+            self.error(attribute.value_offset, Rule::Value, what, right);
         }
         number
     }
@@ -560,7 +565,7 @@ impl ManifestReader<'_> {
         }
         let what = format_args!("{name} {} is no C name", shown(&attribute.value));
         self.error(
-            attribute.value_at,
+            attribute.value_offset,
             Rule::Value,
             what,
             "letters, digits and _ are, without a digit in front",
@@ -572,7 +577,7 @@ impl ManifestReader<'_> {
         let attribute = self.required(element, name)?;
         if attribute.value.is_empty() {
             self.error(
-                attribute.value_at,
+                attribute.value_offset,
                 Rule::Value,
                 format_args!("{name} is empty"),
                 "a C name is expected",
@@ -587,7 +592,12 @@ impl ManifestReader<'_> {
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let what = format_args!("{name} {} is unknown", shown(&attribute.value));
-            self.error(attribute.value_at, Rule::Value, what, &format!("it is one of {}", known.join(", ")));
+            self.error(
+                attribute.value_offset,
+                Rule::Value,
+                what,
+                &format!("it is one of {}", known.join(", ")),
+            );
         }
         found
     }
@@ -596,7 +606,7 @@ impl ManifestReader<'_> {
         let found = element.attribute(name);
         if found.is_none() {
             let what = format_args!("{} has no {name}", element.name);
-            self.error(element.at, Rule::Attribute, what, "it is required");
+            self.error(element.offset, Rule::Attribute, what, "it is required");
         }
         found
     }
@@ -613,7 +623,7 @@ impl ManifestReader<'_> {
                 None => format!("it has {}", known.join(", ")),
             };
             let what = format_args!("{} has no attribute {}", element.name, shown(attribute.name));
-            self.error(attribute.at, Rule::Attribute, what, &right);
+            self.error(attribute.offset, Rule::Attribute, what, &right);
         }
     }
 
@@ -634,7 +644,7 @@ impl ManifestReader<'_> {
 
     fn misplaced(&mut self, element: &Element<'_>, right: &str) {
         self.error(
-            element.at,
+            element.offset,
             Rule::Element,
             format_args!("{} has no place here", shown(element.name)),
             right,

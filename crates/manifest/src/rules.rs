@@ -68,13 +68,13 @@ impl<'e> Conventions<'e> {
             };
             if !is_new {
                 let what = format_args!("{name} {} stands above already", shown(&attribute.value));
-                report.warning(attribute.value_at, Rule::Unique, what, format_args!("{right}"));
+                report.warning(attribute.value_offset, Rule::Unique, what, format_args!("{right}"));
             }
         }
         if let Some(symbol) = element.attribute("symbol").filter(|a| is_word_of_c(&a.value)) {
             let what = format_args!("symbol {} is a word of C or C++", shown(&symbol.value));
             report.warning(
-                symbol.value_at,
+                symbol.value_offset,
                 Rule::Value,
                 what,
                 format_args!("no code can be generated with it"),
@@ -86,7 +86,7 @@ impl<'e> Conventions<'e> {
 fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
     if set.counters.len() > COUNTERS {
         let what = format_args!("counterSet has {} counters", set.counters.len());
-        report.error(set.element.at, Rule::Limit, what, format_args!("{COUNTERS} are the most"));
+        report.error(set.element.offset, Rule::Limit, what, format_args!("{COUNTERS} are the most"));
     }
     let structs = structs(set, report);
     let mut ids: BTreeMap<CounterId, &ParsedCounter<'_, '_>> = BTreeMap::new();
@@ -166,7 +166,7 @@ fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str
         if !names.insert(name.value.as_ref()) {
             let what = format_args!("a struct above is called {} too", shown(&name.value));
             report.error(
-                name.value_at,
+                name.value_offset,
                 Rule::Unique,
                 what,
                 format_args!("each of a counterSet has its own name"),
@@ -183,7 +183,7 @@ fn members(read: &ParsedCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, r
         Mode::User => {
             for attribute in ["struct", "field"].into_iter().filter_map(|name| element.attribute(name)) {
                 let what = format_args!("{} stands in a provider of userMode", attribute.name);
-                report.error(attribute.at, Rule::Mode, what, format_args!("it belongs to kernelMode"));
+                report.error(attribute.offset, Rule::Mode, what, format_args!("it belongs to kernelMode"));
             }
         }
         Mode::Kernel => {
@@ -199,7 +199,12 @@ fn members(read: &ParsedCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, r
                 }
                 None if structs.len() > 1 => {
                     let what = format_args!("counter has no struct");
-                    report.warning(element.at, Rule::Mode, what, format_args!("the counterSet has several"));
+                    report.warning(
+                        element.offset,
+                        Rule::Mode,
+                        what,
+                        format_args!("the counterSet has several"),
+                    );
                 }
                 _ => {}
             }
@@ -223,7 +228,7 @@ fn relations(
                 let what = format_args!("counter has no {name}");
                 let right =
                     format_args!("{} is computed with a {}", word(counter.counter_type), word(wanted));
-                report.error(element.at, Rule::Relation, what, right);
+                report.error(element.offset, Rule::Relation, what, right);
             }
             continue;
         };
@@ -233,7 +238,7 @@ fn relations(
         let Some(other) = ids.get(&id) else {
             let what = format_args!("{name} {}: the counterSet has no counter of that id", id.0);
             report.error(
-                attribute.value_at,
+                attribute.value_offset,
                 Rule::Reference,
                 what,
                 format_args!("it must be one of its own"),
@@ -245,7 +250,7 @@ fn relations(
             Requirement::Must(wanted) | Requirement::May(wanted) if other.has_type && found != wanted => {
                 let what = format_args!("{name} {} is a {}", id.0, word(found));
                 report.error(
-                    attribute.value_at,
+                    attribute.value_offset,
                     Rule::Relation,
                     what,
                     format_args!("it must be a {}", word(wanted)),
@@ -254,7 +259,7 @@ fn relations(
             Requirement::No if read.has_type => {
                 let what = format_args!("nothing is computed with this {name}");
                 let right = format_args!("{} has none", word(counter.counter_type));
-                report.warning(attribute.at, Rule::Relation, what, right);
+                report.warning(attribute.offset, Rule::Relation, what, right);
             }
             Requirement::No | Requirement::May(_) | Requirement::Must(_) => {}
         }

@@ -46,7 +46,7 @@ pub(crate) struct Element<'a> {
     pub namespace: Namespace,
     pub name: &'a str,
     /// Offset of the tag.
-    pub at: usize,
+    pub offset: usize,
     pub attributes: Vec<Attribute<'a>>,
     pub children: Vec<Element<'a>>,
     /// Offset of the first text that is not blank, if any.
@@ -61,7 +61,7 @@ impl<'a> Element<'a> {
 
     /// Returns the offset of an attribute's value, or of the element if the attribute is missing.
     pub fn offset(&self, name: &str) -> usize {
-        self.attribute(name).map_or(self.at, |attribute| attribute.value_at)
+        self.attribute(name).map_or(self.offset, |attribute| attribute.value_offset)
     }
 }
 
@@ -69,22 +69,22 @@ impl<'a> Element<'a> {
 #[derive(Debug)]
 pub(crate) struct Attribute<'a> {
     pub name: &'a str,
-    pub at: usize,
+    pub offset: usize,
     pub value: Cow<'a, str>,
-    pub value_at: usize,
+    pub value_offset: usize,
 }
 
 /// Error for a text that is not valid XML, or has a document type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct XmlError {
-    pub at: usize,
+    pub offset: usize,
     pub what: String,
     pub right: &'static str,
 }
 
 impl XmlError {
-    fn new(at: usize, what: impl Into<String>, right: &'static str) -> Self {
-        Self { at, what: what.into(), right }
+    fn new(offset: usize, what: impl Into<String>, right: &'static str) -> Self {
+        Self { offset, what: what.into(), right }
     }
 }
 
@@ -104,8 +104,8 @@ struct Open<'a> {
 /// Tag whose end has not been read yet.
 struct Tag<'a> {
     name: Qualified<'a>,
-    at: usize,
-    seen: BTreeSet<Qualified<'a>>,
+    offset: usize,
+    attribute_names: BTreeSet<Qualified<'a>>,
     attributes: Vec<(Qualified<'a>, Attribute<'a>)>,
 }
 
@@ -121,19 +121,19 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
         match token {
             Token::ElementStart { prefix, local, span } => {
                 let name = (prefix.as_str(), local.as_str());
-                let at = span.start();
-                tag = Some(Tag { name, at, seen: BTreeSet::new(), attributes: Vec::new() });
+                let offset = span.start();
+                tag = Some(Tag { name, offset, attribute_names: BTreeSet::new(), attributes: Vec::new() });
             }
             Token::Attribute { prefix, local, value, span } => {
                 let Some(tag) = &mut tag else { continue };
-                let (name, at) = ((prefix.as_str(), local.as_str()), span.start());
+                let (name, offset) = ((prefix.as_str(), local.as_str()), span.start());
                 // A set, because a hostile tag can have a million attributes.
-                if !tag.seen.insert(name) {
+                if !tag.attribute_names.insert(name) {
                     let what = format!("the attribute {} stands here twice", shown(name.1));
-                    return Err(XmlError::new(at, what, "once is enough"));
+                    return Err(XmlError::new(offset, what, "once is enough"));
                 }
-                let (value, value_at) = (resolved(value, true)?, value.start());
-                tag.attributes.push((name, Attribute { name: name.1, at, value, value_at }));
+                let (value, value_offset) = (resolved(value, true)?, value.start());
+                tag.attributes.push((name, Attribute { name: name.1, offset, value, value_offset }));
             }
             Token::ElementEnd { end: ElementEnd::Close(prefix, local), span } => {
                 reader.close((prefix.as_str(), local.as_str()), span.start())?;
@@ -172,10 +172,10 @@ struct XmlReader<'a> {
 
 impl<'a> XmlReader<'a> {
     fn open(&mut self, tag: Tag<'a>) -> Result<(), XmlError> {
-        let Tag { name, at, attributes, .. } = tag;
+        let Tag { name, offset, attributes, .. } = tag;
         if self.open.len() >= DEPTH {
             return Err(XmlError::new(
-                at,
+                offset,
                 format!("there are {DEPTH} elements around this one"),
                 "a manifest has 8",
             ));
@@ -190,11 +190,11 @@ impl<'a> XmlReader<'a> {
             };
             if self.namespaces.len() >= NAMESPACES {
                 let what = format!("there are {NAMESPACES} namespaces already");
-                return Err(XmlError::new(attribute.at, what, "a manifest has 5"));
+                return Err(XmlError::new(attribute.offset, what, "a manifest has 5"));
             }
             self.namespaces.push((declared, Namespace::from_uri(&attribute.value)));
         }
-        let namespace = self.namespace(name.0, at)?;
+        let namespace = self.namespace(name.0, offset)?;
         let mut kept = Vec::new();
         let parent = self.open.last();
         // An event manifest can be much larger than its counters. Other elements are checked and not stored.
@@ -211,12 +211,12 @@ impl<'a> XmlReader<'a> {
                 ("", _) => {}
                 // Attributes of other namespaces are ignored, but their prefix must be declared.
                 (prefix, _) => {
-                    self.namespace(prefix, attribute.at)?;
+                    self.namespace(prefix, attribute.offset)?;
                 }
             }
         }
         let element =
-            Element { namespace, name: name.1, at, attributes: kept, children: Vec::new(), text: None };
+            Element { namespace, name: name.1, offset, attributes: kept, children: Vec::new(), text: None };
         self.open.push(Open { name, element, is_kept, namespaces });
         Ok(())
     }
@@ -374,7 +374,7 @@ mod tests {
 
     fn error(text: &str) -> (usize, String) {
         let error = parse(text).unwrap_err();
-        (error.at, error.what)
+        (error.offset, error.what)
     }
 
     #[test]
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!((counters.namespace, counters.attributes.len()), (Namespace::Counters, 1));
         let attribute = counters.attribute("e").unwrap();
         assert_eq!(attribute.value, "<A \t");
-        assert_eq!(&text[attribute.value_at..][..4], "&lt;");
+        assert_eq!(&text[attribute.value_offset..][..4], "&lt;");
         assert_eq!(&text[counters.text.unwrap()..][..4], "text");
         assert_eq!((counters.children[0].name, counters.children[0].namespace), ("x", Namespace::Events));
         assert!(instrumentation.text.is_none());
