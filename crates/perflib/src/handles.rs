@@ -13,13 +13,13 @@ const LOWER: usize = usize::MAX >> HALF;
 /// Calls on one handle run one after the other; those on different handles do not wait for each other here.
 #[derive(Debug)]
 pub struct HandleTable<T> {
-    places: RwLock<HandleSlots<T>>,
+    slots: RwLock<HandleSlots<T>>,
     most: usize,
 }
 
 #[derive(Debug)]
 struct HandleSlots<T> {
-    places: Vec<HandleSlot<T>>,
+    slots: Vec<HandleSlot<T>>,
     free: Vec<usize>,
 }
 
@@ -34,22 +34,22 @@ struct HandleSlot<T> {
 impl<T> HandleTable<T> {
     /// Creates a table that contains at most `most` values at once; the limit is 65,536.
     pub const fn new(most: usize) -> Self {
-        Self { places: RwLock::new(HandleSlots { places: Vec::new(), free: Vec::new() }), most }
+        Self { slots: RwLock::new(HandleSlots { slots: Vec::new(), free: Vec::new() }), most }
     }
 
     /// Adds a value and returns its handle. `None` if the table is full.
     pub fn open(&self, value: T) -> Option<usize> {
-        let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
-        let at = match places.free.pop() {
+        let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let at = match table.free.pop() {
             Some(at) => at,
-            None if places.places.len() < self.most => places.places.len(),
+            None if table.slots.len() < self.most => table.slots.len(),
             None => return None,
         };
         let handle = next_generation().wrapping_shl(HALF) | at;
-        let place = HandleSlot { handle, value: Some(Arc::new(Mutex::new(Some(value)))) };
-        match places.places.get_mut(at) {
-            Some(old) => *old = place,
-            None => places.places.push(place),
+        let slot = HandleSlot { handle, value: Some(Arc::new(Mutex::new(Some(value)))) };
+        match table.slots.get_mut(at) {
+            Some(old) => *old = slot,
+            None => table.slots.push(slot),
         }
         Some(handle)
     }
@@ -57,12 +57,12 @@ impl<T> HandleTable<T> {
     /// Calls a function with the value that a handle names. `None` if it names nothing.
     pub fn with<R>(&self, handle: usize, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let value = {
-            let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
-            let place = places.places.get(handle & LOWER)?;
-            if place.handle != handle {
+            let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+            let slot = table.slots.get(handle & LOWER)?;
+            if slot.handle != handle {
                 return None;
             }
-            Arc::clone(place.value.as_ref()?)
+            Arc::clone(slot.value.as_ref()?)
         };
         lock(&value).as_mut().map(act)
     }
@@ -71,14 +71,14 @@ impl<T> HandleTable<T> {
     /// nothing.
     pub fn close(&self, handle: usize) -> Option<T> {
         let value = {
-            let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
+            let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
             let at = handle & LOWER;
-            let place = places.places.get_mut(at)?;
-            if place.handle != handle {
+            let slot = table.slots.get_mut(at)?;
+            if slot.handle != handle {
                 return None;
             }
-            let value = place.value.take()?;
-            places.free.push(at);
+            let value = slot.value.take()?;
+            table.free.push(at);
             value
         };
         lock(&value).take()

@@ -69,12 +69,12 @@ struct ProviderInstance {
 #[derive(Debug)]
 struct Template {
     set: Arc<Counterset>,
-    places: HashMap<u32, ValueLocation>,
+    locations: HashMap<u32, ValueLocation>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ValueLocation {
-    at: usize,
+    index: usize,
     /// Size that the functions for values may store there.
     holds: Option<ValueWidth>,
     /// Other size that may be stored there: for one type the bits state 4 bytes, and the value has 8.
@@ -94,7 +94,7 @@ pub(super) enum ValueWidth {
 
 impl Template {
     fn new(set: Counterset) -> Self {
-        let place = |(at, counter): (usize, &perfset::Counter)| {
+        let location = |(index, counter): (usize, &perfset::Counter)| {
             let len = counter.counter_type.value_len();
             let is_reference = counter.attributes.contains(Attributes::BY_REFERENCE);
             let (holds, also) = match counter.counter_type.decode().size {
@@ -105,24 +105,24 @@ impl Template {
                 _ => (Some(ValueWidth::Four), Some(ValueWidth::Eight)),
             };
             let reference = is_reference.then_some(len.max(4));
-            (counter.id.0, ValueLocation { at, holds, also, reference })
+            (counter.id.0, ValueLocation { index, holds, also, reference })
         };
-        let places = set.counters.iter().enumerate().map(place).collect();
-        Self { set: Arc::new(set), places }
+        let locations = set.counters.iter().enumerate().map(location).collect();
+        Self { set: Arc::new(set), locations }
     }
 
     fn has_references(&self) -> bool {
-        self.places.values().any(|place| place.reference.is_some())
+        self.locations.values().any(|location| location.reference.is_some())
     }
 
-    fn place(&self, counter: u32) -> Result<ValueLocation, Status> {
-        self.places.get(&counter).copied().ok_or(Status::ERROR_NOT_FOUND)
+    fn location(&self, counter: u32) -> Result<ValueLocation, Status> {
+        self.locations.get(&counter).copied().ok_or(Status::ERROR_NOT_FOUND)
     }
 }
 
 impl ProviderInstance {
-    fn value(&self, place: ValueLocation) -> Result<&'static AtomicU64, Status> {
-        self.block.values().get(place.at).ok_or(Status::ERROR_NOT_FOUND)
+    fn value(&self, location: ValueLocation) -> Result<&'static AtomicU64, Status> {
+        self.block.values().get(location.index).ok_or(Status::ERROR_NOT_FOUND)
     }
 }
 
@@ -283,11 +283,11 @@ pub(super) fn with_value(
 ) -> Result<(), Status> {
     let providers = read();
     let instance = known(providers.providers.get(&handle))?.instance(address)?;
-    let place = instance.template.place(counter)?;
-    if place.holds != Some(holds) && place.also != Some(holds) {
+    let location = instance.template.location(counter)?;
+    if location.holds != Some(holds) && location.also != Some(holds) {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
-    act(instance.value(place)?);
+    act(instance.value(location)?);
     Ok(())
 }
 
@@ -296,11 +296,11 @@ pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64
     // Locked for writing: no thread reads at the old address meanwhile.
     let providers = write();
     let instance = known(providers.providers.get(&handle))?.instance(address)?;
-    let place = instance.template.place(counter)?;
-    if place.reference.is_none() {
+    let location = instance.template.location(counter)?;
+    if location.reference.is_none() {
         return Err(Status::ERROR_INVALID_PARAMETER);
     }
-    instance.value(place)?.store(to, Relaxed);
+    instance.value(location)?.store(to, Relaxed);
     Ok(())
 }
 
@@ -317,9 +317,9 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Callbac
         CounterFilter::All => true,
         CounterFilter::One(wanted) => wanted == CounterId(id),
     };
-    let places = template.places.iter().filter(|(id, _)| is_wanted(**id));
-    let places: Vec<(u32, usize, u32)> =
-        places.filter_map(|(id, place)| Some((*id, place.at, place.reference?))).collect();
+    let locations = template.locations.iter().filter(|(id, _)| is_wanted(**id));
+    let locations: Vec<(u32, usize, u32)> =
+        locations.filter_map(|(id, location)| Some((*id, location.index, location.reference?))).collect();
     let pattern = wanted.name().map(|name| Pattern::new(&Utf16::from(name)));
     let is_selected = |instance: &&ProviderInstance| {
         Arc::ptr_eq(&instance.template, template)
@@ -328,7 +328,7 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Callbac
     };
     let mut answer = CallbackReply::from(Status::ERROR_SUCCESS);
     for instance in provider.own.instances.values().filter(is_selected) {
-        for (id, at, len) in &places {
+        for (id, at, len) in &locations {
             let address = instance.block.values().get(*at).map_or(0, |slot| slot.load(Relaxed));
             let address = usize::try_from(address).ok().filter(|address| *address != 0);
             // SAFETY: a program that stores an address in a counter by reference promises that `len` bytes may be
