@@ -222,7 +222,7 @@ impl ChartLines {
             let number = series.number(position, v.path, v);
             if number == ids.len() {
                 ids.push(chart.line(&Label {
-                    asked: v.path,
+                    request: v.path,
                     counterset: &escaped(&v.value.counterset.name),
                     counter: &counter_name(v),
                     instance: &instance_name(v),

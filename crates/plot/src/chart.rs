@@ -10,7 +10,7 @@ use crate::unit::Unit;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label<'a> {
     /// Number of the request that this line belongs to; several requests may name the same counter.
-    pub asked: usize,
+    pub request: usize,
     /// Name of the counterset.
     pub counterset: &'a str,
     /// Name of the counter.
@@ -31,7 +31,7 @@ pub struct LineId(usize);
 /// A line and the stored part of its values.
 #[derive(Clone, Debug)]
 pub struct ChartLine {
-    pub asked: usize,
+    pub request: usize,
     pub counterset: String,
     pub counter: String,
     pub instance: String,
@@ -43,7 +43,7 @@ pub struct ChartLine {
     /// Reason for the missing values, as long as the line has no value.
     pub why: Option<String>,
     /// Number of the last sample in which the line had a value.
-    seen: Option<u64>,
+    last_sample: Option<u64>,
 }
 
 /// Lines over time, stored at the resolution of a picture.
@@ -106,7 +106,7 @@ impl Chart {
         }
         let id = LineId(self.lines.len());
         self.lines.push(ChartLine {
-            asked: label.asked,
+            request: label.request,
             counterset: label.counterset.to_owned(),
             counter: label.counter.to_owned(),
             instance: label.instance.to_owned(),
@@ -115,7 +115,7 @@ impl Chart {
             stretches: Vec::new(),
             total: None,
             why: None,
-            seen: None,
+            last_sample: None,
         });
         Some(id)
     }
@@ -151,8 +151,8 @@ impl Chart {
         let (samples, point) = (self.samples, Point { time: self.time, value });
         let cell = self.cell_of(self.time);
         let Some(line) = self.lines.get_mut(line.0) else { return };
-        let is_joined = line.seen.is_some_and(|seen| seen.saturating_add(1) >= samples);
-        line.seen = Some(samples);
+        let is_joined = line.last_sample.is_some_and(|last| last.saturating_add(1) >= samples);
+        line.last_sample = Some(samples);
         let (before, new) = (line.stretches.len(), Bucket::new(cell, point, is_joined));
         bucket::add(&mut line.stretches, new);
         match &mut line.total {

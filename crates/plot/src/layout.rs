@@ -236,16 +236,16 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn text(&mut self, at: Position, anchor: Anchor, size: f64, colour: Colour, text: String) {
+    fn text(&mut self, position: Position, anchor: Anchor, size: f64, colour: Colour, text: String) {
         if !text.is_empty() {
-            self.shapes.push(Shape::Text { at, anchor, size, colour, text });
+            self.shapes.push(Shape::Text { position, anchor, size, colour, text });
         }
     }
 
     /// Draws a text, shortened to the available width.
-    fn fitted(&mut self, at: Position, size: f64, colour: Colour, text: &str, room: f64) {
+    fn fitted(&mut self, position: Position, size: f64, colour: Colour, text: &str, room: f64) {
         let text = self.font.fitted(text, size, room);
-        self.text(at, Anchor::Begin, size, colour, text);
+        self.text(position, Anchor::Begin, size, colour, text);
     }
 
     /// Draws the title, and below it the host, the times and the number of samples.
@@ -361,7 +361,7 @@ impl Drawing {
             }
             // A point without neighbours is drawn as a dot.
             if !dots.is_empty() {
-                self.shapes.push(Shape::Dots { places: dots, colour, radius: 2.0 });
+                self.shapes.push(Shape::Dots { positions: dots, colour, radius: 2.0 });
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct Panel<'a> {
 pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'_>>, usize) {
     let mut lines: Vec<&ChartLine> = chart.lines.iter().collect();
     // A line that never had a value is omitted, unless it belongs to a request without any values.
-    keep(&mut lines, |line, other| line.asked == other.asked, |line| line.total.is_some());
+    keep(&mut lines, |line, other| line.request == other.request, |line| line.total.is_some());
     // After lines without values are removed: a total stays if it is the only line with values.
     if top.is_some() || is_stack {
         keep(&mut lines, is_same_counter, |line| !line.is_sum);
@@ -48,7 +48,7 @@ pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'
 }
 
 fn is_same_counter(line: &ChartLine, other: &ChartLine) -> bool {
-    (line.asked, &line.counterset, &line.counter) == (other.asked, &other.counterset, &other.counter)
+    (line.request, &line.counterset, &line.counter) == (other.request, &other.counterset, &other.counter)
 }
 
 /// Removes unwanted lines from each group that also has wanted lines.

@@ -43,9 +43,9 @@ pub enum Shape {
     /// Filled polygons with these corners, each list separately.
     Area { runs: Vec<Vec<Position>>, colour: Colour, opacity: f64 },
     /// Dots at these positions.
-    Dots { places: Vec<Position>, colour: Colour, radius: f64 },
+    Dots { positions: Vec<Position>, colour: Colour, radius: f64 },
     /// A line of text whose position is on its baseline.
-    Text { at: Position, anchor: Anchor, size: f64, colour: Colour, text: String },
+    Text { position: Position, anchor: Anchor, size: f64, colour: Colour, text: String },
 }
 
 /// Alignment of a text: the point of the text that is at its position.

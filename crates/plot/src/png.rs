@@ -44,12 +44,12 @@ fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
             }
         }
         Shape::Area { runs, colour, opacity } => fill(path(runs, true), *colour, *opacity),
-        Shape::Dots { places, colour, radius } => {
+        Shape::Dots { positions, colour, radius } => {
             let mut dots = PathBuilder::new();
-            places.iter().for_each(|(x, y)| dots.push_circle(small(*x), small(*y), small(*radius)));
+            positions.iter().for_each(|(x, y)| dots.push_circle(small(*x), small(*y), small(*radius)));
             fill(dots.finish(), *colour, 1.0);
         }
-        Shape::Text { at: (x, y), anchor, size, colour, text } => {
+        Shape::Text { position: (x, y), anchor, size, colour, text } => {
             let begin = match anchor {
                 Anchor::Begin => *x,
                 Anchor::Middle => x - font.width(text, *size) / 2.0,

@@ -54,14 +54,14 @@ fn push(out: &mut String, shape: &Shape) {
             };
             writeln!(out, "<path d=\"{}\" fill=\"{}\"{opacity}/>", path(runs, "Z"), hex(*colour))
         }
-        Shape::Dots { places, colour, radius } => {
-            for (x, y) in places {
+        Shape::Dots { positions, colour, radius } => {
+            for (x, y) in positions {
                 let (x, y, r) = (number(*x), number(*y), number(*radius));
                 let _ = writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"/>", hex(*colour));
             }
             Ok(())
         }
-        Shape::Text { at: (x, y), anchor, size, colour, text } => {
+        Shape::Text { position: (x, y), anchor, size, colour, text } => {
             let anchor = match anchor {
                 Anchor::Begin => "",
                 Anchor::Middle => " text-anchor=\"middle\"",

@@ -13,7 +13,7 @@ const SECOND: i64 = 1_000_000;
 const TEN: i64 = 1_795_341_600 * SECOND;
 
 const BUSY: Label<'_> = Label {
-    asked: 0,
+    request: 0,
     counterset: "Processor Information",
     counter: "% Processor Time",
     instance: "0,0",
@@ -389,7 +389,7 @@ fn sizes_are_kept_unless_texts_take_more() {
 fn a_picture_is_as_it_was() {
     let second = Label { instance: "0,1", ..BUSY };
     let memory = Label {
-        asked: 1,
+        request: 1,
         counterset: "Memory",
         counter: "Available Bytes",
         instance: "",
