@@ -119,27 +119,27 @@ impl Writer {
 #[derive(Default)]
 struct Ways {
     /// Chosen index and number of options, per load.
-    taken: Vec<(usize, usize)>,
-    at: usize,
+    choices: Vec<(usize, usize)>,
+    index: usize,
 }
 
 impl Ways {
     fn one_of(&mut self, count: usize) -> usize {
-        if self.at == self.taken.len() {
-            self.taken.push((0, count));
+        if self.index == self.choices.len() {
+            self.choices.push((0, count));
         }
-        let (way, of) = self.taken[self.at];
+        let (way, of) = self.choices[self.index];
         assert_eq!(of, count, "the same ways lead to the same place");
-        self.at += 1;
+        self.index += 1;
         way
     }
 
     /// Advances to the next combination; `false` if there is none.
     fn next(&mut self) -> bool {
-        self.at = 0;
-        while let Some((way, count)) = self.taken.pop() {
+        self.index = 0;
+        while let Some((way, count)) = self.choices.pop() {
             if way + 1 < count {
-                self.taken.push((way + 1, count));
+                self.choices.push((way + 1, count));
                 return true;
             }
         }
@@ -153,10 +153,10 @@ struct Reader<'a> {
     /// Stores that the reader must have seen. `pending` are those it must see after the next fence.
     view: View,
     pending: View,
-    /// Change word of the index. `rows` are names by sequence; `seen` is the sequence seen last.
+    /// Change word of the index. `rows` are names by sequence; `last_sequence` is the sequence seen last.
     change: u64,
     rows: Vec<(u64, u64)>,
-    seen: u64,
+    last_sequence: u64,
 }
 
 impl Reader<'_> {
@@ -208,7 +208,7 @@ impl Reader<'_> {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
             let sequence = self.load(SEQUENCE, Order::Ordered);
-            if sequence == self.seen || !crate::layout::is_live(sequence) {
+            if sequence == self.last_sequence || !crate::layout::is_live(sequence) {
                 return;
             }
             let name = self.load(NAME, Order::Relaxed);
@@ -216,7 +216,7 @@ impl Reader<'_> {
             if !self.writer.flaw.no_second_look_at_names && self.load(SEQUENCE, Order::Relaxed) != sequence {
                 continue;
             }
-            self.seen = sequence;
+            self.last_sequence = sequence;
             self.rows.push((sequence, name));
             return;
         }
@@ -253,7 +253,7 @@ fn all_ways(keys: u64, collections: usize, flaw: Flaw) -> (u64, ControlFlow<Stri
             pending: [0; WORDS],
             change: 1,
             rows: Vec::new(),
-            seen: 0,
+            last_sequence: 0,
         };
         for collection in 0..collections {
             reader.refresh();

@@ -30,7 +30,7 @@ pub struct Folders {
     /// Session directory of the user, created at login.
     session: Option<PathBuf>,
     user: u32,
-    places: Places,
+    parents: Places,
 }
 
 /// Parent directories of the publishers' directories.
@@ -90,7 +90,7 @@ impl DirStamp {
 /// Directories that readers search, and those in their places that publishers reject.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    known: HashSet<PathBuf>,
+    paths: HashSet<PathBuf>,
     pub to_read: Vec<SearchDir>,
     /// Directories that are not what their names promise, each with a message for the user.
     pub problems: Vec<(PathBuf, String)>,
@@ -98,7 +98,7 @@ pub(crate) struct Found {
 
 impl Found {
     fn add(&mut self, folder: SearchDir) {
-        if self.known.insert(folder.path.clone()) {
+        if self.paths.insert(folder.path.clone()) {
             self.to_read.push(folder);
         }
     }
@@ -134,20 +134,20 @@ impl Folders {
         // A relative path would mean another directory in each process. The XDG specification says to ignore
         // it.
         let session = session.filter(|path| path.is_absolute()).map(|path| path.join("perfset"));
-        let places =
+        let parents =
             Places { machine: "/run/perfset".into(), sessions: "/run/user".into(), temporary: "/tmp".into() };
-        Self { only: None, session, user: rustix::process::geteuid().as_raw(), places }
+        Self { only: None, session, user: rustix::process::geteuid().as_raw(), parents }
     }
 
     /// Returns the directories of another user, in a tree with the same structure as the machine's.
     #[cfg(test)]
     pub(crate) fn below(root: &Path, user: u32) -> Self {
-        let places = Places {
+        let parents = Places {
             machine: root.join("run/perfset"),
             sessions: root.join("run/user"),
             temporary: root.join("tmp"),
         };
-        Self { only: None, session: None, user, places }
+        Self { only: None, session: None, user, parents }
     }
 
     /// Returns the environment variable that readers need to find files of a directory, if they need one.
@@ -162,11 +162,11 @@ impl Folders {
 
     /// Returns `true` if the directory is the one that all users of the machine share.
     pub(crate) fn is_of_machine(&self, folder: &Path) -> bool {
-        self.only.is_none() && self.places.machine == *folder
+        self.only.is_none() && self.parents.machine == *folder
     }
 
     fn session_of(&self, user: u32) -> PathBuf {
-        self.places.sessions.join(user.to_string()).join("perfset")
+        self.parents.sessions.join(user.to_string()).join("perfset")
     }
 
     /// Returns the directory of this user below `/tmp`.
@@ -175,12 +175,12 @@ impl Folders {
     }
 
     fn temporary(&self, user: u32) -> PathBuf {
-        self.places.temporary.join(format!("perfset-{user}"))
+        self.parents.temporary.join(format!("perfset-{user}"))
     }
 
     /// Returns the users of the session directories. Only root creates directories there, so their names are trusted.
     fn users_of_sessions(&self) -> impl Iterator<Item = u32> {
-        let users = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
+        let users = std::fs::read_dir(&self.parents.sessions).into_iter().flatten().flatten();
         users.take(MOST_SESSIONS).filter_map(|entry| entry.file_name().to_str()?.parse().ok())
     }
 
@@ -231,7 +231,7 @@ impl Folders {
         let folders: Vec<(PathBuf, Usable)> = match &self.only {
             Some(only) => vec![(only.clone(), either)],
             None => {
-                let machine: (PathBuf, Usable) = (self.places.machine.clone(), |path, _| writable(path));
+                let machine: (PathBuf, Usable) = (self.parents.machine.clone(), |path, _| writable(path));
                 let own = self.session.iter().cloned().chain([self.temporary(self.user)]);
                 [machine].into_iter().chain(own.map(|folder| (folder, only_own))).collect()
             }

@@ -54,7 +54,7 @@ pub(crate) struct Search {
     wanted: SearchScope,
     at_once: usize,
     /// Time at which the last listing began, with the stamps; without them if a directory had just changed.
-    begun: Option<(Instant, Option<Stamps>)>,
+    last_listing: Option<(Instant, Option<Stamps>)>,
     listing: Option<Dir>,
     /// `true` once a listing was complete.
     is_complete: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Search {
     for_listing: Allowance,
     for_processes: Allowance,
     /// Directories that were found, with their owners.
-    known: BTreeMap<PathBuf, u32>,
+    owners: BTreeMap<PathBuf, u32>,
     of_others: OfOthers,
     /// Directories that are not what their names promise: as of the last complete listing, and of the current one.
     problems: (BTreeMap<PathBuf, String>, BTreeMap<PathBuf, String>),
@@ -91,13 +91,13 @@ impl Search {
             folders: folders.clone(),
             wanted,
             at_once: limits.at_once,
-            begun: None,
+            last_listing: None,
             listing: None,
             is_complete: false,
             processes: VecDeque::new(),
             for_listing: Allowance::new(limits.listing),
             for_processes: Allowance::new(limits.processes),
-            known: BTreeMap::new(),
+            owners: BTreeMap::new(),
             of_others: OfOthers::default(),
             problems: Default::default(),
         }
@@ -106,7 +106,7 @@ impl Search {
     /// Continues the search, or begins it again if that is due. Returns `None` if nothing was to be done.
     pub fn look(&mut self) -> Option<Found> {
         if self.folders.only.is_some() {
-            self.begun = match self.begun {
+            self.last_listing = match self.last_listing {
                 Some(_) => return None,
                 None => Some((Instant::now(), None)),
             };
@@ -129,12 +129,12 @@ impl Search {
 
     /// Returns the own directories with random names.
     pub fn spares_of_own(&self) -> impl Iterator<Item = &Path> {
-        self.known.iter().filter(|(_, user)| **user == self.folders.user).map(|(path, _)| &**path)
+        self.owners.iter().filter(|(_, user)| **user == self.folders.user).map(|(path, _)| &**path)
     }
 
     /// Returns the directories that were found of users other than the own one.
     pub fn of_others(&self) -> impl Iterator<Item = &Path> {
-        self.known.iter().filter(|(_, user)| **user != self.folders.user).map(|(path, _)| &**path)
+        self.owners.iter().filter(|(_, user)| **user != self.folders.user).map(|(path, _)| &**path)
     }
 
     fn is_trusted(&self, user: u32) -> bool {
@@ -150,28 +150,28 @@ impl Search {
     }
 
     fn is_due(&self) -> bool {
-        let Some((begun, before)) = self.begun else { return true };
+        let Some((start, before)) = self.last_listing else { return true };
         let (shortest, longest) = PAUSE;
-        let passed = begun.elapsed();
+        let passed = start.elapsed();
         // A listing that began soon after a change is repeated: times have a coarse resolution.
         passed >= longest || passed >= shortest && (before != Some(self.stamps()))
     }
 
     fn stamps(&self) -> Stamps {
-        let places = &self.folders.places;
-        [&places.temporary, &places.sessions].map(|path| stat(path).ok().as_ref().map(DirStamp::of))
+        let parents = &self.folders.parents;
+        [&parents.temporary, &parents.sessions].map(|path| stat(path).ok().as_ref().map(DirStamp::of))
     }
 
     fn begin(&mut self) {
         let stamps = self.stamps();
         let is_recent = stamps.iter().flatten().any(DirStamp::is_recent);
-        self.begun = Some((Instant::now(), (!is_recent).then_some(stamps)));
+        self.last_listing = Some((Instant::now(), (!is_recent).then_some(stamps)));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = open(&self.folders.places.temporary, flags, Mode::empty());
+        let folder = open(&self.folders.parents.temporary, flags, Mode::empty());
         self.listing = folder.and_then(Dir::new).ok();
         self.problems.1.clear();
         // What is kept stays kept, so that nothing new displaces it.
-        let before = std::mem::take(&mut self.known);
+        let before = std::mem::take(&mut self.owners);
         self.of_others = OfOthers::default();
         for (path, user) in before {
             self.consider(path, user);
@@ -211,13 +211,13 @@ impl Search {
 
     fn consider_name(&mut self, name: &str) {
         if let Some(user) = user_of(name).filter(|user| self.is_wanted(*user)) {
-            self.consider(self.folders.places.temporary.join(name), user);
+            self.consider(self.folders.parents.temporary.join(name), user);
         }
     }
 
     /// Keeps a directory if it belongs to the user in its name, within the limits of other users.
     fn consider(&mut self, path: PathBuf, user: u32) {
-        if self.known.contains_key(&path) {
+        if self.owners.contains_key(&path) {
             return;
         }
         let is_spare = path.extension().is_some();
@@ -253,7 +253,7 @@ impl Search {
                 *count = count.saturating_add(1);
             }
         }
-        self.known.insert(path, user);
+        self.owners.insert(path, user);
     }
 
     /// Examines processes while there is time: for the users that they run as, and for the directories that those of
@@ -264,7 +264,7 @@ impl Search {
             return false;
         }
         let (from, most) = (Instant::now(), self.for_processes.left());
-        let temporary = &self.folders.places.temporary;
+        let temporary = &self.folders.parents.temporary;
         // Links of descriptors contain the real path, and `/tmp` may be a link.
         let temporary = std::fs::canonicalize(temporary).unwrap_or_else(|_| temporary.clone());
         while from.elapsed() < most {
@@ -307,7 +307,7 @@ impl Search {
         };
         // A link in place of `/run/perfset` was created by root; every user can create links in the other
         // places.
-        let machine = folders.places.machine.clone();
+        let machine = folders.parents.machine.clone();
         found.add(SearchDir { path: machine, may_be_link: true, is_of_other: false });
         for path in folders.session.clone().into_iter().chain([folders.session_of(folders.user)]) {
             found.add(strict(path, folders.user));
@@ -316,7 +316,7 @@ impl Search {
         // there.
         found.add(strict(folders.temporary(folders.user), folders.user));
         let known = |is_trusted: bool| {
-            self.known.iter().filter(move |(_, user)| self.is_trusted(**user) == is_trusted)
+            self.owners.iter().filter(move |(_, user)| self.is_trusted(**user) == is_trusted)
         };
         known(true).for_each(|(path, user)| found.add(strict(path.clone(), *user)));
         if self.wanted == SearchScope::Everybody {
@@ -334,7 +334,7 @@ impl Search {
             problems.extend(self.problems.1.clone());
             let what = "the directory has more entries than were read until now: directories of some users may be \
                         missed";
-            problems.insert(self.folders.places.temporary.clone(), what.into());
+            problems.insert(self.folders.parents.temporary.clone(), what.into());
         }
         let (of_one, of_all) = MOST_SPARES;
         let over = self.of_others.of_user.iter().filter(|(_, (_, is_over))| *is_over);
@@ -438,17 +438,17 @@ mod tests {
         let paths: Vec<PathBuf> = (0..6).map(|n| tmp.join(format!("perfset-{user}.{n:016x}"))).collect();
         let mut search = Search::new(&folders, SearchScope::Everybody);
         let kept = |search: &mut Search| {
-            search.begun = None; // it is due
+            search.last_listing = None; // it is due
             search.look().unwrap().to_read.iter().filter(|folder| paths.contains(&folder.path)).count()
         };
         paths[2..].iter().for_each(create);
         assert_eq!(kept(&mut search), 4);
         paths[..2].iter().for_each(create);
         assert_eq!(kept(&mut search), 4);
-        assert!(paths[2..].iter().all(|path| search.known.contains_key(path)));
+        assert!(paths[2..].iter().all(|path| search.owners.contains_key(path)));
         assert!(search.problems().iter().any(|(_, what)| what.contains("left out")));
         std::fs::remove_dir(&paths[5]).unwrap();
         assert_eq!(kept(&mut search), 4);
-        assert!(!search.known.contains_key(&paths[5]));
+        assert!(!search.owners.contains_key(&paths[5]));
     }
 }

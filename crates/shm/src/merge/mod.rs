@@ -90,7 +90,7 @@ pub(crate) type Fitting = Result<Arc<Fit>, Arc<str>>;
 #[derive(Debug, Default)]
 pub(crate) struct Fit {
     /// Index of each counter's value in an instance, ascending by counter id.
-    places: Vec<(CounterId, usize)>,
+    value_indexes: Vec<(CounterId, usize)>,
     /// Counters that are not served, each with the reason, ascending by id.
     left_out: Vec<(CounterId, Arc<str>)>,
     /// Messages about counter names of the publisher that are not shown.
@@ -106,8 +106,8 @@ impl Fit {
                 return Err(self.left_out.get(at).map(|(_, why)| why));
             }
         }
-        let at = self.places.binary_search_by_key(&id, |(id, _)| *id).map_err(|_| None)?;
-        self.places.get(at).map(|(_, place)| *place).ok_or(None)
+        let at = self.value_indexes.binary_search_by_key(&id, |(id, _)| *id).map_err(|_| None)?;
+        self.value_indexes.get(at).map(|(_, place)| *place).ok_or(None)
     }
 
     /// Returns the counters that are not served, with reasons.
@@ -137,7 +137,7 @@ pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) ->
     };
     // The usual case: all publishers have the same version of the program.
     if parts.iter().all(|part| Arc::ptr_eq(part.set, base)) {
-        let fit = Arc::new(Fit { places: places(base, &[]), ..Fit::default() });
+        let fit = Arc::new(Fit { value_indexes: places(base, &[]), ..Fit::default() });
         return Some(Merged { set: Arc::clone(base), fits: vec![Ok(fit); parts.len()] });
     }
     let mut union = Union::new(base, by);
@@ -180,7 +180,7 @@ struct Union<'a> {
     owners: Vec<usize>,
     /// Publishers and registration, named for messages.
     by: Vec<String>,
-    at: HashMap<CounterId, usize>,
+    indexes: HashMap<CounterId, usize>,
     /// First counter of each name.
     names: HashMap<String, CounterId>,
     is_changed: bool,
@@ -195,7 +195,7 @@ impl<'a> Union<'a> {
             counters: base.counters.to_vec(),
             owners: vec![0; base.counters.len()],
             by: vec![by],
-            at: HashMap::new(),
+            indexes: HashMap::new(),
             names: HashMap::new(),
             is_changed: false,
             of_strangers: 0,
@@ -205,10 +205,10 @@ impl<'a> Union<'a> {
     }
 
     fn index(&mut self) {
-        self.at.clear();
+        self.indexes.clear();
         self.names.clear();
         for (at, counter) in self.counters.iter().enumerate() {
-            self.at.entry(counter.id).or_insert(at);
+            self.indexes.entry(counter.id).or_insert(at);
             if let Some(name) = name_of(counter) {
                 self.names.entry(name).or_insert(counter.id);
             }
@@ -216,7 +216,7 @@ impl<'a> Union<'a> {
     }
 
     fn get(&self, id: CounterId) -> Option<(&Counter, &str)> {
-        let at = *self.at.get(&id)?;
+        let at = *self.indexes.get(&id)?;
         let by = self.owners.get(at).and_then(|owner| self.by.get(*owner));
         Some((self.counters.get(at)?, by.map(String::as_str).unwrap_or_default()))
     }
@@ -239,7 +239,8 @@ impl<'a> Union<'a> {
             }
             seen.push(part.set);
             for of_program in part.set.counters.iter() {
-                let Some(counter) = self.at.get(&of_program.id).and_then(|at| self.counters.get_mut(*at))
+                let Some(counter) =
+                    self.indexes.get(&of_program.id).and_then(|at| self.counters.get_mut(*at))
                 else {
                     continue;
                 };
@@ -251,7 +252,9 @@ impl<'a> Union<'a> {
                     left.extend(clocks(counter).into_iter().flatten());
                     (counter.perf_time, counter.perf_freq) = (None, None);
                     // The publisher now decides the meaning of the counter, so messages name it.
-                    if let Some(owner) = self.at.get(&of_program.id).and_then(|at| self.owners.get_mut(*at)) {
+                    if let Some(owner) =
+                        self.indexes.get(&of_program.id).and_then(|at| self.owners.get_mut(*at))
+                    {
                         *owner = self.by.len();
                     }
                 }
@@ -326,7 +329,7 @@ impl<'a> Union<'a> {
         self.take(part, &added, &left_out);
         let mut left_out: Vec<_> = left_out.into_iter().collect();
         left_out.sort_unstable_by_key(|(id, _)| *id);
-        Ok(Fit { places: places(set, &left_out), left_out, renamed })
+        Ok(Fit { value_indexes: places(set, &left_out), left_out, renamed })
     }
 
     /// Returns the reason why a counter differs from the known one with the same id, if it does.
@@ -397,7 +400,7 @@ impl<'a> Union<'a> {
         let owner = self.by.len();
         for counter in added.iter().filter(|counter| !left_out.contains_key(&counter.id)) {
             self.is_changed = true;
-            self.at.insert(counter.id, self.counters.len());
+            self.indexes.insert(counter.id, self.counters.len());
             if let Some(name) = name_of(counter) {
                 self.names.entry(name).or_insert(counter.id);
             }

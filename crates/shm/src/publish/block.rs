@@ -14,13 +14,13 @@ use super::store::{InstanceRef, Slot, Store};
 pub struct InstanceBlock {
     store: Arc<Store>,
     slot: Slot,
-    place: InstanceRef,
+    instance: InstanceRef,
     sequence: u64,
 }
 
 impl InstanceBlock {
-    pub(super) fn new(store: Arc<Store>, slot: Slot, place: InstanceRef, sequence: u64) -> Self {
-        Self { store, slot, place, sequence }
+    pub(super) fn new(store: Arc<Store>, slot: Slot, instance: InstanceRef, sequence: u64) -> Self {
+        Self { store, slot, instance, sequence }
     }
 
     /// Returns the words of the block, from the header to the start of the next block; aligned to 64 bytes.
@@ -44,7 +44,7 @@ impl InstanceBlock {
 
 impl Drop for InstanceBlock {
     fn drop(&mut self) {
-        self.store.delete(&self.place);
+        self.store.delete(&self.instance);
     }
 }
 

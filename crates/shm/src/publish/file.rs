@@ -27,7 +27,7 @@ pub(crate) const SUFFIX: &str = ".pfs";
 #[derive(Debug)]
 pub(crate) struct File {
     header: SharedMemory,
-    place: Option<FileLocation>,
+    location: Option<FileLocation>,
 }
 
 /// Location of a file, with its open file descriptors.
@@ -47,7 +47,7 @@ impl File {
     pub fn private() -> io::Result<Self> {
         let header = SharedMemory::own(header::BYTES)?;
         write_header(header.words(), &ProcessIdentity::own());
-        Ok(Self { header, place: None })
+        Ok(Self { header, location: None })
     }
 
     /// Creates a new file in that directory. The file gets its final name last, when it is complete and locked.
@@ -104,8 +104,8 @@ impl File {
         match result {
             Ok(header) => {
                 let path = path.join(&name);
-                let place = FileLocation { locked, folder, name, path, generation: fork::generation() };
-                Ok(Self { header, place: Some(place) })
+                let location = FileLocation { locked, folder, name, path, generation: fork::generation() };
+                Ok(Self { header, location: Some(location) })
             }
             Err(error) => {
                 fork::is_closed(locked.as_fd());
@@ -119,17 +119,17 @@ impl File {
 
     /// Returns the path of the file, if other processes see it.
     pub fn path(&self) -> Option<&Path> {
-        self.place.as_ref().map(|place| &*place.path)
+        self.location.as_ref().map(|location| &*location.path)
     }
 
     /// Returns the current file status, if other processes see the file.
     pub fn stat(&self) -> Option<rustix::fs::Stat> {
-        rustix::fs::fstat(&self.place.as_ref()?.locked).ok()
+        rustix::fs::fstat(&self.location.as_ref()?.locked).ok()
     }
 
     /// Returns `true` if other processes see the file.
     pub fn is_public(&self) -> bool {
-        self.place.is_some()
+        self.location.is_some()
     }
 
     /// Returns a word of the header.
@@ -173,11 +173,11 @@ impl File {
         if number >= header::TABLE_MAX {
             return Err(io::Error::other("the file has as many segments as it can have"));
         }
-        let memory = match &self.place {
+        let memory = match &self.location {
             None => SharedMemory::own(len)?,
-            Some(place) => {
-                reserve(place.locked.as_fd(), at, len)?;
-                map(place.locked.as_fd(), &place.folder, Some(&*place.name), at, len)?
+            Some(location) => {
+                reserve(location.locked.as_fd(), at, len)?;
+                map(location.locked.as_fd(), &location.folder, Some(&*location.name), at, len)?
             }
         };
         // Before the entry exists, so that no reader sees a segment without contents.
@@ -197,14 +197,14 @@ impl File {
 
     /// Removes the file. Its contents remain usable in this process alone.
     pub fn unlink(&self) {
-        if let Some(place) = &self.place {
-            place.unlink();
+        if let Some(location) = &self.location {
+            location.unlink();
         }
     }
 
     /// Returns `true` if this process created the file; `false` in a forked child.
     fn is_own(&self) -> bool {
-        self.place.as_ref().is_none_or(|place| place.generation == fork::generation())
+        self.location.as_ref().is_none_or(|location| location.generation == fork::generation())
     }
 }
 
@@ -220,16 +220,16 @@ impl Drop for File {
     fn drop(&mut self) {
         if self.is_own() {
             self.unlink();
-            if let Some(place) = &self.place {
-                fork::is_closed(place.locked.as_fd());
+            if let Some(location) = &self.location {
+                fork::is_closed(location.locked.as_fd());
             }
             self.header.leave();
             return;
         }
         // In a child the file descriptor was closed, and its number may have been reused.
-        if let Some(place) = self.place.take() {
+        if let Some(location) = self.location.take() {
             // Closing it could close a file of the program that got the same number.
-            std::mem::forget(place.locked);
+            std::mem::forget(location.locked);
         }
     }
 }

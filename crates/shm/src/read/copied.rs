@@ -31,7 +31,7 @@ pub(crate) struct CopiedInstance<'a> {
 
 struct Copies<'a> {
     file: BorrowedFd<'a>,
-    at: u64,
+    offset: u64,
     shape: SegmentLayout,
     one: Lines,
     other: Lines,
@@ -49,7 +49,7 @@ const MOST_AGAIN: usize = 4096;
 /// If the file cannot be read any more.
 pub(crate) fn instances(
     file: BorrowedFd<'_>,
-    at: u64,
+    offset: u64,
     len: usize,
     shape: SegmentLayout,
     guid: &Guid,
@@ -58,13 +58,13 @@ pub(crate) fn instances(
     let words = SegmentLayout::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
     // Sequence words, both copies of the segment, sequence words: an instance counts only if its word is the
     // same around both copies.
-    let before = copy(file, at, words)?;
+    let before = copy(file, offset, words)?;
     fence(Acquire);
-    let one = copy(file, at, len)?;
-    let other = copy(file, at, len)?;
+    let one = copy(file, offset, len)?;
+    let other = copy(file, offset, len)?;
     fence(Acquire);
-    let after = copy(file, at, words)?;
-    let copies = Copies { file, at, shape, one, other, again: Cell::new(MOST_AGAIN) };
+    let after = copy(file, offset, words)?;
+    let copies = Copies { file, offset, shape, one, other, again: Cell::new(MOST_AGAIN) };
     for slot in 0..shape.slots {
         let sequence = word(&before, shape.sequence(slot));
         if !is_live(sequence) || sequence != word(&after, shape.sequence(slot)) {
@@ -126,7 +126,7 @@ impl Copies<'_> {
         for _ in 0..TRIES {
             // Limited for the segment as a whole, not for each word.
             self.again.set(self.again.get().checked_sub(1)?);
-            let bytes = copy(self.file, self.at.saturating_add(from), LINE).ok()?;
+            let bytes = copy(self.file, self.offset.saturating_add(from), LINE).ok()?;
             let now = word(&bytes, at.saturating_sub(line));
             if now == last {
                 return Some(now);
@@ -161,7 +161,8 @@ mod tests {
         let ones = std::fs::File::open(path).unwrap();
         let shape = SegmentLayout::new(1, 0, 0);
         let [one, other] = [&ones, &zero].map(|file| Lines::read(file.as_fd(), 0, WORDS * WORD).unwrap());
-        let copies = Copies { file: zero.as_fd(), at: 0, shape, one, other, again: Cell::new(MOST_AGAIN) };
+        let copies =
+            Copies { file: zero.as_fd(), offset: 0, shape, one, other, again: Cell::new(MOST_AGAIN) };
         let had = (0..WORDS).filter(|at| copies.word(*at) == Some(0)).count();
         assert_eq!(had, MOST_AGAIN);
         assert_eq!(copies.word(0), None);

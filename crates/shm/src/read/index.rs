@@ -114,7 +114,7 @@ impl Segment {
 /// Location of a segment in its file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    pub at: u64,
+    pub offset: u64,
     pub shape: SegmentLayout,
 }
 
@@ -132,7 +132,7 @@ impl Part {
 
     /// Returns the byte offset in the file of a word of the segment.
     fn byte(&self, word: usize) -> u64 {
-        self.at.saturating_add(u64::try_from(word.saturating_mul(WORD)).unwrap_or(u64::MAX))
+        self.offset.saturating_add(u64::try_from(word.saturating_mul(WORD)).unwrap_or(u64::MAX))
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct Index {
     /// Number of entries in `names`.
     named: usize,
     /// Last sequence word read, by segment and slot.
-    seen: Vec<Vec<u64>>,
+    sequences: Vec<Vec<u64>>,
     copy: Lines,
     /// Last time, as PerfTime100NSec, at which all instances were known.
     complete_100ns: Option<u64>,
@@ -220,7 +220,7 @@ impl Index {
         let known = self.before.take().unwrap_or_else(|| self.rows.clone());
         if is_changed {
             self.rows.clear();
-            self.seen.clear();
+            self.sequences.clear();
         }
         self.before = Some(known);
         // If this call ends early, the index counts as incomplete.
@@ -238,12 +238,12 @@ impl Index {
         // Sequence words are unique in a file: another word is another instance, or none.
         self.rows.retain(|row| sequence(row) == Some(row.sequence));
         let old = self.rows.len();
-        self.seen.resize_with(last.max(self.seen.len()), Vec::new);
+        self.sequences.resize_with(last.max(self.sequences.len()), Vec::new);
         for (number, found) in found.into_iter().enumerate() {
             if let Some((part, words)) = found {
-                let mut seen = self.seen.get_mut(number).map(std::mem::take).unwrap_or_default();
+                let mut seen = self.sequences.get_mut(number).map(std::mem::take).unwrap_or_default();
                 let looked = self.look(number, part, &words, &mut seen, file, guid);
-                if let Some(place) = self.seen.get_mut(number) {
+                if let Some(place) = self.sequences.get_mut(number) {
                     *place = seen;
                 }
                 looked?;
@@ -464,7 +464,7 @@ mod tests {
             living[slot] = sequence;
             let (change, now) = (change.load(Relaxed), Some(turn as u64));
             assert!(!index.is_current(change, stamp, now));
-            let part = std::iter::once((7, Part { at: 0, shape }));
+            let part = std::iter::once((7, Part { offset: 0, shape }));
             index.refresh(&GUID, part, file.as_fd(), (change, stamp), || change, now).unwrap();
             assert!(index.is_current(change, stamp, now));
             index.confirm();

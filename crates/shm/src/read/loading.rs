@@ -105,13 +105,13 @@ impl OpenFile {
         self.file.map_again();
         self.file.look();
         self.has_new |= self.file.refresh(definitions);
-        self.places.clear();
+        self.value_indexes.clear();
         if !matches!(self.file.bytes, FileAccess::Mapped { .. }) {
             return; // it is copied row by row
         }
         let Some(set) = self.file.definition(number) else { return };
         if wanted.len() < set.counters.len() {
-            self.places.extend(places(set, wanted));
+            self.value_indexes.extend(places(set, wanted));
         }
         let index = self.indexes.entry(number).or_default();
         self.file.index(number, index, now_100ns);
@@ -139,7 +139,7 @@ fn load_one(kept: &OpenFile, number: usize, inside: &Inside) {
             continue;
         };
         for indexed in run {
-            segment.load(indexed.slot, &kept.places, inside);
+            segment.load(indexed.slot, &kept.value_indexes, inside);
         }
     }
 }

@@ -120,7 +120,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
 /// Validated entry of the segment table: its bytes exist in the file, and its kind is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
-    pub at: u64,
+    pub offset: u64,
     pub len: usize,
     pub kind: u64,
     /// For instances: index of the entry that defines their counterset.
@@ -138,13 +138,13 @@ impl TableEntry {
     ) -> Result<Self, FileError> {
         /// Offset within a page: segments begin and end on multiples of 4096.
         const WITHIN_PAGE: u64 = 0xFFF;
-        let [at, len, kind, counterset] = words;
+        let [offset, len, kind, counterset] = words;
         let wrong = |what, value| Err(FileError::Entry { number, what, value });
-        if at & WITHIN_PAGE != 0 || at < end || at > committed {
-            return wrong("the offset", at);
+        if offset & WITHIN_PAGE != 0 || offset < end || offset > committed {
+            return wrong("the offset", offset);
         }
         // Compared with the rest of the file: the sum of offset and length could overflow.
-        if len & WITHIN_PAGE != 0 || len == 0 || len > committed.saturating_sub(at) {
+        if len & WITHIN_PAGE != 0 || len == 0 || len > committed.saturating_sub(offset) {
             return wrong("the length", len);
         }
         let Ok(len) = usize::try_from(len) else { return wrong("the length", len) };
@@ -152,7 +152,7 @@ impl TableEntry {
             return wrong("the kind", kind);
         }
         match usize::try_from(counterset) {
-            Ok(counterset) if counterset < header::TABLE_MAX => Ok(Self { at, len, kind, counterset }),
+            Ok(counterset) if counterset < header::TABLE_MAX => Ok(Self { offset, len, kind, counterset }),
             _ => wrong("the counterset index", counterset),
         }
     }

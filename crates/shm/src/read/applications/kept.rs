@@ -26,13 +26,13 @@ pub(in crate::read) struct OpenFile {
     /// Instances of each definition, by the definition's index.
     pub indexes: HashMap<usize, Index>,
     /// Instances of each definition of a copied file, as of the last successful copy.
-    pub(super) known: HashMap<usize, Vec<Known>>,
+    pub(super) copied_instances: HashMap<usize, Vec<Known>>,
     /// Reason why the instances of a definition are unknown, by the definition's index.
     pub(super) missed: HashMap<usize, Arc<str>>,
     /// Share of the instance limit for each definition, in a file of another user.
     pub(super) shares: HashMap<usize, Rationed>,
     /// Indexes of the values to load; empty for all.
-    pub places: Vec<usize>,
+    pub value_indexes: Vec<usize>,
     /// `true` if the values must still be loaded in this collection.
     pub is_to_load: bool,
     pub is_gone: bool,
@@ -46,7 +46,7 @@ pub(super) struct Wanted {
     /// Columns of counters with direct values, ascending.
     columns: Vec<usize>,
     /// Indexes of these counters' values in an instance.
-    places: Vec<usize>,
+    value_indexes: Vec<usize>,
     /// Range of the value indexes, if all requested columns are direct and their values are consecutive.
     run: Option<Range<usize>>,
     /// Columns of counters whose values are obtained by reference.
@@ -68,7 +68,7 @@ impl Wanted {
     /// counters that the publisher does not have.
     pub(super) fn find(&mut self, set: &Counterset, fit: &Fit, wanted: &[CounterId], rows: &mut Rows) {
         self.columns.clear();
-        self.places.clear();
+        self.value_indexes.clear();
         self.referenced.clear();
         self.left_out.clear();
         for (column, id) in wanted.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Wanted {
                 }
                 Ok((at, _)) => {
                     self.columns.push(column);
-                    self.places.push(at);
+                    self.value_indexes.push(at);
                 }
                 Err(Some(why)) => self.left_out.push((column, NoValue::Failed(Arc::clone(why)))),
                 // Set once for the column, because there may be many such rows; no other reason is set for columns
@@ -89,9 +89,9 @@ impl Wanted {
         }
         // With all counters in their order, a row is one copy of consecutive words, which is the usual
         // request.
-        let first = self.places.first().copied().unwrap_or(0);
+        let first = self.value_indexes.first().copied().unwrap_or(0);
         let run = first..first.saturating_add(wanted.len());
-        self.run = self.places.iter().copied().eq(run.clone()).then_some(run);
+        self.run = self.value_indexes.iter().copied().eq(run.clone()).then_some(run);
     }
 }
 
@@ -110,7 +110,7 @@ impl OpenFile {
         rows.set_owner(self.file.owner());
         if let FileAccess::Copied = self.file.bytes {
             self.copy(number, None, &[]);
-            for instance in self.known.get(&number).into_iter().flatten() {
+            for instance in self.copied_instances.get(&number).into_iter().flatten() {
                 let name = instance.name.iter().copied();
                 rows.push_units(name, InstanceId(instance.id), birth(instance.sequence, file_id));
             }
@@ -153,7 +153,7 @@ impl OpenFile {
     /// Records whether there may be unknown instances because the file cannot be read.
     fn note_what_is_missed(&mut self, number: usize) {
         let is_known = match self.file.bytes {
-            FileAccess::Copied => self.known.get(&number).is_some_and(|known| !known.is_empty()),
+            FileAccess::Copied => self.copied_instances.get(&number).is_some_and(|known| !known.is_empty()),
             FileAccess::Mapped { .. } => !self.confirmed(number).is_empty(),
         };
         match self.file.why_lost().filter(|_| !is_known) {
@@ -179,7 +179,7 @@ impl OpenFile {
             let mut room = room;
             let Some(set) = this.definition(number) else { return Ok(all) };
             for (_, of) in this.instances(number) {
-                copied::instances(file, of.at, of.len, of.shape, &set.guid, &mut |copied| {
+                copied::instances(file, of.offset, of.len, of.shape, &set.guid, &mut |copied| {
                     if room > 0 {
                         room = room.saturating_sub(1);
                         all.add(&user, copied, wanted, places);
@@ -190,7 +190,7 @@ impl OpenFile {
         })?;
         // Kept in case the file cannot be read next time: its instances then have the reason in place of
         // values.
-        self.known.insert(number, copied.instances.clone());
+        self.copied_instances.insert(number, copied.instances.clone());
         Some(copied)
     }
 
@@ -261,13 +261,13 @@ impl OpenFile {
         rows: &mut Rows,
     ) {
         let file_id = self.file.header.id;
-        let copied = self.copy(number, wanted, &counters.places);
+        let copied = self.copy(number, wanted, &counters.value_indexes);
         let why = self.file.why_lost();
         let is_asked = !self.file.is_limited();
         let referenced = self.referenced(number);
-        // `known` and `values` are of the same copy, so both have the wanted instances in the same order.
+        // `copied_instances` and `values` are of the same copy, so both have the wanted instances in the same order.
         let mut values = copied.iter().flat_map(|copied| copied.values.iter().copied());
-        for Known { name, id, sequence } in self.known.get(&number).into_iter().flatten() {
+        for Known { name, id, sequence } in self.copied_instances.get(&number).into_iter().flatten() {
             let id = InstanceId(*id);
             if !wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), id)) {
                 continue;
@@ -385,7 +385,7 @@ fn add(
         }
     } else {
         let mut row = rows.push_of(names, name, birth);
-        for (column, place) in counters.columns.iter().zip(&counters.places) {
+        for (column, place) in counters.columns.iter().zip(&counters.value_indexes) {
             row.set(*column, value(*place));
         }
         refer(&mut row, counters, Some(referenced), indexed.sequence);

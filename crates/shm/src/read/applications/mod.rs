@@ -55,7 +55,7 @@ pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Se
 /// registration and by all its publishers together (`merge`). If a publisher gives a counter another meaning, it is
 /// shown without that counter. No publisher can take a GUID or name of the catalogue or of a registration.
 pub struct ApplicationProvider {
-    places: Folders,
+    locations: Folders,
     folders: Vec<PublisherDir>,
     search: Search,
     /// Time for directories of other users, and the index of the one that is next.
@@ -70,7 +70,7 @@ pub struct ApplicationProvider {
     files: Vec<OpenFile>,
     definitions: Definitions,
     registered: RegistrationFeed,
-    known: Vec<Arc<Counterset>>,
+    registered_sets: Vec<Arc<Counterset>>,
     sets: BTreeMap<Guid, ServedSet>,
     catalogue: Arc<Catalogue>,
     /// Files that are not used, each with the reason.
@@ -86,10 +86,10 @@ pub struct ApplicationProvider {
     machine: Arc<[u16]>,
     asks: Asks,
     /// Collections whose publishers have already received requests, each with its counterset and the end of waiting.
-    begun: Vec<(u64, Guid, Instant)>,
-    /// Time of the last liveness check; `next_seen` is the index of the file that the next check begins with.
-    seen: Option<Instant>,
-    next_seen: usize,
+    requests: Vec<(u64, Guid, Instant)>,
+    /// Time of the last liveness check; `next_checked` is the index of the file that the next check begins with.
+    last_check: Option<Instant>,
+    next_checked: usize,
 }
 
 impl fmt::Debug for ApplicationProvider {
@@ -131,7 +131,7 @@ impl ApplicationProvider {
         let wanted = if asker.everybody { SearchScope::Everybody } else { SearchScope::Own };
         let search = Search::new(folders, wanted);
         Self {
-            places: folders.clone(),
+            locations: folders.clone(),
             folders: Vec::new(),
             search,
             for_others: Allowance::new(FOR_OTHERS),
@@ -143,7 +143,7 @@ impl ApplicationProvider {
             files: Vec::new(),
             definitions: Definitions::default(),
             registered,
-            known: Vec::new(),
+            registered_sets: Vec::new(),
             sets: BTreeMap::new(),
             catalogue: Arc::new(Catalogue { origin: "applications".into(), countersets: Vec::new() }),
             refused: BTreeMap::new(),
@@ -152,9 +152,9 @@ impl ApplicationProvider {
             counters: Wanted::default(),
             machine: rustix::system::uname().nodename().to_string_lossy().encode_utf16().collect(),
             asks: Asks::new(Deadline::default()),
-            begun: Vec::new(),
-            seen: None,
-            next_seen: 0,
+            requests: Vec::new(),
+            last_check: None,
+            next_checked: 0,
         }
     }
 
@@ -184,8 +184,8 @@ impl ApplicationProvider {
         if changed {
             self.files.iter_mut().for_each(OpenFile::announce);
         }
-        if let Some(known) = (self.registered)() {
-            self.known = known;
+        if let Some(registered_sets) = (self.registered)() {
+            self.registered_sets = registered_sets;
             changed = true;
         }
         changed
@@ -194,12 +194,12 @@ impl ApplicationProvider {
     /// Marks some of the files whose publisher has exited, unless the last check was recent.
     fn see_who_lives(&mut self) {
         let (pause, most) = LIVING;
-        if self.seen.is_some_and(|seen| seen.elapsed() < pause) {
+        if self.last_check.is_some_and(|time| time.elapsed() < pause) {
             return;
         }
-        self.seen = Some(Instant::now());
-        let files = self.files.iter_mut().skip(self.next_seen).take(most);
-        self.next_seen = if files.len() < most { 0 } else { self.next_seen.saturating_add(most) };
+        self.last_check = Some(Instant::now());
+        let files = self.files.iter_mut().skip(self.next_checked).take(most);
+        self.next_checked = if files.len() < most { 0 } else { self.next_checked.saturating_add(most) };
         for kept in files {
             kept.is_gone |= !kept.file.is_alive(&self.asker);
         }
@@ -235,7 +235,7 @@ impl ApplicationProvider {
         // Registration and publishers' definitions by GUID.
         type Said<'a> = (Option<&'a Arc<Counterset>>, Vec<(usize, usize)>);
         let mut said: BTreeMap<Guid, Said<'_>> = BTreeMap::new();
-        for set in &self.known {
+        for set in &self.registered_sets {
             names.insert(likeness(&set.name), (set.guid, "which is registered".into()));
             said.insert(set.guid, (Some(set), Vec::new()));
         }
@@ -442,16 +442,16 @@ impl Provider for ApplicationProvider {
 
     fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         // Entries of earlier collections remain here if `collect` was not called for them.
-        self.begun.retain(|(collection, ..)| *collection == want.collection);
+        self.requests.retain(|(collection, ..)| *collection == want.collection);
         self.ask(want);
-        self.begun.push((want.collection, want.counterset.guid, until));
+        self.requests.push((want.collection, want.counterset.guid, until));
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
         let guid = want.counterset.guid;
         let is_this = |begun: &&(u64, Guid, Instant)| (begun.0, begun.1) == (want.collection, guid);
-        let until = match self.begun.iter().find(is_this) {
+        let until = match self.requests.iter().find(is_this) {
             Some((_, _, until)) => *until,
             None => {
                 self.ask(want);

@@ -123,7 +123,7 @@ struct Sent {
     what: RequestCode,
     counterset: Guid,
     conversation: Conversation,
-    at: Instant,
+    time: Instant,
     /// `true` if a check after the deadline found no response. A response that had arrived by that check was in time,
     /// however long this process was busy meanwhile.
     is_late: bool,
@@ -145,7 +145,7 @@ struct Late {
 struct Values {
     of: HashMap<(u64, CounterId), Option<RawValue>>,
     /// Time at which the request was sent.
-    asked: Instant,
+    request_time: Instant,
     _held: HeldValues,
 }
 
@@ -287,8 +287,8 @@ impl CallbackClient {
             self.statuses.get(&(RequestCode::Values, counterset)).is_some_and(|status| status.is_success());
         match self.values.get(&counterset) {
             None => ReferencedValues::Late,
-            Some(Values { of, asked, .. }) => {
-                ReferencedValues::Values(of, (!is_new).then(|| asked.elapsed()))
+            Some(Values { of, request_time, .. }) => {
+                ReferencedValues::Values(of, (!is_new).then(|| request_time.elapsed()))
             }
         }
     }
@@ -352,8 +352,8 @@ impl CallbackClient {
             let Some(Queued { what, counterset, packet }) = self.queue.pop_front() else { return };
             match Conversation::begin(&self.socket, self.owner, &packet) {
                 Ok(conversation) => {
-                    let (at, held) = (Instant::now(), HeldValues::nothing(asks));
-                    self.out.push(Sent { what, counterset, conversation, at, is_late: is_behind, held });
+                    let (time, held) = (Instant::now(), HeldValues::nothing(asks));
+                    self.out.push(Sent { what, counterset, conversation, time, is_late: is_behind, held });
                 }
                 // The publisher does not accept the connections it already has.
                 Err(AskError::Gone(error)) if error.kind() == ErrorKind::WouldBlock => {
@@ -396,7 +396,7 @@ impl CallbackClient {
         }
         self.advance(asks);
         let (now, most) = (Instant::now(), self.most(&asks.deadline));
-        let is_over = |sent: &Sent| now.saturating_duration_since(sent.at) > most;
+        let is_over = |sent: &Sent| now.saturating_duration_since(sent.time) > most;
         for sent in self.out.iter_mut().filter(|sent| is_over(sent)) {
             sent.is_late = true;
         }
@@ -409,7 +409,7 @@ impl CallbackClient {
         match &mut self.late {
             Some(late) if now >= late.ask_from => late.wait_longer(now),
             Some(_) => {}
-            None => self.late = Some(Late::new(first.at, None)),
+            None => self.late = Some(Late::new(first.time, None)),
         }
         // One connection is enough to detect the next response. Requests for values stay, for all countersets, and
         // are received whenever they arrive. `CollectStart` stays too, because a publisher may count only after it.
@@ -422,16 +422,16 @@ impl CallbackClient {
 
     /// Stores the status and values of a response.
     fn finish(&mut self, sent: Sent, answer: CallbackReply) {
-        let Sent { what, counterset, at, is_late, held, .. } = sent;
+        let Sent { what, counterset, time, is_late, held, .. } = sent;
         if what == RequestCode::Values && answer.status.is_success() {
             let values = answer.values.iter();
             let of = values.map(|value| ((value.sequence, value.counter), value.value)).collect();
-            self.values.insert(counterset, Values { of, asked: at, _held: held });
+            self.values.insert(counterset, Values { of, request_time: time, _held: held });
         }
         if is_late {
             // The response was late: the publisher receives requests again soon, and is not awaited.
-            let since = self.late.as_ref().map_or(at, |late| late.since);
-            self.late = Some(Late { since, ..Late::new(at, None) });
+            let since = self.late.as_ref().map_or(time, |late| late.since);
+            self.late = Some(Late { since, ..Late::new(time, None) });
             return;
         }
         self.late = None;
@@ -460,7 +460,7 @@ impl CallbackClient {
     /// Returns the end of waiting for outstanding responses; `None` if there are none.
     fn patience(&self, deadline: &Deadline) -> Option<Instant> {
         let most = self.most(deadline);
-        self.out.iter().filter_map(|sent| sent.at.checked_add(most)).max()
+        self.out.iter().filter_map(|sent| sent.time.checked_add(most)).max()
     }
 
     /// Returns the maximum time to wait for one response.

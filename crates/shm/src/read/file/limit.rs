@@ -86,7 +86,7 @@ impl ProgramFile {
     /// Counts the instances of a counterset that the file defines.
     pub fn count(&self, counterset: usize, file: BorrowedFd<'_>) -> u64 {
         let counts =
-            self.instances(counterset).map(|(_, of)| copied::count(file, of.at, of.shape).unwrap_or(0));
+            self.instances(counterset).map(|(_, of)| copied::count(file, of.offset, of.shape).unwrap_or(0));
         counts.fold(0, u64::saturating_add)
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct ProgramFile {
     /// Creation time of the file in seconds and ns of the wall clock. A publisher can write another time to its
     /// header, and cannot set this one back.
     pub made: (i64, u32),
-    place: (u64, u64),
+    file_id: (u64, u64),
     /// Open file descriptor. If `None`, the file is opened again when needed, because there may be more files than
     /// file descriptors.
     kept: Option<OwnedFd>,
@@ -141,7 +141,7 @@ enum SegmentEntry {
 #[derive(Debug)]
 pub(crate) struct InstancesSegment {
     pub counterset: usize,
-    pub at: u64,
+    pub offset: u64,
     pub len: usize,
     pub shape: SegmentLayout,
     values: Option<Segment>,
@@ -150,23 +150,23 @@ pub(crate) struct InstancesSegment {
 /// Cache of definitions by their bytes, for all files: many publishers have the same definition.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
-    known: HashMap<Box<[u8]>, Weak<Counterset>>,
+    sets: HashMap<Box<[u8]>, Weak<Counterset>>,
     /// Number of definitions in use when unused ones were last removed.
     used: usize,
 }
 
 impl Definitions {
     fn get(&mut self, number: usize, bytes: &[u8]) -> Result<Arc<Counterset>, FileError> {
-        if let Some(known) = self.known.get(bytes).and_then(Weak::upgrade) {
+        if let Some(known) = self.sets.get(bytes).and_then(Weak::upgrade) {
             return Ok(known);
         }
         let set = definition::decode(bytes).map_err(|why| FileError::Definition { number, why })?;
         let set = Arc::new(set);
-        if self.known.len() >= self.used.saturating_mul(2) {
-            self.known.retain(|_, known| known.strong_count() > 0);
-            self.used = self.known.len().max(64);
+        if self.sets.len() >= self.used.saturating_mul(2) {
+            self.sets.retain(|_, known| known.strong_count() > 0);
+            self.used = self.sets.len().max(64);
         }
-        self.known.insert(bytes.into(), Arc::downgrade(&set));
+        self.sets.insert(bytes.into(), Arc::downgrade(&set));
         Ok(set)
     }
 }
@@ -248,7 +248,7 @@ impl ProgramFile {
             user,
             is_strangers: !is_trusted,
             made: whole::made(file.as_fd()),
-            place: (stat.st_dev, stat.st_ino),
+            file_id: (stat.st_dev, stat.st_ino),
             kept: None,
             bytes,
             segments: Vec::new(),
@@ -386,7 +386,7 @@ impl ProgramFile {
         }
         let file = open_strange(CWD, &self.path)?;
         let stat = fstat(&file)?;
-        if (stat.st_dev, stat.st_ino) != self.place {
+        if (stat.st_dev, stat.st_ino) != self.file_id {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(file)
@@ -441,7 +441,7 @@ impl ProgramFile {
             let words = in_table(number);
             let end = self.end;
             let known = TableEntry::parse(number, words, self.end, committed).and_then(|entry| {
-                self.end = entry.at.saturating_add(wide(entry.len));
+                self.end = entry.offset.saturating_add(wide(entry.len));
                 known(file, number, &entry, &self.segments, definitions)
             });
             self.segments.push(known.unwrap_or_else(|refused| {
@@ -502,7 +502,7 @@ impl ProgramFile {
             if instances.counterset != counterset || instances.values.is_some() {
                 continue;
             }
-            let view = MappedView::map(&file, instances.at, instances.len);
+            let view = MappedView::map(&file, instances.offset, instances.len);
             match view.and_then(|view| Segment::new(view, instances.shape)) {
                 Ok(values) => instances.values = Some(values),
                 Err(error) => {
@@ -544,7 +544,7 @@ impl ProgramFile {
 impl InstancesSegment {
     /// Returns the location of the segment.
     fn part(&self) -> Part {
-        Part { at: self.at, shape: self.shape }
+        Part { offset: self.offset, shape: self.shape }
     }
 }
 
@@ -594,7 +594,7 @@ fn known(
 ) -> Result<SegmentEntry, FileError> {
     if found.kind == entry::DEFINITION {
         let mut bytes = vec![0; found.len.min(definition::MAX_LEN)];
-        let len = read_at(file, &mut bytes, found.at).map_err(FileError::io("cannot be read"))?;
+        let len = read_at(file, &mut bytes, found.offset).map_err(FileError::io("cannot be read"))?;
         bytes.truncate(len);
         let len = usize::try_from(word(&bytes, 0)).unwrap_or(usize::MAX);
         let Some(body) = bytes.get(WORD..).and_then(|body| body.get(..len)) else {
@@ -603,7 +603,7 @@ fn known(
         return definitions.get(number, body).map(SegmentEntry::Definition);
     }
     let mut head = [0; SegmentLayout::HEAD * WORD];
-    read_at(file, &mut head, found.at).map_err(FileError::io("cannot be read"))?;
+    read_at(file, &mut head, found.offset).map_err(FileError::io("cannot be read"))?;
     let shape = index::shape(&head, found.len).map_err(|why| FileError::Shape { number, why })?;
     let set = match before.get(found.counterset) {
         Some(SegmentEntry::Definition(set)) => set,
@@ -618,8 +618,8 @@ fn known(
     if shape.counters != set.counters.len() {
         return Err(FileError::Entry { number, what: "the number of counters", value: wide(shape.counters) });
     }
-    let (at, len, counterset) = (found.at, found.len, found.counterset);
-    Ok(SegmentEntry::Instances(InstancesSegment { counterset, at, len, shape, values: None }))
+    let (offset, len, counterset) = (found.offset, found.len, found.counterset);
+    Ok(SegmentEntry::Instances(InstancesSegment { counterset, offset, len, shape, values: None }))
 }
 
 fn wide(n: usize) -> u64 {
