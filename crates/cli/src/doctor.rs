@@ -37,10 +37,10 @@ fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
             Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {name}")))
         })?;
     let count = |count: usize| grouped_digits(&count.to_string());
-    let (asked, answered) = (count(captured.asked), count(captured.answered));
+    let (requests, answered) = (count(captured.requests), count(captured.answered));
     let bytes = grouped_digits(&captured.bytes.to_string());
     let mut out = io::stdout().lock();
-    writeln!(out, "{name}: {answered} of {asked} requests succeeded, {bytes} bytes")?;
+    writeln!(out, "{name}: {answered} of {requests} requests succeeded, {bytes} bytes")?;
     if !args.hide_instances {
         writeln!(out, "it contains names of processes, disks and networks; --hide-instances replaces them")?;
     }

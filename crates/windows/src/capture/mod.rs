@@ -63,7 +63,7 @@ pub struct CaptureOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// Number of requests to the machine.
-    pub asked: usize,
+    pub requests: usize,
     /// Number of requests that succeeded.
     pub answered: usize,
     /// Number of bytes of the responses.
@@ -188,7 +188,7 @@ impl CaptureWriter<'_> {
 
     /// Writes a response, or the reason for its lack.
     fn answer(&mut self, question: &str, file: &'static str, answer: Answer) -> io::Result<()> {
-        self.captures.asked = self.captures.asked.saturating_add(1);
+        self.captures.requests = self.captures.requests.saturating_add(1);
         let bytes = match answer {
             Ok(bytes) => bytes,
             Err(error) => return self.line(&format!("{}\t{question}", error.status().0)),

@@ -44,7 +44,7 @@ struct CaptureDir {
     by: String,
     queries: Mutex<Queries>,
     /// Number of collections of each object, by its title index, and of all objects.
-    taken: Mutex<HashMap<String, usize>>,
+    collections: Mutex<HashMap<String, usize>>,
     readings: AtomicUsize,
 }
 
@@ -160,7 +160,7 @@ impl CaptureReplay {
         let machine = Machine::bare(Box::new(self.clone()));
         let (functions, key, _) = self.functions();
         let v1 = register_v2_before(&machine, functions, key, &settings);
-        machine.register(Box::new(CapturedObjects { v1, captured: self.clone(), asked: HashMap::new() }));
+        machine.register(Box::new(CapturedObjects { v1, captured: self.clone(), entries: HashMap::new() }));
         machine
     }
 
@@ -200,9 +200,9 @@ impl CaptureReplay {
         costly.map_or_else(|| self.sample("Global", number), Ok)
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+    fn collections(&self) -> MutexGuard<'_, HashMap<String, usize>> {
         // No code that holds the lock panics; even then the numbers would be valid.
-        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.collections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queries(&self) -> MutexGuard<'_, Queries> {
@@ -359,8 +359,8 @@ impl PerfLib for CaptureReplay {
 impl PerformanceKey for CaptureReplay {
     /// Returns all objects of the sample for any object, more than were requested.
     fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
-        let mut taken = self.taken();
-        let number = taken.get(name).copied().unwrap_or(0);
+        let mut collections = self.collections();
+        let number = collections.get(name).copied().unwrap_or(0);
         let is_index = name.bytes().all(|byte| byte.is_ascii_digit());
         let answer = match name {
             "Global" | "Costly" => self.sample(name, number),
@@ -376,7 +376,7 @@ impl PerformanceKey for CaptureReplay {
         // Requests for one object are counted in `CapturedObjects::collect`, because a list of instances
         // takes no sample.
         if filled.status.is_success() && !is_index {
-            taken.insert(name.to_owned(), number.saturating_add(1));
+            collections.insert(name.to_owned(), number.saturating_add(1));
         }
         filled
     }
@@ -390,7 +390,7 @@ struct CapturedObjects {
     v1: V1Provider,
     captured: CaptureReplay,
     /// Number of query entries for each counterset, and the counterset's title index once it was collected.
-    asked: HashMap<Guid, (usize, Option<u32>)>,
+    entries: HashMap<Guid, (usize, Option<u32>)>,
 }
 
 impl Provider for CapturedObjects {
@@ -403,13 +403,13 @@ impl Provider for CapturedObjects {
     }
 
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
-        let (count, index) = self.asked.entry(entry.counterset).or_default();
+        let (count, index) = self.entries.entry(entry.counterset).or_default();
         *count = match change {
             Change::Added => count.saturating_add(1),
             Change::Removed => count.saturating_sub(1),
         };
         if let (0, Some(index)) = (*count, index) {
-            self.captured.taken().remove(&index.to_string());
+            self.captured.collections().remove(&index.to_string());
         }
         self.v1.entry(change, entry)
     }
@@ -417,10 +417,10 @@ impl Provider for CapturedObjects {
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.v1.collect(want, rows)?;
         if let Some(index) = want.counterset.v1_index {
-            let mut taken = self.captured.taken();
-            let number = taken.entry(index.to_string()).or_default();
+            let mut collections = self.captured.collections();
+            let number = collections.entry(index.to_string()).or_default();
             *number = number.saturating_add(1);
-            self.asked.entry(want.counterset.guid).or_default().1 = Some(index);
+            self.entries.entry(want.counterset.guid).or_default().1 = Some(index);
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ fn capture_replays_the_same_data() {
     scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
     // 3 sets: names and helps in three languages, 6 answers in one, instances; the list, the info, 2 samples, 2 blocks,
     // 4 tables of which 2 are not there.
-    assert_eq!((captures.asked, captures.answered), (3 * (12 + 6 + 1) + 10, 3 * (12 + 6 + 1) + 8));
+    assert_eq!((captures.requests, captures.answered), (3 * (12 + 6 + 1) + 10, 3 * (12 + 6 + 1) + 8));
     let captured = CaptureReplay::open(&scratch.0).unwrap();
     assert_eq!(captured.by(), "a test");
     let replayed = captured.machine();
@@ -324,7 +324,7 @@ fn a_key_that_hangs_is_given_up() {
     drop(until);
     let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
     assert!(manifest.contains("1460\tGlobal 0\n0\tdata 1\t") && manifest.ends_with("\n1460\tGlobal 1\n"));
-    assert_eq!((captures.asked - captures.answered), 4, "two tables of another language are not there");
+    assert_eq!((captures.requests - captures.answered), 4, "two tables of another language are not there");
     assert_eq!(CaptureReplay::open(&folder.0).unwrap().machine().countersets().len(), 3);
 }
 

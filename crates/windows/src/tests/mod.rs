@@ -345,7 +345,7 @@ pub fn testdata(name: &str) -> Vec<u8> {
 /// Blocks of a real Windows, as its key gives them: each object's next sample at each query.
 #[derive(Debug, Default)]
 pub struct Vista {
-    asked: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
     closed: AtomicU32,
 }
 
@@ -353,7 +353,7 @@ const VISTA: [u32; 8] = [2, 4, 230, 234, 236, 238, 510, 638];
 
 impl Vista {
     fn value(&self, name: &str) -> Option<Vec<u8>> {
-        let before = self.asked.lock().unwrap().iter().filter(|asked| *asked == name).count();
+        let before = self.requests.lock().unwrap().iter().filter(|asked| *asked == name).count();
         let sample = before.saturating_sub(1).min(1);
         let block = |object: u32| testdata(&format!("v1/windows-vista/object{object}-sample{sample}.bin"));
         match name {
@@ -384,7 +384,7 @@ impl Vista {
 
 impl PerformanceKey for Arc<Vista> {
     fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
-        self.asked.lock().unwrap().push(name.to_owned());
+        self.requests.lock().unwrap().push(name.to_owned());
         let Some(answer) = self.value(name) else { return FillResult::failed(Status(2)) };
         match value.get_mut(..answer.len()) {
             Some(room) => {
@@ -406,20 +406,20 @@ fn objects_of_a_real_windows() {
     let vista = Arc::new(Vista::default());
     let windows = over(MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(&vista), 0x0409);
     assert_eq!(windows.countersets().len(), VISTA.len() + 1);
-    assert_eq!(*vista.asked.lock().unwrap(), ["Global", "Counter 009", "Help 009"]);
+    assert_eq!(*vista.requests.lock().unwrap(), ["Global", "Counter 009", "Help 009"]);
     assert_eq!(vista.closed.load(Relaxed), 1, "nobody asks for values yet");
     let guid = perfset_core::catalogue::process::GUID;
     let set = windows.counterset(&guid).unwrap();
     assert_eq!(windows.origin(&guid).unwrap(), "PerfLib V1");
     assert_eq!(set.counters[0].source, "HKEY_PERFORMANCE_DATA, object 230");
 
-    vista.asked.lock().unwrap().clear();
+    vista.requests.lock().unwrap().clear();
     let mut query = windows.query();
     assert!(query.add(&Entry::all(guid).instance("*")).is_success());
     let (mut old, mut new) = (Snapshot::default(), Snapshot::default());
     query.collect(&mut old).unwrap();
     query.collect(&mut new).unwrap();
-    assert_eq!(*vista.asked.lock().unwrap(), ["230", "230"]);
+    assert_eq!(*vista.requests.lock().unwrap(), ["230", "230"]);
 
     let recorded = [0, 1].map(|sample| testdata(&format!("v1/windows-vista/object230-sample{sample}.bin")));
     let (mut blocks, _) = Blocks::new(recorded.to_vec(), None, Mode::Strict).unwrap();

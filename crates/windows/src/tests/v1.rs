@@ -20,7 +20,7 @@ type Answers = dyn Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync;
 /// A real Windows' values, changed on their way.
 struct Altered {
     answers: Box<Answers>,
-    asked: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
 }
 
 impl fmt::Debug for Altered {
@@ -31,15 +31,15 @@ impl fmt::Debug for Altered {
 
 impl Altered {
     fn by(answers: impl Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { answers: Box::new(answers), asked: Mutex::default() })
+        Arc::new(Self { answers: Box::new(answers), requests: Mutex::default() })
     }
 
     /// How often a value was asked since this was asked last; calls with too small a buffer are none.
     fn asked(&self, name: &str) -> usize {
-        let mut asked = self.asked.lock().unwrap();
-        let before = asked.len();
-        asked.retain(|known| known != name);
-        before - asked.len()
+        let mut requests = self.requests.lock().unwrap();
+        let before = requests.len();
+        requests.retain(|known| known != name);
+        before - requests.len()
     }
 }
 
@@ -54,7 +54,7 @@ impl PerformanceKey for Arc<Altered> {
             answer.as_deref().map_err(|status| *status),
         );
         if filled.status != Status::ERROR_MORE_DATA {
-            self.asked.lock().unwrap().push(name.to_owned());
+            self.requests.lock().unwrap().push(name.to_owned());
         }
         filled
     }

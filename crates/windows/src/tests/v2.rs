@@ -93,15 +93,15 @@ struct Twice {
     v2: V2Provider,
     is_new: Arc<AtomicBool>,
     /// How many answers there were.
-    asked: Arc<AtomicU32>,
+    answers: Arc<AtomicU32>,
     start: Instant,
 }
 
 impl Twice {
     fn new() -> Self {
         let (machine, _scripts) = script();
-        let (is_new, asked) = (Arc::<AtomicBool>::default(), Arc::<AtomicU32>::default());
-        let (new, count) = (Arc::clone(&is_new), Arc::clone(&asked));
+        let (is_new, answers) = (Arc::<AtomicBool>::default(), Arc::<AtomicU32>::default());
+        let (new, count) = (Arc::clone(&is_new), Arc::clone(&answers));
         let functions = Changed::of(&machine, move |function, filled, buffer| {
             count.fetch_add(1, Relaxed);
             let is_answer = filled.status.is_success() && new.load(Relaxed);
@@ -113,7 +113,7 @@ impl Twice {
             }
         });
         let v2 = V2Provider::new(Arc::new(functions), Language::ENGLISH, V2Guids::default());
-        Self { v2, is_new, asked, start: Instant::now() }
+        Self { v2, is_new, answers, start: Instant::now() }
     }
 
     fn set(&mut self, seconds: u64) -> Arc<Counterset> {
@@ -124,9 +124,9 @@ impl Twice {
 
     /// Returns the counters of the counterset after this number of seconds, and the number of requests.
     fn counters(&mut self, seconds: u64) -> (Vec<u32>, u32) {
-        self.asked.store(0, Relaxed);
+        self.answers.store(0, Relaxed);
         let ids = self.set(seconds).counters.iter().map(|counter| counter.id.0).collect();
-        (ids, self.asked.load(Relaxed))
+        (ids, self.answers.load(Relaxed))
     }
 }
 
