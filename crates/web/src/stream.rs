@@ -39,13 +39,13 @@ pub struct StreamBody {
     queue: Arc<Mutex<Queue>>,
     is_over: bool,
     /// Permit for one of the limited number of streams.
-    place: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Creates a queue of events, and returns both its ends.
 pub fn queue() -> (StreamSender, StreamBody) {
     let queue = Arc::<Mutex<Queue>>::default();
-    (StreamSender(Arc::clone(&queue)), StreamBody { queue, is_over: false, place: None })
+    (StreamSender(Arc::clone(&queue)), StreamBody { queue, is_over: false, permit: None })
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -121,8 +121,8 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 
 impl StreamBody {
     /// Returns the stream with a permit that is released when the stream ends.
-    pub fn at(mut self, place: OwnedSemaphorePermit) -> Self {
-        self.place = Some(place);
+    pub fn at(mut self, permit: OwnedSemaphorePermit) -> Self {
+        self.permit = Some(permit);
         self
     }
 }
@@ -158,7 +158,7 @@ impl Body for StreamBody {
         drop(queue);
         self.is_over = true;
         // Released before the last event is read: the client may open its next stream meanwhile.
-        self.place = None;
+        self.permit = None;
         let problem = ApiError::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
         let end = format!("event: end\ndata: {}\n\n", problem.to_json());
         Poll::Ready(Some(Ok(Frame::data(end.into()))))

@@ -282,7 +282,7 @@ pub struct Feed {
     pub asks: Vec<(PathRequest, Rc<WatchedPath>)>,
     pub viewers: Vec<StreamSender>,
     /// Series that the viewers know, each with the asks by which they receive it, as bits: there are 64 at most.
-    known: BTreeMap<SeriesId, u64>,
+    series: BTreeMap<SeriesId, u64>,
     /// First events of the last new viewer, with their sample and start time.
     before: Option<((u64, i64), Bytes)>,
 }
@@ -292,7 +292,7 @@ pub struct Feed {
 pub struct Sample<'a, 'v> {
     pub time: i64,
     /// Stored values, by index of the path in the query.
-    pub taken: &'a [PathPoints],
+    pub points: &'a [PathPoints],
     /// All values, by index of the path in the query.
     pub values: &'a [&'a [PathValue<'v>]],
     pub query: &'a PathQuery,
@@ -300,7 +300,7 @@ pub struct Sample<'a, 'v> {
 
 impl Feed {
     pub fn new(number: u64, asks: Vec<(PathRequest, Rc<WatchedPath>)>) -> Self {
-        Self { number, asks, viewers: Vec::new(), known: BTreeMap::new(), before: None }
+        Self { number, asks, viewers: Vec::new(), series: BTreeMap::new(), before: None }
     }
 
     /// Sends a sample to all viewers, and removes viewers that are gone or too slow.
@@ -328,7 +328,7 @@ impl Feed {
     /// Notes that viewers know a series by an ask. Returns `true` if they did not before.
     fn learn(&mut self, id: SeriesId, ask: usize) -> bool {
         let bit = bit(ask);
-        let asks = self.known.entry(id).or_default();
+        let asks = self.series.entry(id).or_default();
         let is_new = *asks & bit == 0;
         *asks |= bit;
         is_new
@@ -348,7 +348,7 @@ impl Feed {
             // Values of all instances are stored once for all feeds. The greatest ones differ from request to
             // request.
             let taken = match ask.top {
-                None => Cow::Borrowed(sample.taken.get(position).unwrap_or(&nobody)),
+                None => Cow::Borrowed(sample.points.get(position).unwrap_or(&nobody)),
                 Some(most) => {
                     let values = sample.values.get(position).copied().unwrap_or_default();
                     Cow::Owned(watch.take_greatest(most, values, sample.query, table))
@@ -407,9 +407,9 @@ impl Feed {
         self.asks = asks;
         // Otherwise the map would contain every process that was ever among the greatest. The slack keeps
         // series that leave a ranking for a few samples.
-        if self.known.len() > sent.len().saturating_mul(2).saturating_add(64) {
+        if self.series.len() > sent.len().saturating_mul(2).saturating_add(64) {
             // A client that receives a series's description once more learns nothing new.
-            self.known.retain(|id, _| sent.contains(id));
+            self.series.retain(|id, _| sent.contains(id));
         }
         if news.len() > SERIES_LEN_MOST {
             return None;
@@ -468,7 +468,7 @@ impl Feed {
         let (mut series, mut out) = (Vec::new(), Vec::new());
         for at in 0..asks.len() {
             let bit = bit(at);
-            for (id, _) in self.known.iter().filter(|(id, asks)| *asks & bit != 0 && table.has(**id)) {
+            for (id, _) in self.series.iter().filter(|(id, asks)| *asks & bit != 0 && table.has(**id)) {
                 if series.len() > SERIES_LEN_MOST {
                     break;
                 }

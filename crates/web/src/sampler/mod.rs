@@ -387,9 +387,9 @@ impl Sampler {
             true => watch.take(values, query, table),
             false => PathPoints::default(),
         };
-        let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
+        let points: Vec<_> = watches.iter().zip(&values).map(take).collect();
         let sample =
-            Sample { time: query.snapshot().clocks().unix_ms(), taken: &taken, values: &values, query };
+            Sample { time: query.snapshot().clocks().unix_ms(), points: &points, values: &values, query };
         // The oldest first: if too many bytes wait in the end, or sending takes too long, only the newest clients
         // receive no more. All clients that arrive between two samples are admitted, because their cost is not known
         // yet.
