@@ -34,7 +34,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     // Without an interval, one sample is taken.
     let live_count = operands.interval.is_none().then_some(1);
     let mut samples = Samples::open(operands, &args.files, &args.window)?;
-    let asked = samples.asked();
+    let asked = samples.query_source();
     let paths = || samples.operands().paths.iter();
     asked.warn_of_left_out(|set| set.is_some_and(|set| paths().any(|path| names(path, set))));
     let (host, zone) = (asked.host(), Some(asked.zone()));
@@ -57,7 +57,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     });
     // Values before the error are shown.
     output.finish()?;
-    let asked = samples.asked();
+    let asked = samples.query_source();
     let names = samples.operands().paths.iter().map(|path| &*path.counterset);
     for counterset in named(asked.machine(), names) {
         for line in asked.not_shown(Some(&counterset)) {

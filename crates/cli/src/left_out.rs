@@ -16,7 +16,7 @@ use crate::text::{escaped, json_line};
 #[derive(Debug, Default)]
 pub struct LeftOut {
     counters: Vec<OfCounter>,
-    places: HashMap<(usize, CounterId), usize>,
+    indexes: HashMap<(usize, CounterId), usize>,
 }
 
 /// The instances of one counter of one path.
@@ -71,7 +71,7 @@ impl LeftOut {
 
     fn add(&mut self, v: &PathValue<'_>, paths: &[CounterPath], number: usize, reason: Option<&NoValue>) {
         let next = self.counters.len();
-        let at = *self.places.entry((v.path, v.value.counter.id)).or_insert(next);
+        let at = *self.indexes.entry((v.path, v.value.counter.id)).or_insert(next);
         if at == next {
             self.counters.push(OfCounter::new(v, paths));
         }
@@ -188,7 +188,7 @@ impl NeverThere {
         for v in values {
             let next = self.counters.counters.len();
             let group = (v.path, v.value.counter.id);
-            if *self.counters.places.entry(group).or_insert(next) == next {
+            if *self.counters.indexes.entry(group).or_insert(next) == next {
                 self.counters.counters.push(OfCounter::new(v, paths));
             }
             let known =
@@ -219,7 +219,7 @@ impl NeverThere {
     /// Returns a sentence for each counter with series that never had a value.
     pub fn sentences(mut self) -> Vec<String> {
         for (series, reason) in &self.series {
-            let at = self.counters.places.get(&series.counter_of_path());
+            let at = self.counters.indexes.get(&series.counter_of_path());
             if let Some(counter) = at.and_then(|at| self.counters.counters.get_mut(*at)) {
                 counter.add(0, reason.as_ref());
             }

@@ -134,7 +134,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(io::stderr(), "taking {count} samples; Ctrl+C draws those taken so far");
     }
-    let asked = samples.asked();
+    let asked = samples.query_source();
     let look = PictureOptions {
         title: args.title.as_deref().map(escaped).unwrap_or_default(),
         host: escaped(&asked.host().unwrap_or_else(perfset::own_name)),

@@ -106,7 +106,7 @@ pub type SampleCallback<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) 
 
 /// Counter paths, bound to a machine or to logs.
 pub struct Samples {
-    asked: QuerySource,
+    query_source: QuerySource,
     source: Box<dyn Source>,
     query: PathQuery,
     operands: Operands,
@@ -124,25 +124,25 @@ impl Samples {
     }
 
     /// Binds the operands' paths to a machine or to logs.
-    pub fn new(asked: QuerySource, operands: Operands) -> Result<Self, Failure> {
-        let (source, query) = bound(&asked, &operands.paths)?;
-        Ok(Self { asked, source, query, operands })
+    pub fn new(query_source: QuerySource, operands: Operands) -> Result<Self, Failure> {
+        let (source, query) = bound(&query_source, &operands.paths)?;
+        Ok(Self { query_source, source, query, operands })
     }
 
     /// Restarts at the first sample of a log.
     pub fn rewind(&mut self) -> Result<(), Failure> {
-        (self.source, self.query) = bound(&self.asked, &self.operands.paths)?;
+        (self.source, self.query) = bound(&self.query_source, &self.operands.paths)?;
         Ok(())
     }
 
     /// Returns `true` for logs whose samples can have different instances.
     pub fn comes_and_goes(&self) -> bool {
-        matches!(&self.asked, QuerySource::Logs { logs, .. } if !logs.is_steady())
+        matches!(&self.query_source, QuerySource::Logs { logs, .. } if !logs.is_steady())
     }
 
     /// Returns the source of the samples.
-    pub fn asked(&self) -> &QuerySource {
-        &self.asked
+    pub fn query_source(&self) -> &QuerySource {
+        &self.query_source
     }
 
     /// Returns the operands that the samples were opened with.
@@ -152,7 +152,7 @@ impl Samples {
 
     /// Returns `true` if the samples come from logs.
     pub fn is_log(&self) -> bool {
-        matches!(self.asked, QuerySource::Logs { .. })
+        matches!(self.query_source, QuerySource::Logs { .. })
     }
 
     /// Takes the samples, and calls `each` for every one.
@@ -166,7 +166,7 @@ impl Samples {
     pub fn finish(self) -> Exit {
         // Damage is stored when the query is closed.
         drop(self.query);
-        if self.asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
+        if self.query_source.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
     }
 
     /// Takes live samples at regular intervals.

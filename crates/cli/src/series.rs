@@ -109,13 +109,13 @@ impl SeriesMap {
 pub struct DistinctPaths {
     /// Paths so far, each with the index of the path or machine that requested it. Different ones can request the
     /// same path.
-    known: HashSet<(usize, String)>,
+    paths: HashSet<(usize, String)>,
 }
 
 impl DistinctPaths {
     /// Returns the path, with another number if `source` already has a column of that path.
     pub fn distinct(&mut self, source: usize, path: String) -> String {
-        let mut is_new = |path: &str| self.known.insert((source, path.to_owned()));
+        let mut is_new = |path: &str| self.paths.insert((source, path.to_owned()));
         // Only a path with an instance can be numbered, because `#` belongs to the name of the instance.
         let Some(end) = path.rfind(")\\").filter(|_| !is_new(&path)) else { return path };
         let (before, behind) = path.split_at(end);

@@ -62,7 +62,7 @@ pub struct Output {
     head_printed: bool,
     log: PdhCsv,
     /// Reasons below the line of the last sample, not repeated below every line.
-    told: Vec<(String, String)>,
+    printed_reasons: Vec<(String, String)>,
     /// Marked values, if the format cannot show marks: PDH-CSV, and the lines of a summary.
     marked: MarkedValues,
     /// `true` once a value has passed the test of `--where`.
@@ -142,7 +142,7 @@ impl Output {
             table: None,
             head_printed: false,
             log: PdhCsv::default(),
-            told: Vec::new(),
+            printed_reasons: Vec::new(),
             marked: MarkedValues::default(),
             has_hit: false,
             left_out: Vec::new(),
@@ -416,19 +416,19 @@ impl Output {
 
     /// Appends the reasons for missing values: each reason once, and again only after a change.
     fn reasons(&mut self, values: &[PathValue<'_>], text: &mut String) {
-        let mut told: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
+        let mut reasons: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
         for v in values {
             let Some(reason) = self.reason(v) else { continue };
             let reason = (counter_name(v), reason);
-            if !told.contains(&reason) {
-                told.push(reason);
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
             }
         }
-        if told != self.told {
-            for (counter, reason) in &told {
+        if reasons != self.printed_reasons {
+            for (counter, reason) in &reasons {
                 let _ = writeln!(text, "  {counter}: {reason}"); // a String takes everything
             }
-            self.told = told;
+            self.printed_reasons = reasons;
         }
     }
 

@@ -25,7 +25,7 @@ pub struct PdhCsv {
 #[derive(Debug)]
 struct CsvColumn {
     /// Index of the requested path.
-    asked: usize,
+    path_index: usize,
     path: String,
     /// `false` while the column stands for a path without any instance so far.
     has_instance: bool,
@@ -38,7 +38,7 @@ impl PdhCsv {
             let number = self.series.number(position, v.path, v);
             let has_instance = v.value.instance_id.is_some();
             match self.columns.get_mut(number) {
-                None => self.columns.push(CsvColumn { asked: v.path, path: path(v), has_instance }),
+                None => self.columns.push(CsvColumn { path_index: v.path, path: path(v), has_instance }),
                 // The instance that the path names has appeared, with its own spelling.
                 Some(column) if has_instance && !column.has_instance => {
                     (column.path, column.has_instance) = (path(v), true);
@@ -68,7 +68,7 @@ impl PdhCsv {
                 let order = in_order(columns);
                 let mut distinct = DistinctPaths::default();
                 let paths = order.iter().filter_map(|at| columns.get(*at));
-                let paths = paths.map(|column| distinct.distinct(column.asked, column.path.clone()));
+                let paths = paths.map(|column| distinct.distinct(column.path_index, column.path.clone()));
                 none.insert((TextLogWriter::new(Vec::new(), &Header::new(paths.collect()))?, order))
             }
         };
@@ -97,11 +97,12 @@ impl PdhCsv {
 /// Returns the series that have a column, in the order of the requested paths. The placeholder of a path without
 /// instances counts only if the path has no other series.
 fn in_order(columns: &[CsvColumn]) -> Vec<usize> {
-    let mut order: Vec<(usize, usize)> = columns.iter().map(|column| column.asked).zip(0..).collect();
-    let is_answered =
-        |asked: usize| columns.iter().any(|column| column.has_instance && column.asked == asked);
-    order.retain(|(asked, at)| {
-        columns.get(*at).is_some_and(|column| column.has_instance) || !is_answered(*asked)
+    let mut order: Vec<(usize, usize)> = columns.iter().map(|column| column.path_index).zip(0..).collect();
+    let is_answered = |path_index: usize| {
+        columns.iter().any(|column| column.has_instance && column.path_index == path_index)
+    };
+    order.retain(|(path_index, at)| {
+        columns.get(*at).is_some_and(|column| column.has_instance) || !is_answered(*path_index)
     });
     order.sort_unstable();
     order.into_iter().map(|(_, at)| at).collect()
