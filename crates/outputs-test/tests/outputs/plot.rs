@@ -128,7 +128,7 @@ enum Shape {
     },
     Dot {
         colour: String,
-        place: Place,
+        position: Place,
     },
     Text(String),
 }
@@ -185,10 +185,10 @@ impl Panel {
             {
                 points[number].extend(runs.iter().cloned());
             }
-            while let Some(Shape::Dot { place, .. }) =
+            while let Some(Shape::Dot { position, .. }) =
                 drawn.next_if(|one| matches!(one, Shape::Dot { colour, .. } if *colour == looks[number].0))
             {
-                points[number].push(vec![*place]);
+                points[number].push(vec![*position]);
             }
         }
         let left_over = drawn.any(|one| matches!(one, Shape::Dot { .. }));
@@ -246,7 +246,7 @@ fn shape(line: &str) -> Option<Shape> {
         });
     }
     if line.starts_with("<circle") {
-        return Some(Shape::Dot { colour: text("fill"), place: (number("cx")?, number("cy")?) });
+        return Some(Shape::Dot { colour: text("fill"), position: (number("cx")?, number("cy")?) });
     }
     let content = line.strip_prefix("<text")?.split_once('>')?.1.strip_suffix("</text>")?;
     let content =
