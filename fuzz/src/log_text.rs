@@ -23,7 +23,7 @@ pub fn check(input: &[u8]) {
         return;
     };
     let end = u64::try_from(input.len()).unwrap_or(u64::MAX);
-    assert!(log.damages.first().iter().all(|damage| damage.at <= end), "{:?}", log.damages);
+    assert!(log.damages.first().iter().all(|damage| damage.offset <= end), "{:?}", log.damages);
     // A last path that does not look like one would be a caption.
     if log.header.paths.last().is_some_and(|path| path.starts_with('\\')) {
         let again = read(&written(&log)[..]).expect("it has a header");

@@ -27,7 +27,7 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
     while let Some(record) = log.next_record().expect("it is in memory") {
         all.push(match record {
             Record::Sample(sample) => {
-                let mut text = format!("{} {}", sample.at, sample.time);
+                let mut text = format!("{} {}", sample.offset, sample.time);
                 for block in sample.blocks() {
                     match block {
                         Ok(CounterBlock::Instances(instances)) => {

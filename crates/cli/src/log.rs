@@ -224,7 +224,7 @@ fn as_json(file: &Path, info: &Info, written_by: &str) -> serde_json::Result<Str
         gaps: info.gaps.iter().map(|gap| GapLine { from: time(gap.from), to: time(gap.to) }).collect(),
         damage_count: info.damages.count(),
         damages: (info.damages.first().iter())
-            .map(|damage| DamageLine { at: damage.at, what: &damage.what })
+            .map(|damage| DamageLine { at: damage.offset, what: &damage.what })
             .collect(),
         counters: (info.counters.iter())
             .map(|one| CountersLine {

@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in bytes from the beginning of the file.
-    pub at: u64,
+    pub offset: u64,
     /// Description of the damage and of the omitted data.
     pub what: String,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}: {}", self.at, self.what)
+        write!(f, "at byte {}: {}", self.offset, self.what)
     }
 }
 
@@ -29,10 +29,10 @@ impl Damages {
     pub const KEPT: usize = 1_000;
 
     /// Adds a damage at an offset.
-    pub fn add(&mut self, at: u64, what: impl Into<String>) {
+    pub fn add(&mut self, offset: u64, what: impl Into<String>) {
         self.count = self.count.saturating_add(1);
         if self.first.len() < Self::KEPT {
-            self.first.push(Damage { at, what: what.into() });
+            self.first.push(Damage { offset, what: what.into() });
         }
     }
 
@@ -42,7 +42,7 @@ impl Damages {
         self.count = self.count.saturating_add(others.count);
         self.first.extend_from_slice(&others.first);
         // The container and the values find damage in turns; users read it in the order of the file.
-        self.first.sort_by_key(|damage| damage.at);
+        self.first.sort_by_key(|damage| damage.offset);
         self.first.truncate(Self::KEPT);
     }
 

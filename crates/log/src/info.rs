@@ -115,7 +115,7 @@ impl Info {
                             Ok(block) => counters.add(&block),
                             Err(error) => {
                                 let what = format!("the rest of a sample is left out: {error}");
-                                info.damages.add(sample.at, what);
+                                info.damages.add(sample.offset, what);
                             }
                         }
                     }

@@ -17,9 +17,9 @@ pub(super) struct Events<R> {
     /// Current buffer; all buffers of a log have the same size.
     buffer: Vec<u8>,
     /// Offset of the buffer in the file.
-    buffer_at: u64,
+    buffer_offset: u64,
     /// Offset of the next event in the buffer, and of the end of its data.
-    at: usize,
+    offset: usize,
     end: usize,
     is_ended: bool,
     /// Number of buffers according to the log's header, if known.
@@ -31,7 +31,7 @@ pub(super) struct Events<R> {
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     /// Offset of the event in the file.
-    pub(super) at: u64,
+    pub(super) offset: u64,
     pub(super) record_type: u8,
     pub(super) time_stamp: i64,
     pub(super) log: [u8; 16],
@@ -87,13 +87,13 @@ impl<R: Read> Events<R> {
         let filled = first.len().saturating_add(fill(&mut read, rest)?);
         let (damages, buffers) = Default::default();
         let mut events =
-            Self { read, buffer, buffer_at: 0, at: 0, end: 0, is_ended: false, buffers, damages };
+            Self { read, buffer, buffer_offset: 0, offset: 0, end: 0, is_ended: false, buffers, damages };
         events.begin(filled);
         let bytes = events.buffer.get(..events.end).unwrap_or_default();
         let mut cursor = Cursor::starting_at(bytes, first.len());
         let header = Header::parse(&mut cursor).map_err(BlgError::Header)?;
         // The only event of this buffer is the header, so scanning begins with the next buffer.
-        events.at = events.end;
+        events.offset = events.end;
         events.buffers = header.buffers();
         Ok((events, header))
     }
@@ -112,7 +112,7 @@ impl<R: Read> Events<R> {
             if self.is_ended {
                 return Ok(None);
             }
-            self.buffer_at = self.buffer_at.saturating_add(count(self.buffer.len()));
+            self.buffer_offset = self.buffer_offset.saturating_add(count(self.buffer.len()));
             let filled = fill(&mut self.read, &mut self.buffer)?;
             self.begin(filled);
         }
@@ -122,29 +122,32 @@ impl<R: Read> Events<R> {
     fn begin(&mut self, filled: usize) {
         self.is_ended = filled < self.buffer.len();
         // An empty range: a buffer whose header cannot be read yields no event.
-        (self.at, self.end) = (HEADER_LEN, 0);
+        (self.offset, self.end) = (HEADER_LEN, 0);
         if filled == 0 {
             return self.count_buffers();
         }
         let bytes = self.buffer.get(..filled).unwrap_or_default();
         let Ok((header, _)) = raw::BufferHeader::ref_from_prefix(bytes) else {
             self.damages
-                .add(self.buffer_at, format!("the file is cut: {filled} bytes of a buffer are left out"));
+                .add(self.buffer_offset, format!("the file is cut: {filled} bytes of a buffer are left out"));
             return;
         };
         let size = self.buffer.len();
         // The size is that of the first buffer: a damaged one must not shift all that follow.
         if length(header.buffer_size.get()) != size {
             let said = header.buffer_size.get();
-            self.damages.add(self.buffer_at, format!("the buffer says that it has {said} bytes, not {size}"));
+            self.damages
+                .add(self.buffer_offset, format!("the buffer says that it has {said} bytes, not {size}"));
         }
         // Two fields contain the end of the data; if one is damaged, the other may be right.
         let ends = [header.end, header.saved_offset].map(|end| length(end.get()));
         let fits = |end: &usize| (HEADER_LEN..=size).contains(end);
         let end = ends.into_iter().find(fits);
         if end != Some(length(header.end.get())) {
-            self.damages
-                .add(self.buffer_at, format!("the buffer says that its data end at {}", header.end.get()));
+            self.damages.add(
+                self.buffer_offset,
+                format!("the buffer says that its data end at {}", header.end.get()),
+            );
         }
         // Without a valid end the whole buffer is scanned: its unused end is 0xFF, which begins no event.
         self.end = end.unwrap_or(size);
@@ -153,7 +156,7 @@ impl<R: Read> Events<R> {
         if filled < size {
             let lost = size.saturating_sub(filled);
             self.damages.add(
-                self.buffer_at.saturating_add(count(filled)),
+                self.buffer_offset.saturating_add(count(filled)),
                 format!("the file is cut: {lost} bytes of a buffer are missing"),
             );
         }
@@ -162,27 +165,27 @@ impl<R: Read> Events<R> {
     /// Records damage at the end of the file if the header announces more buffers. The file ends after a whole buffer
     /// here.
     fn count_buffers(&mut self) {
-        let there = self.buffer_at.checked_div(count(self.buffer.len())).unwrap_or(0);
+        let there = self.buffer_offset.checked_div(count(self.buffer.len())).unwrap_or(0);
         let said = self.buffers.map_or(0, u64::from);
         if there < said {
             let what = format!("the file is cut: only {there} of its {said} buffers are there");
-            self.damages.add(self.buffer_at, what);
+            self.damages.add(self.buffer_offset, what);
         }
     }
 
     fn next_in_buffer(&mut self) -> Option<Event> {
         loop {
-            let rest = self.buffer.get(self.at..self.end).filter(|rest| rest.len() >= UNIT)?;
+            let rest = self.buffer.get(self.offset..self.end).filter(|rest| rest.len() >= UNIT)?;
             match event(rest) {
                 // A damaged size could skip intact events: it is not believed if other events begin within
                 // it.
                 ScanResult::Own(header) if !swallows(rest, usize::from(header.size.get())) => {
-                    let at = self.buffer_at.saturating_add(count(self.at));
+                    let offset = self.buffer_offset.saturating_add(count(self.offset));
                     let size = usize::from(header.size.get());
-                    let payload =
-                        self.at.saturating_add(size_of::<raw::EventHeader>())..self.at.saturating_add(size);
+                    let payload = self.offset.saturating_add(size_of::<raw::EventHeader>())
+                        ..self.offset.saturating_add(size);
                     let event = Event {
-                        at,
+                        offset,
                         record_type: header.record_type,
                         time_stamp: header.time_stamp.get(),
                         log: header.log,
@@ -191,11 +194,13 @@ impl<R: Read> Events<R> {
                         payload,
                     };
                     // The size was checked in `event`, so this cannot go back or beyond the data.
-                    self.at = payload_end(&event).next_multiple_of(UNIT);
+                    self.offset = payload_end(&event).next_multiple_of(UNIT);
                     return Some(event);
                 }
                 // Events of Windows itself, such as time zone and processors, need no reading here.
-                ScanResult::Foreign(size) => self.at = self.at.saturating_add(size).next_multiple_of(UNIT),
+                ScanResult::Foreign(size) => {
+                    self.offset = self.offset.saturating_add(size).next_multiple_of(UNIT)
+                }
                 ScanResult::Own(_) | ScanResult::Nothing => self.leave_out()?,
             }
         }
@@ -204,7 +209,7 @@ impl<R: Read> Events<R> {
     /// Skips to the next event of the log, or to the next buffer. The skipped bytes are damage unless they are the
     /// unused end.
     fn leave_out(&mut self) -> Option<()> {
-        let rest = self.buffer.get(self.at..self.end).unwrap_or_default();
+        let rest = self.buffer.get(self.offset..self.end).unwrap_or_default();
         // Events begin at multiples of 8 bytes, so reading continues at the next place that looks like one.
         let mut places = (UNIT..rest.len()).step_by(UNIT);
         let next = places.find(|at| matches!(event(rest.get(*at..).unwrap_or_default()), ScanResult::Own(_)));
@@ -213,10 +218,10 @@ impl<R: Read> Events<R> {
         // A truncated file is already recorded as damage.
         let is_said = self.is_ended && next.is_none();
         if !is_said && left_out.iter().any(|byte| *byte != UNUSED) {
-            let at = self.buffer_at.saturating_add(count(self.at));
-            self.damages.add(at, format!("no event begins here: {len} bytes are left out"));
+            let offset = self.buffer_offset.saturating_add(count(self.offset));
+            self.damages.add(offset, format!("no event begins here: {len} bytes are left out"));
         }
-        self.at = self.at.saturating_add(len);
+        self.offset = self.offset.saturating_add(len);
         next.map(|_| ())
     }
 }

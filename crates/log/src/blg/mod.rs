@@ -96,7 +96,7 @@ pub enum Record<'a> {
     /// A record of a type that no known log contains.
     Unknown {
         /// Offset of the record in the file.
-        at: u64,
+        offset: u64,
         /// Type of the record.
         record_type: u8,
     },
@@ -113,7 +113,7 @@ struct PartialRecord {
     /// Event of the last part; `None` if no record is incomplete.
     last: Option<Event>,
     /// Offset of the record in the file.
-    at: u64,
+    offset: u64,
     bytes: Vec<u8>,
 }
 
@@ -181,10 +181,10 @@ impl<R: Read> BlgReader<R> {
             // and the damage list needs `self`.
             if record_type == SAMPLE {
                 if let Err(error) = Sample::check(self.payload(&payload)) {
-                    self.events.damages.add(event.at, format!("a sample is left out: {error}"));
+                    self.events.damages.add(event.offset, format!("a sample is left out: {error}"));
                     continue;
                 }
-                let sample = Sample::new(event.at, event.time_stamp, self.payload(&payload));
+                let sample = Sample::new(event.offset, event.time_stamp, self.payload(&payload));
                 return Ok(Some(Record::Sample(sample)));
             }
             return Ok(Some(match record_type {
@@ -193,7 +193,7 @@ impl<R: Read> BlgReader<R> {
                     if let Some(fault) = fault {
                         let what =
                             format!("the counter list is left out behind entry {}: {fault}", counters.len());
-                        self.events.damages.add(event.at, what);
+                        self.events.damages.add(event.offset, what);
                     }
                     // A later list replaces the earlier one, as in appended logs: B-9. An invalid list does
                     // so up to its first error.
@@ -204,7 +204,7 @@ impl<R: Read> BlgReader<R> {
                     // Taken out, because the payload borrows the reader.
                     let mut names = std::mem::take(&mut self.names);
                     if !names.add(self.payload(&payload)) {
-                        self.events.damages.add(event.at, "names are left out: no system has so many");
+                        self.events.damages.add(event.offset, "names are left out: no system has so many");
                     }
                     self.names = names;
                     Record::Names
@@ -215,11 +215,11 @@ impl<R: Read> BlgReader<R> {
                         Record::Summary
                     }
                     Err(error) => {
-                        self.events.damages.add(event.at, format!("the summary is left out: {error}"));
+                        self.events.damages.add(event.offset, format!("the summary is left out: {error}"));
                         continue;
                     }
                 },
-                record_type => Record::Unknown { at: event.at, record_type },
+                record_type => Record::Unknown { offset: event.offset, record_type },
             }));
         }
     }
@@ -247,14 +247,14 @@ impl<R: Read> BlgReader<R> {
             if event.part == 1 {
                 self.leave_out();
                 self.joined.bytes.clear();
-                self.joined.at = event.at;
+                self.joined.offset = event.offset;
             } else if !self.joined.last.as_ref().is_some_and(|last| follows(&event, last)) {
                 self.leave_out();
                 let what = format!(
                     "part {} of {} is left out: it does not go on with a record",
                     event.part, event.parts
                 );
-                self.events.damages.add(event.at, what);
+                self.events.damages.add(event.offset, what);
                 continue;
             }
             let part = self.events.bytes(event.payload.clone());
@@ -263,14 +263,14 @@ impl<R: Read> BlgReader<R> {
                 // `clear` would keep 64 MiB for the rest of the log.
                 self.joined.bytes = Vec::new();
                 let what = format!("a record is left out: it has more than {} MiB", Self::LONGEST >> 20);
-                self.events.damages.add(self.joined.at, what);
+                self.events.damages.add(self.joined.offset, what);
                 continue;
             }
             self.joined.bytes.extend_from_slice(part);
             if event.part >= event.parts {
                 self.joined.last = None;
                 // Damage of a record is reported at its first part, where it begins in the file.
-                return Ok(Some((Event { at: self.joined.at, ..event }, Payload::Joined)));
+                return Ok(Some((Event { offset: self.joined.offset, ..event }, Payload::Joined)));
             }
             self.joined.last = Some(event);
         }
@@ -281,7 +281,7 @@ impl<R: Read> BlgReader<R> {
         if let Some(last) = self.joined.last.take() {
             let what =
                 format!("a record is left out: only {} of its {} parts are there", last.part, last.parts);
-            self.events.damages.add(self.joined.at, what);
+            self.events.damages.add(self.joined.offset, what);
         }
     }
 }

@@ -13,7 +13,7 @@ const MAGIC: u16 = 0x4C42;
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     /// Offset of the sample in the file.
-    pub at: u64,
+    pub offset: u64,
     /// Time at which the sample was written, in 100 ns since 1601, local.
     pub time: i64,
     blocks: Cursor<'a>,
@@ -40,8 +40,8 @@ impl<'a> Sample<'a> {
     }
 
     /// Creates a sample from checked bytes.
-    pub(super) fn new(at: u64, time: i64, payload: &'a [u8]) -> Self {
-        Self { at, time, blocks: blocks(payload).unwrap_or(Cursor::new(&[])) }
+    pub(super) fn new(offset: u64, time: i64, payload: &'a [u8]) -> Self {
+        Self { offset, time, blocks: blocks(payload).unwrap_or(Cursor::new(&[])) }
     }
 
     /// Returns the blocks of the sample, in the order of the counter list. An error ends the iterator.
@@ -79,7 +79,7 @@ impl<'a> Sample<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct OwnedSample {
     /// Offset of the sample in the file.
-    pub at: u64,
+    pub offset: u64,
     bytes: Vec<u8>,
     /// Start offsets of the blocks found so far, and of the next one.
     starts: Vec<usize>,
@@ -88,7 +88,7 @@ pub(crate) struct OwnedSample {
 impl OwnedSample {
     /// Copies a sample into this buffer.
     pub fn copy_from(&mut self, sample: &Sample<'_>) {
-        self.at = sample.at;
+        self.offset = sample.offset;
         self.bytes.clear();
         self.bytes.extend_from_slice(sample.blocks.rest());
         self.starts.clear();

@@ -310,7 +310,7 @@ impl LogReader {
                     next.time = line.time.saturating_add(*offset);
                     self.has_next = true;
                     log.take_values(&mut next.values);
-                    next.sample.at = log.line_at();
+                    next.sample.offset = log.line_at();
                 }
             }
         }
@@ -330,7 +330,7 @@ impl LogReader {
 
     /// Records damage of the current sample.
     pub fn damaged(&mut self, what: String) {
-        self.damages.add(self.now.sample.at, what);
+        self.damages.add(self.now.sample.offset, what);
     }
 
     /// Returns the damage found so far.

@@ -10,7 +10,7 @@ use super::log_reader::{LogEntry, LogEntryKind};
 /// Cache of the log pairs with a counter in common; valid while their counter lists stay the same.
 #[derive(Debug, Default)]
 pub(super) struct Overlaps {
-    known: HashMap<(usize, usize), CachedOverlap>,
+    pairs: HashMap<(usize, usize), CachedOverlap>,
 }
 
 #[derive(Debug)]
@@ -26,14 +26,14 @@ impl Overlaps {
     /// Returns `true` if the two logs may have values of the same counter, on any machine.
     pub fn is_any(&mut self, (a, of_a): Numbered<'_>, (b, of_b): Numbered<'_>) -> bool {
         // Lists can have 100,000 entries and rarely change, so the result is kept, by pointer.
-        if let Some(CachedOverlap { lists: [x, y], is_any }) = self.known.get(&(a, b)) {
+        if let Some(CachedOverlap { lists: [x, y], is_any }) = self.pairs.get(&(a, b)) {
             // The cached pointers keep their lists alive, so no new list has the address of an old one.
             if Arc::ptr_eq(x, of_a) && Arc::ptr_eq(y, of_b) {
                 return *is_any;
             }
         }
         let is_any = Contents::new(of_a).has_any(of_b);
-        self.known.insert((a, b), CachedOverlap { lists: [Arc::clone(of_a), Arc::clone(of_b)], is_any });
+        self.pairs.insert((a, b), CachedOverlap { lists: [Arc::clone(of_a), Arc::clone(of_b)], is_any });
         is_any
     }
 }

@@ -33,7 +33,7 @@ const PARTS: u32 = 4;
 #[derive(Debug)]
 pub(super) struct PathCounterset {
     name: String,
-    known: Option<&'static Counterset>,
+    catalogue_set: Option<&'static Counterset>,
     has_instances: bool,
     counters: Vec<PathCounter>,
     by_name: HashMap<Utf16, usize>,
@@ -57,7 +57,7 @@ struct PathCounter {
 #[derive(Debug)]
 struct PathCounterLocation {
     reader_index: u32,
-    at: u32,
+    list_index: u32,
     counter: u32,
     /// Row of the instance; `None` if the entry has a varying number of instances.
     row: Option<u32>,
@@ -162,7 +162,7 @@ pub(super) struct PathCountersets {
 
 impl PathCountersets {
     /// Adds an entry of a log reader's list.
-    pub fn add(&mut self, reader_index: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
+    pub fn add(&mut self, reader_index: usize, list_index: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let path = &listed.path;
         let folded = Utf16::from(&*path.counterset).capitals();
         let set = match self.by_name.get(&folded) {
@@ -176,7 +176,7 @@ impl PathCountersets {
                 self.sets.len().saturating_sub(1)
             }
         };
-        self.sets.get_mut(set).map_or(Ok(()), |set| set.add(reader_index, at, listed))
+        self.sets.get_mut(set).map_or(Ok(()), |set| set.add(reader_index, list_index, listed))
     }
 
     /// Frees the memory beyond that of the entries so far. There can be many machines of one entry each.
@@ -222,7 +222,7 @@ impl PathCounterset {
     fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            known: catalogue::ALL.iter().copied().find(|set| set.name.eq_ignore_ascii_case(name)),
+            catalogue_set: catalogue::ALL.iter().copied().find(|set| set.name.eq_ignore_ascii_case(name)),
             has_instances: false,
             counters: Vec::new(),
             by_name: HashMap::new(),
@@ -233,10 +233,10 @@ impl PathCounterset {
     }
 
     fn guid(&self) -> Guid {
-        self.known.map_or_else(|| guid_of_object(&self.name), |set| set.guid)
+        self.catalogue_set.map_or_else(|| guid_of_object(&self.name), |set| set.guid)
     }
 
-    fn add(&mut self, reader_index: usize, at: usize, listed: &LogEntry) -> Result<(), TooMany> {
+    fn add(&mut self, reader_index: usize, list_index: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let (counter_type, time_base, default_scale, is_wild) = match &listed.what {
             LogEntryKind::Raw { counter_type, time_base, default_scale, is_wild } => {
                 (*counter_type, *time_base, *default_scale, *is_wild)
@@ -253,12 +253,12 @@ impl PathCounterset {
             None => {
                 let position = self.counters.len();
                 let number = u32::try_from(position).unwrap_or(0);
-                let like = self.known.and_then(|set| {
+                let like = self.catalogue_set.and_then(|set| {
                     let is_it = |known: &str| known.eq_ignore_ascii_case(name);
                     set.counters.iter().find(|counter| counter.name.as_deref().is_some_and(is_it))
                 });
                 // Catalogue ids are small, so a counter that it lacks cannot take the id of a known one.
-                let id = match (self.known, like) {
+                let id = match (self.catalogue_set, like) {
                     (_, Some(like)) => like.id,
                     (Some(_), None) => CounterId(number.saturating_add(UNKNOWN_IDS)),
                     (None, None) => CounterId(number),
@@ -279,11 +279,11 @@ impl PathCounterset {
         self.has_instances |= listed.path.instance.is_some();
         let instance = listed.path.instance.as_deref().unwrap_or_default();
         let row = (!is_wild).then(|| narrow(self.rows.listed(&Utf16::from(instance))));
-        let [reader_index, at, counter] = [reader_index, at, counter].map(narrow);
+        let [reader_index, list_index, counter] = [reader_index, list_index, counter].map(narrow);
         let is_left_out = false;
         self.entries.push(PathCounterLocation {
             reader_index,
-            at,
+            list_index,
             counter,
             row,
             counter_type,
@@ -308,12 +308,12 @@ impl PathCounterset {
         Counterset {
             guid: self.guid(),
             name: self.name.clone().into(),
-            help: self.known.map(|set| set.help.clone()).unwrap_or_default(),
+            help: self.catalogue_set.map(|set| set.help.clone()).unwrap_or_default(),
             provider: provider.clone(),
             instance_type: if self.has_instances { InstanceType::Multiple } else { InstanceType::Single },
             counters: counters.into(),
             translations: Vec::new().into(),
-            v1_index: self.known.and_then(|set| set.v1_index),
+            v1_index: self.catalogue_set.and_then(|set| set.v1_index),
             default_counter: None,
             view_of: None,
             scope: Text::default(),
@@ -360,7 +360,7 @@ impl PathCounterset {
         for entry in entries.iter_mut() {
             // Most queries request a few counters of a long list, so their blocks are not even searched.
             let Some(column) = wanted.column(wide(entry.counter)) else { continue };
-            let at = wide(entry.at);
+            let at = wide(entry.list_index);
             // Of merged logs, only those with a sample at this time count; values of older samples would be wrong.
             let Some(reader) = readers.get_mut(entry.reader_index()).filter(|reader| reader.is_fresh) else {
                 continue;
@@ -492,7 +492,7 @@ fn part_registration(id: CounterId) -> Counter {
 }
 
 fn read_one(reader: &mut LogReader, entry: &PathCounterLocation) -> Result<CellReading, WireError> {
-    let at = wide(entry.at);
+    let at = wide(entry.list_index);
     if entry.is_formatted {
         let value = reader.now.values.get(at).copied().flatten();
         return Ok(value.map_or(CellReading::Missing(NoValue::NotGiven), CellReading::Formatted));

@@ -8,7 +8,7 @@ pub struct Field<'a> {
     /// Text of the field without the enclosing quotes. Doubled quotes are not replaced.
     pub text: &'a [u8],
     /// Offset of the field in the line, including its quote.
-    pub at: usize,
+    pub offset: usize,
     /// Quoting of the field.
     pub form: Quoting,
 }
@@ -69,8 +69,8 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Field<'a>;
 
     fn next(&mut self) -> Option<Field<'a>> {
-        let at = self.next_at.take()?;
-        let rest = self.line.get(at..)?;
+        let offset = self.next_at.take()?;
+        let rest = self.line.get(offset..)?;
         let (text, len, form) = match rest.split_first() {
             Some((b'"', rest)) => {
                 let (text, len, form) = self.quoted(rest);
@@ -82,8 +82,8 @@ impl<'a> Iterator for Fields<'a> {
             }
         };
         // Only a separator can follow.
-        self.next_at = (len < rest.len()).then(|| at.saturating_add(len).saturating_add(1));
-        Some(Field { text, at, form })
+        self.next_at = (len < rest.len()).then(|| offset.saturating_add(len).saturating_add(1));
+        Some(Field { text, offset, form })
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
             ("open behind two", r#""a"""#, &[(r#"a"""#, 0, Open)]),
         ] {
             let fields: Vec<_> = Fields::new(line.as_bytes(), b',')
-                .map(|field| (std::str::from_utf8(field.text).unwrap(), field.at, field.form))
+                .map(|field| (std::str::from_utf8(field.text).unwrap(), field.offset, field.form))
                 .collect();
             assert_eq!(fields, want, "{name}");
         }

@@ -51,7 +51,7 @@ pub struct Lines<R> {
     input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
     encoding: Encoding,
     /// Number of bytes read.
-    at: u64,
+    offset: u64,
     /// Maximum number of bytes of a line.
     limit: usize,
     bytes: Vec<u8>,
@@ -65,9 +65,9 @@ pub struct RawLine<'a> {
     /// Text of the line; UTF-16 is converted to UTF-8.
     pub text: &'a [u8],
     /// Offset of the line in the file.
-    pub at: u64,
+    pub offset: u64,
     /// Offset of the line's end in the file.
-    pub end_at: u64,
+    pub end_offset: u64,
     /// `true` if the file ends within this line.
     pub is_cut: bool,
     /// `true` if half a UTF-16 unit remains at the end of the file.
@@ -89,7 +89,7 @@ impl<R: Read> Lines<R> {
         Ok(Self {
             input: BufReader::with_capacity(1 << 16, first.chain(input)),
             encoding,
-            at: u64_of(mark_len),
+            offset: u64_of(mark_len),
             limit,
             bytes: Vec::new(),
             text: String::new(),
@@ -98,13 +98,13 @@ impl<R: Read> Lines<R> {
 
     /// Returns the number of bytes read so far.
     pub fn offset(&self) -> u64 {
-        self.at
+        self.offset
     }
 
     /// Returns the next line; `None` at the end of the file.
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.bytes.clear();
-        let at = self.at;
+        let offset = self.offset;
         let (mut has_end, mut is_too_long) = (false, false);
         let mut half = None;
         while !has_end {
@@ -128,9 +128,9 @@ impl<R: Read> Lines<R> {
                 self.bytes.extend(chunk.get(..used).unwrap_or_default());
             }
             self.input.consume(used);
-            self.at = self.at.saturating_add(u64_of(used));
+            self.offset = self.offset.saturating_add(u64_of(used));
         }
-        if self.at == at {
+        if self.offset == offset {
             return Ok(None);
         }
         // The stored beginning of such a line would look like a complete line.
@@ -139,8 +139,8 @@ impl<R: Read> Lines<R> {
         }
         let mut line = RawLine {
             text: &[],
-            at,
-            end_at: self.at,
+            offset,
+            end_offset: self.offset,
             is_cut: false,
             is_halved: half.is_some(),
             is_too_long,
@@ -167,7 +167,7 @@ impl<R: Read> Lines<R> {
         line.text = without_return;
         // Files that were joined have a byte order mark in the middle, before the header of the next file.
         let text = line.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line.text).trim_ascii_start();
-        line.at = LineOffsets::new(&line).offset(line.text.len().saturating_sub(text.len()));
+        line.offset = LineOffsets::new(&line).offset(line.text.len().saturating_sub(text.len()));
         line.text = text;
         Ok(Some(line))
     }
@@ -191,14 +191,14 @@ pub struct LineOffsets<'a> {
     /// Part of the line after the last position.
     rest: &'a [u8],
     passed: usize,
-    at: u64,
+    offset: u64,
     encoding: Encoding,
 }
 
 impl<'a> LineOffsets<'a> {
     /// Creates a converter for a line.
     pub fn new(line: &RawLine<'a>) -> Self {
-        Self { rest: line.text, passed: 0, at: line.at, encoding: line.encoding }
+        Self { rest: line.text, passed: 0, offset: line.offset, encoding: line.encoding }
     }
 
     /// Returns the file offset of a byte of the line.
@@ -216,8 +216,8 @@ impl<'a> LineOffsets<'a> {
         };
         self.rest = rest;
         self.passed = self.passed.saturating_add(part.len());
-        self.at = self.at.saturating_add(u64_of(len));
-        self.at
+        self.offset = self.offset.saturating_add(u64_of(len));
+        self.offset
     }
 }
 

@@ -155,26 +155,26 @@ pub struct Line<'a> {
 #[non_exhaustive]
 pub enum TextLogError {
     /// The first nonempty line is not a header.
-    #[error("at byte {at}: expected \"(PDH-CSV 4.0)\" or \"(PDH-TSV 4.0)\", found {found:?}")]
+    #[error("at byte {offset}: expected \"(PDH-CSV 4.0)\" or \"(PDH-TSV 4.0)\", found {found:?}")]
     NoHeader {
         /// Offset of the first nonempty line.
-        at: u64,
+        offset: u64,
         /// Beginning of the first nonempty line; empty if there is none.
         found: String,
     },
     /// The header is longer than the limit for lines.
-    #[error("at byte {at}: the header is longer than {limit} bytes")]
+    #[error("at byte {offset}: the header is longer than {limit} bytes")]
     LongHeader {
         /// Offset of the header.
-        at: u64,
+        offset: u64,
         /// Maximum number of bytes of a line.
         limit: usize,
     },
     /// Reading the input failed.
-    #[error("cannot read the log from byte {at} on")]
+    #[error("cannot read the log from byte {offset} on")]
     Io {
         /// Offset of the first byte that could not be read.
-        at: u64,
+        offset: u64,
         /// Reason for the failure.
         #[source]
         error: io::Error,

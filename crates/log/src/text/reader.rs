@@ -60,20 +60,20 @@ impl<R: Read> TextLogReader<R> {
     }
 
     pub(super) fn with_limit(input: R, limit: usize) -> Result<Self, TextLogError> {
-        let failed = |at| move |error| TextLogError::Io { at, error };
+        let failed = |offset| move |error| TextLogError::Io { offset, error };
         let mut lines = Lines::new(input, limit).map_err(failed(0))?;
         let mut damages = Damages::default();
         let head = loop {
-            let at = lines.offset();
-            let Some(line) = lines.next().map_err(failed(at))? else {
-                return Err(TextLogError::NoHeader { at, found: String::new() });
+            let offset = lines.offset();
+            let Some(line) = lines.next().map_err(failed(offset))? else {
+                return Err(TextLogError::NoHeader { offset, found: String::new() });
             };
             if line.is_too_long {
-                return Err(TextLogError::LongHeader { at, limit });
+                return Err(TextLogError::LongHeader { offset, limit });
             }
             halved(&line, &mut damages);
             if !line.text.is_empty() {
-                let no_header = || TextLogError::NoHeader { at: line.at, found: shown(line.text) };
+                let no_header = || TextLogError::NoHeader { offset: line.offset, found: shown(line.text) };
                 break Head::parse(&line, &mut damages).ok_or_else(no_header)?;
             }
         };
@@ -115,13 +115,13 @@ impl<R: Read> TextLogReader<R> {
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, TextLogError> {
         while !self.is_over {
             // Taken before the read, so that an error contains the offset at which reading failed.
-            let at = self.lines.offset();
+            let offset = self.lines.offset();
             match self.read() {
                 Ok(Some(time)) => return Ok(Some(Line { time, values: &self.values })),
                 Ok(None) => {}
                 Err(error) => {
                     self.is_over = true;
-                    return Err(TextLogError::Io { at, error });
+                    return Err(TextLogError::Io { offset, error });
                 }
             }
         }
@@ -136,10 +136,10 @@ impl<R: Read> TextLogReader<R> {
             return Ok(None);
         };
         if line.is_too_long {
-            damages.add(line.at, "a line is too long: it is left out");
+            damages.add(line.offset, "a line is too long: it is left out");
             return Ok(None);
         }
-        *line_at = line.at;
+        *line_at = line.offset;
         halved(&line, damages);
         let Some(first) = line.text.first() else { return Ok(None) };
         if Separator::from_header(line.text).is_none() {
@@ -151,7 +151,7 @@ impl<R: Read> TextLogReader<R> {
         // The damage of a repeated header was reported for the first one.
         let is_same = Head::parse(&line, &mut Damages::default()).is_some_and(|other| other.is_same(head));
         if !is_same {
-            damages.add(line.at, "another log begins: it is left out");
+            damages.add(line.offset, "another log begins: it is left out");
             *is_over = true;
         }
         Ok(None)
@@ -188,7 +188,7 @@ impl Head {
             }
             // A hostile header could otherwise take any amount of memory.
             if head.header.paths.len() == PATH_LIMIT {
-                damages.add(places.offset(field.at), "there are too many paths: the rest is left out");
+                damages.add(places.offset(field.offset), "there are too many paths: the rest is left out");
                 // The last path read is not the last field of the header, so it cannot be the caption.
                 last = None;
                 break;
@@ -198,7 +198,7 @@ impl Head {
                 head.doubtful = head.doubtful.min(head.header.paths.len());
             }
             if field.form == Quoting::Open {
-                damages.add(places.offset(field.at), "a path has no quote at its end");
+                damages.add(places.offset(field.offset), "a path has no quote at its end");
             }
             head.header.paths.push(decoded(field.text));
             last = Some(field);
@@ -210,7 +210,7 @@ impl Head {
             head.header.caption = head.header.paths.pop().filter(|caption| !caption.is_empty());
         }
         if line.is_cut {
-            damages.add(line.end_at, "the file ends in its header: there may be more paths");
+            damages.add(line.end_offset, "the file ends in its header: there may be more paths");
         }
         head.path_count = head.header.paths.len();
         head.path_hash = hash_of(&head.header.paths);
@@ -239,12 +239,12 @@ impl Head {
         let first = fields.next()?;
         // The beginning of a time can be a valid time as well.
         if is_cut(line, &first, &fields) {
-            damages.add(line.at, "the file ends in a time: the line is left out");
+            damages.add(line.offset, "the file ends in a time: the line is left out");
             return None;
         }
         let Some(time) = time(first.text) else {
             damages.add(
-                line.at,
+                line.offset,
                 format!("expected a time, found {:?}: the line is left out", shown(first.text)),
             );
             return None;
@@ -270,7 +270,7 @@ impl Head {
                 first_bare = first_bare.min(values.len());
             }
             values.push(value.unwrap_or_else(|what: String| {
-                damages.add(places.offset(field.at), what);
+                damages.add(places.offset(field.offset), what);
                 None
             }));
         }
@@ -284,11 +284,11 @@ impl Head {
             );
         } else if let Some(extra) = fields.next() {
             if is_cut(line, &extra, &fields) {
-                damages.add(places.offset(extra.at), "the file ends in a field behind the values");
+                damages.add(places.offset(extra.offset), "the file ends in a field behind the values");
             } else if !fields.is_at_end() || !self.has_comments && !extra.text.trim_ascii().is_empty() {
                 let count = fields.count().saturating_add(1);
                 let what = format!("more fields than the header has, by {count}: they are left out");
-                damages.add(places.offset(extra.at), what);
+                damages.add(places.offset(extra.offset), what);
                 is_as_wanted = false;
                 doubtful = doubtful.min(first_bare); // `12,5` is two where it has no quotes
             }
@@ -316,7 +316,7 @@ fn hash_of(paths: &[String]) -> u64 {
 
 fn halved(line: &RawLine<'_>, damages: &mut Damages) {
     if line.is_halved {
-        damages.add(line.end_at.saturating_sub(1), "the file ends in half a unit of UTF-16");
+        damages.add(line.end_offset.saturating_sub(1), "the file ends in half a unit of UTF-16");
     }
 }
 
