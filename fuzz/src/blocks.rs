@@ -52,13 +52,13 @@ fn walk_all(format: BlockFormat, bytes: &[u8]) -> Result<(), WireError> {
     let end = visit(format, bytes, &mut |event| {
         events += 1;
         match event {
-            Event::Structure { at, .. } => assert!(at <= bytes.len()),
-            Event::Field { at, value, .. } => {
-                assert!(at <= bytes.len());
+            Event::Structure { offset, .. } => assert!(offset <= bytes.len()),
+            Event::Field { offset, value, .. } => {
+                assert!(offset <= bytes.len());
                 let _ = write!(Nowhere, "{value}");
             }
-            Event::CounterValue { at, value, .. } => {
-                assert!(at <= bytes.len());
+            Event::CounterValue { offset, value, .. } => {
+                assert!(offset <= bytes.len());
                 let _ = write!(Nowhere, "{value}");
             }
             Event::Broken(rule) | Event::Unusual(rule) => inside(&rule, bytes),
@@ -74,7 +74,7 @@ fn walk_all(format: BlockFormat, bytes: &[u8]) -> Result<(), WireError> {
 
 /// The error lies inside the bytes, and can be printed.
 pub(crate) fn inside(error: &WireError, bytes: &[u8]) {
-    assert!(error.at <= bytes.len(), "{error}, of {}", bytes.len());
+    assert!(error.offset <= bytes.len(), "{error}, of {}", bytes.len());
     let _ = write!(Nowhere, "{error}");
 }
 

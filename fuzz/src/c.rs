@@ -47,7 +47,7 @@ fn statuses(written: &[u8], passed: &[u8]) -> usize {
     let mut succeeded = 0;
     for identifier in Identifiers::new(written) {
         let identifier = identifier.expect("what was walked before");
-        let status = identifier.at + 16..identifier.at + 20;
+        let status = identifier.offset + 16..identifier.offset + 20;
         like[status.clone()].copy_from_slice(&written[status]);
         succeeded += usize::from(identifier.status().is_success());
     }

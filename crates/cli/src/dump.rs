@@ -145,7 +145,8 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
 struct Structure {
     structure: &'static str,
     index: Option<usize>,
-    at: usize,
+    #[serde(rename = "at")]
+    offset: usize,
     depth: usize,
     fields: Vec<serde_json::Value>,
     broken: Vec<serde_json::Value>,
@@ -158,23 +159,23 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
     let mut failed = None;
     let end = kind.walk(bytes, &mut |event| {
         match event {
-            Event::Structure { at, depth, name, index } => {
+            Event::Structure { offset, depth, name, index } => {
                 // A structure is complete only when the next one begins.
-                let next = Structure { structure: name, index, at, depth, ..Structure::default() };
+                let next = Structure { structure: name, index, offset, depth, ..Structure::default() };
                 if let Err(error) = write_line(current.replace(next), out) {
                     failed = Some(error);
                     return ControlFlow::Break(());
                 }
             }
-            Event::Field { at, name, value, .. } => {
+            Event::Field { offset, name, value, .. } => {
                 let text = value.to_string();
-                let field = json!({ "name": name, "at": at, "value": number(&value, &text), "text": text });
+                let field = json!({ "name": name, "at": offset, "value": number(&value, &text), "text": text });
                 current.iter_mut().for_each(|structure| structure.fields.push(field.clone()));
             }
-            Event::CounterValue { at, position, value, .. } => {
+            Event::CounterValue { offset, position, value, .. } => {
                 let text = value.to_string();
                 let field =
-                    json!({ "counter": position, "at": at, "value": number(&value, &text), "text": text });
+                    json!({ "counter": position, "at": offset, "value": number(&value, &text), "text": text });
                 current.iter_mut().for_each(|structure| structure.fields.push(field.clone()));
             }
             Event::Broken(rule) => {
@@ -213,5 +214,5 @@ fn number(value: &FieldValue<'_>, text: &str) -> serde_json::Value {
 }
 
 fn problem(error: &WireError) -> serde_json::Value {
-    json!({ "what": error.what, "at": error.at, "rule": error.rule, "why": error.why.to_string() })
+    json!({ "what": error.what, "at": error.offset, "rule": error.rule, "why": error.why.to_string() })
 }

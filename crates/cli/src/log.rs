@@ -193,7 +193,8 @@ struct GapLine {
 
 #[derive(Serialize)]
 struct DamageLine<'a> {
-    at: u64,
+    #[serde(rename = "at")]
+    offset: u64,
     what: &'a str,
 }
 
@@ -224,7 +225,7 @@ fn as_json(file: &Path, info: &Info, written_by: &str) -> serde_json::Result<Str
         gaps: info.gaps.iter().map(|gap| GapLine { from: time(gap.from), to: time(gap.to) }).collect(),
         damage_count: info.damages.count(),
         damages: (info.damages.first().iter())
-            .map(|damage| DamageLine { at: damage.offset, what: &damage.what })
+            .map(|damage| DamageLine { offset: damage.offset, what: &damage.what })
             .collect(),
         counters: (info.counters.iter())
             .map(|one| CountersLine {

@@ -31,7 +31,7 @@ pub enum Event<'a> {
     /// Start of a structure.
     Structure {
         /// Offset of the structure.
-        at: usize,
+        offset: usize,
         /// Nesting depth of the structure.
         depth: usize,
         /// Microsoft's name of the structure.
@@ -42,7 +42,7 @@ pub enum Event<'a> {
     /// Field of the structure that was started last.
     Field {
         /// Offset of the field.
-        at: usize,
+        offset: usize,
         /// Nesting depth of the structure that contains the field.
         depth: usize,
         /// Microsoft's name of the field.
@@ -53,7 +53,7 @@ pub enum Event<'a> {
     /// Value of a counter, in the structure that was started last.
     CounterValue {
         /// Offset of the value.
-        at: usize,
+        offset: usize,
         /// Nesting depth of the structure that contains the value.
         depth: usize,
         /// Position of the counter's definition.
@@ -206,7 +206,7 @@ pub(crate) struct Visitor<'b, 'v> {
 /// Offset and depth of the structure that is being visited.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenStruct {
-    pub at: usize,
+    pub offset: usize,
     pub depth: usize,
 }
 
@@ -225,12 +225,12 @@ impl<'b, 'v> Visitor<'b, 'v> {
     pub fn begin(
         &mut self,
         name: &'static str,
-        at: usize,
+        offset: usize,
         depth: usize,
         index: Option<usize>,
     ) -> Result<OpenStruct, Stop> {
-        self.event(Event::Structure { at, depth, name, index })?;
-        Ok(OpenStruct { at, depth })
+        self.event(Event::Structure { offset, depth, name, index })?;
+        Ok(OpenStruct { offset, depth })
     }
 
     pub fn field(
@@ -240,7 +240,12 @@ impl<'b, 'v> Visitor<'b, 'v> {
         name: &'static str,
         value: FieldValue<'_>,
     ) -> Result<(), Stop> {
-        self.event(Event::Field { at: here.at.saturating_add(offset), depth: here.depth, name, value })
+        self.event(Event::Field {
+            offset: here.offset.saturating_add(offset),
+            depth: here.depth,
+            name,
+            value,
+        })
     }
 
     pub fn number(
@@ -260,8 +265,8 @@ impl<'b, 'v> Visitor<'b, 'v> {
         position: usize,
         value: FieldValue<'_>,
     ) -> Result<(), Stop> {
-        let at = here.at.saturating_add(offset);
-        self.event(Event::CounterValue { at, depth: here.depth, position, value })
+        let at = here.offset.saturating_add(offset);
+        self.event(Event::CounterValue { offset: at, depth: here.depth, position, value })
     }
 
     pub fn rule(
@@ -292,20 +297,20 @@ pub fn dump(
 ) -> Result<(), WireError> {
     walk(&mut |event| {
         let written = match event {
-            Event::Structure { at, depth, name, index } => {
+            Event::Structure { offset, depth, name, index } => {
                 let indent = depth.saturating_mul(2);
                 match index {
-                    Some(i) => writeln!(out, "{at:06x}  {:indent$}{name} #{i}", ""),
-                    None => writeln!(out, "{at:06x}  {:indent$}{name}", ""),
+                    Some(i) => writeln!(out, "{offset:06x}  {:indent$}{name} #{i}", ""),
+                    None => writeln!(out, "{offset:06x}  {:indent$}{name}", ""),
                 }
             }
-            Event::Field { at, depth, name, value } => {
+            Event::Field { offset, depth, name, value } => {
                 let indent = depth.saturating_mul(2).saturating_add(2);
-                writeln!(out, "{at:06x}  {:indent$}{name} = {}", "", value)
+                writeln!(out, "{offset:06x}  {:indent$}{name} = {}", "", value)
             }
-            Event::CounterValue { at, depth, position, value } => {
+            Event::CounterValue { offset, depth, position, value } => {
                 let indent = depth.saturating_mul(2).saturating_add(2);
-                writeln!(out, "{at:06x}  {:indent$}counter #{position} = {value}", "")
+                writeln!(out, "{offset:06x}  {:indent$}counter #{position} = {value}", "")
             }
             Event::Broken(rule) => writeln!(out, "      ! {rule}"),
             Event::Unusual(remark) => writeln!(out, "      ? {remark}"),

@@ -8,26 +8,26 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    at: usize,
+    offset: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// Creates a cursor over all of `bytes`, at offset 0.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, at: 0 }
+        Self { rest: bytes, offset: 0 }
     }
 
     /// Creates a cursor over the bytes after the first `at` ones.
     #[must_use]
-    pub fn starting_at(bytes: &'a [u8], at: usize) -> Self {
-        Self { rest: bytes.get(at..).unwrap_or_default(), at }
+    pub fn starting_at(bytes: &'a [u8], offset: usize) -> Self {
+        Self { rest: bytes.get(offset..).unwrap_or_default(), offset }
     }
 
     /// Returns the offset of the next byte from the start of the whole block.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.at
+        self.offset
     }
 
     /// Returns the remaining bytes.
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
     pub fn take(&mut self, what: &'static str, len: usize) -> Result<Self, WireError> {
         match self.rest.split_at_checked(len) {
             Some((taken, rest)) => {
-                let sub = Self { rest: taken, at: self.at };
+                let sub = Self { rest: taken, offset: self.offset };
                 self.advance(rest);
                 Ok(sub)
             }
@@ -117,11 +117,11 @@ impl<'a> Cursor<'a> {
     /// Creates an error at the offset of the next byte.
     #[must_use]
     pub fn error(&self, what: &'static str, why: Why) -> WireError {
-        WireError::new(what, self.at, why)
+        WireError::new(what, self.offset, why)
     }
 
     fn advance(&mut self, rest: &'a [u8]) {
-        self.at = self.at.saturating_add(self.rest.len().saturating_sub(rest.len()));
+        self.offset = self.offset.saturating_add(self.rest.len().saturating_sub(rest.len()));
         self.rest = rest;
     }
 }
@@ -133,7 +133,7 @@ pub struct WireError {
     /// Microsoft's name of the structure or field.
     pub what: &'static str,
     /// Offset of the structure or field from the start of the whole block.
-    pub at: usize,
+    pub offset: usize,
     /// Description of the error.
     pub why: Why,
     /// Number of the violated rule; empty if the rules of the format have no numbers.
@@ -143,8 +143,8 @@ pub struct WireError {
 impl WireError {
     /// Creates an error at an offset.
     #[must_use]
-    pub fn new(what: &'static str, at: usize, why: Why) -> Self {
-        Self { what, at, why, rule: "" }
+    pub fn new(what: &'static str, offset: usize, why: Why) -> Self {
+        Self { what, offset, why, rule: "" }
     }
 
     /// Returns a copy of the error with the number of the violated rule.
@@ -158,8 +158,8 @@ impl std::error::Error for WireError {}
 
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, at, why, rule } = self;
-        write!(f, "{what} at byte {at}: ")?;
+        let Self { what, offset, why, rule } = self;
+        write!(f, "{what} at byte {offset}: ")?;
         match why {
             Why::Rule(text) => write!(f, "breaks {rule}: {text}"),
             why if rule.is_empty() => write!(f, "{why}"),
@@ -233,13 +233,13 @@ pub enum Why {
     },
     /// A value of a V1 object that lies outside its counter block.
     #[error(
-        "the value of PERF_COUNTER_DEFINITION {position} at byte {at} needs {needed} bytes, its block has {left}"
+        "the value of PERF_COUNTER_DEFINITION {position} at byte {offset} needs {needed} bytes, its block has {left}"
     )]
     ValueOutside {
         /// Position of the faulty definition, from 0.
         position: usize,
         /// Offset of the definition from the start of the whole block.
-        at: usize,
+        offset: usize,
         /// Number of bytes that a counter block needs to contain the value.
         needed: usize,
         /// Number of bytes of the object's counter block.
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((first.offset(), all.offset()), (4, 6));
         let error = first.read::<U32>("two").unwrap_err();
         assert_eq!(error.to_string(), "two at byte 4: needs 4 bytes, 2 are left");
-        assert_eq!(all.take("rest", 7).unwrap_err().at, 6);
+        assert_eq!(all.take("rest", 7).unwrap_err().offset, 6);
         assert_eq!(all.take("rest", 6).unwrap().rest().len(), 6);
         assert!(all.is_empty());
     }

@@ -110,7 +110,7 @@ fn for_each_entry(
             instance: name.ok().flatten().map(Utf16::from),
             instance_id: identifier.instance_id(),
         };
-        entries.push((identifier.at, entry, name.map(|_| ()).map_err(|_| ())));
+        entries.push((identifier.offset, entry, name.map(|_| ()).map_err(|_| ())));
     }
     for (at, entry, name) in entries {
         identifier::set_status(identifiers, at, process(&entry, name));

@@ -211,7 +211,9 @@ pub fn identifiers_to_utf16(blocks: &[u8]) -> Result<(Vec<u8>, Vec<usize>), Wire
     for identifier in Identifiers::new(blocks) {
         let identifier = identifier?;
         let start = out.len();
-        out.extend_from_slice(blocks.get(identifier.at..).and_then(|at| at.get(..40)).unwrap_or_default());
+        out.extend_from_slice(
+            blocks.get(identifier.offset..).and_then(|at| at.get(..40)).unwrap_or_default(),
+        );
         match identifier.name_area() {
             [] => {}
             area => match utf16_until_nul(area) {
@@ -225,7 +227,7 @@ pub fn identifiers_to_utf16(blocks: &[u8]) -> Result<(Vec<u8>, Vec<usize>), Wire
             },
         }
         put_len_since(&mut out, start, start.saturating_add(20));
-        places.push(identifier.at);
+        places.push(identifier.offset);
     }
     Ok((out, places))
 }

@@ -54,21 +54,21 @@ fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
     let end = visit(bytes, &mut |event| {
         events += 1;
         match event {
-            Event::Structure { at, .. } => assert!(at <= bytes.len()),
-            Event::Field { at, value, .. } => {
-                assert!(at <= bytes.len());
+            Event::Structure { offset, .. } => assert!(offset <= bytes.len()),
+            Event::Field { offset, value, .. } => {
+                assert!(offset <= bytes.len());
                 let _ = write!(Nowhere, "{value}");
             }
-            Event::CounterValue { at, position, value, .. } => {
+            Event::CounterValue { offset, position, value, .. } => {
                 let is_there = match value {
-                    FieldValue::Value(value) => stands_at(bytes, at, value),
-                    FieldValue::Text(text) => stands_at(bytes, at, BlockValue::Other(text.as_bytes())),
-                    FieldValue::Ascii(text) => stands_at(bytes, at, BlockValue::Other(text)),
+                    FieldValue::Value(value) => stands_at(bytes, offset, value),
+                    FieldValue::Text(text) => stands_at(bytes, offset, BlockValue::Other(text.as_bytes())),
+                    FieldValue::Ascii(text) => stands_at(bytes, offset, BlockValue::Other(text)),
                     _ => false,
                 };
-                assert!(is_there, "{value} does not stand at {at}");
+                assert!(is_there, "{value} does not stand at {offset}");
                 let _ = write!(Nowhere, "{value}");
-                walked.values.push((position, at));
+                walked.values.push((position, offset));
             }
             Event::Broken(rule) => {
                 inside(&rule, bytes);

@@ -205,7 +205,7 @@ fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
 #[doc(alias = "PERF_OBJECT_TYPE")]
 pub struct Object<'a> {
     pub(super) header: &'a raw::ObjectType,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     definitions: Definitions<'a>,
     contents: Contents<'a>,
 }
@@ -272,7 +272,7 @@ impl<'a> Object<'a> {
                 return Err(WireError::new("PERF_OBJECT_TYPE.NumInstances", at, why).by("R13"));
             }
         };
-        Ok(Self { header, at, definitions, contents })
+        Ok(Self { header, offset: at, definitions, contents })
     }
 
     /// Returns the object that begins at an offset of a block, such as one previously returned by
@@ -285,7 +285,7 @@ impl<'a> Object<'a> {
     /// Returns the offset of the object in the block.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.at
+        self.offset
     }
 
     /// Returns the index of the object's name in the name table.

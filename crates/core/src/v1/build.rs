@@ -216,7 +216,7 @@ impl BlockBuilder {
             perf_freq: I64::new(perf_freq),
         };
         self.out.extend_from_slice(header.as_bytes());
-        for (counter, place) in counters.iter().zip(&layout.places) {
+        for (counter, span) in counters.iter().zip(&layout.spans) {
             let definition = raw::CounterDefinition {
                 byte_len: U32::new(40),
                 name_index: U32::new(counter.name_index),
@@ -227,8 +227,8 @@ impl BlockBuilder {
                 default_scale: I32::new(counter.default_scale.clamp(-7, 7)),
                 detail: U32::new(counter.detail.0),
                 counter_type: U32::new(counter.counter_type.0),
-                counter_size: size(place.len),
-                counter_at: size(place.at),
+                counter_size: size(span.len),
+                counter_at: size(span.offset),
             };
             self.out.extend_from_slice(definition.as_bytes());
         }
@@ -298,13 +298,13 @@ impl InstancesBuilder<'_> {
 /// Offsets of the values in each counter block.
 #[derive(Debug)]
 struct ValueLayout {
-    places: Vec<ValueSpan>,
+    spans: Vec<ValueSpan>,
     block_len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ValueSpan {
-    at: usize,
+    offset: usize,
     len: usize,
 }
 
@@ -312,7 +312,7 @@ impl ValueLayout {
     /// Computes the layout: values in the order of their definitions, aligned to their width. A base is 8 bytes after
     /// its numerator, and zeros follow a base of 4 bytes.
     fn new(counters: &[NewCounter]) -> Self {
-        let mut places: Vec<ValueSpan> = Vec::new();
+        let mut spans: Vec<ValueSpan> = Vec::new();
         // Offsets count from the length field of PERF_COUNTER_BLOCK.
         let mut end: usize = 4;
         for (position, counter) in counters.iter().enumerate() {
@@ -325,29 +325,29 @@ impl ValueLayout {
             let next = position.checked_add(1).and_then(|next| counters.get(next));
             let has_base =
                 counter.counter_type.needs_base() && next.is_some_and(|next| next.counter_type.is_base());
-            let at = match places.last().filter(|_| is_base) {
+            let offset = match spans.last().filter(|_| is_base) {
                 // In the data a base follows its numerator after 8 bytes, even if the numerator has only 4.
-                Some(numerator) => numerator.at.saturating_add(8),
+                Some(numerator) => numerator.offset.saturating_add(8),
                 None if len == 8 || has_base => align8(end),
                 None => end,
             };
-            places.push(ValueSpan { at, len });
+            spans.push(ValueSpan { offset, len });
             // Four zero bytes follow a base of 4 bytes (E5).
-            end = at.saturating_add(if is_base { 8 } else { len });
+            end = offset.saturating_add(if is_base { 8 } else { len });
         }
         // Readers reject a block with more counters than bytes: labels and texts have no bytes.
-        Self { places, block_len: align8(end.max(counters.len())) }
+        Self { spans, block_len: align8(end.max(counters.len())) }
     }
 
     fn write(&self, out: &mut Vec<u8>, values: impl IntoIterator<Item = u64>) {
         let start = out.len();
         out.extend_from_slice(&size(self.block_len).to_bytes());
         out.resize(start.saturating_add(self.block_len), 0);
-        for (place, value) in self.places.iter().zip(values) {
-            let at = start.saturating_add(place.at);
+        for (span, value) in self.spans.iter().zip(values) {
+            let at = start.saturating_add(span.offset);
             let bytes = value.to_le_bytes();
             if let (Some(cell), Some(bytes)) =
-                (out.get_mut(at..at.saturating_add(place.len)), bytes.get(..place.len))
+                (out.get_mut(at..at.saturating_add(span.len)), bytes.get(..span.len))
             {
                 cell.copy_from_slice(bytes);
             }

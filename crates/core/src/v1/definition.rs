@@ -16,7 +16,7 @@ pub struct Definitions<'a>(List<'a>);
 #[derive(Clone, Copy, Debug)]
 enum List<'a> {
     /// Definitions that all have 40 bytes, as every known writer produces.
-    Uniform { all: &'a [raw::CounterDefinition], at: usize },
+    Uniform { all: &'a [raw::CounterDefinition], offset: usize },
     /// Definitions that include longer ones: read one by one, by their lengths.
     Walked { bytes: Cursor<'a>, count: u32 },
 }
@@ -37,7 +37,7 @@ impl<'a> Definitions<'a> {
             // The length is a field, so definitions could be longer; in practice all have 40 bytes, and are
             // then an array.
             if all.iter().all(|definition| definition.byte_len.get() == 40) {
-                return Ok(Self(List::Uniform { all, at: bytes.offset() }));
+                return Ok(Self(List::Uniform { all, offset: bytes.offset() }));
             }
         }
         let mut rest = bytes;
@@ -72,9 +72,9 @@ impl<'a> Definitions<'a> {
     #[must_use]
     pub fn get(&self, position: usize) -> Option<Definition<'a>> {
         match self.0 {
-            List::Uniform { all, at } => Some(Definition {
+            List::Uniform { all, offset } => Some(Definition {
                 raw: all.get(position)?,
-                at: at.saturating_add(position.saturating_mul(40)),
+                offset: offset.saturating_add(position.saturating_mul(40)),
             }),
             List::Walked { .. } => self.iter().nth(position),
         }
@@ -117,13 +117,13 @@ impl ExactSizeIterator for DefinitionsIter<'_> {}
 #[doc(alias = "PERF_COUNTER_DEFINITION")]
 pub struct Definition<'a> {
     pub(super) raw: &'a raw::CounterDefinition,
-    pub(super) at: usize,
+    pub(super) offset: usize,
 }
 
 impl<'a> Definition<'a> {
     /// Checks the last part of R14, and R15.
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let left = rest.rest().len();
         let raw: &raw::CounterDefinition =
             rest.read("PERF_COUNTER_DEFINITION").map_err(|error| error.by("R14"))?;
@@ -131,16 +131,16 @@ impl<'a> Definition<'a> {
         let more = len.checked_sub(40).filter(|more| *more <= rest.rest().len());
         let Some(more) = more else {
             let why = super::block::out_of_range(len, 40, left);
-            return Err(WireError::new("PERF_COUNTER_DEFINITION.ByteLength", at, why).by("R15"));
+            return Err(WireError::new("PERF_COUNTER_DEFINITION.ByteLength", offset, why).by("R15"));
         };
         rest.take("PERF_COUNTER_DEFINITION", more)?;
-        Ok(Self { raw, at })
+        Ok(Self { raw, offset })
     }
 
     /// Returns the offset of the definition in the block.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.at
+        self.offset
     }
 
     /// Returns the index of the counter's name in the name table.

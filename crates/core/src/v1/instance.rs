@@ -49,7 +49,7 @@ impl FusedIterator for Instances<'_> {}
 #[doc(alias = "PERF_INSTANCE_DEFINITION")]
 pub struct Instance<'a> {
     pub(super) header: &'a raw::InstanceDefinition,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     name: InstanceName<'a>,
     values: Values<'a>,
 }
@@ -67,25 +67,25 @@ impl<'a> Instance<'a> {
     /// Checks R17 to R21.
     #[inline]
     fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>, code_page: u32) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let bytes = rest.rest();
         let header: &raw::InstanceDefinition =
             rest.read("PERF_INSTANCE_DEFINITION").map_err(|error| error.by("R17"))?;
         let len = length(header.byte_len.get());
         if len < 24 || len > bytes.len() {
             let why = out_of_range(len, 24, bytes.len());
-            return Err(WireError::new("PERF_INSTANCE_DEFINITION.ByteLength", at, why).by("R18"));
+            return Err(WireError::new("PERF_INSTANCE_DEFINITION.ByteLength", offset, why).by("R18"));
         }
         rest.take("PERF_INSTANCE_DEFINITION", len.saturating_sub(24))?;
-        let name = InstanceName { bytes: name_of(header, at, bytes, len, code_page)?, code_page };
+        let name = InstanceName { bytes: name_of(header, offset, bytes, len, code_page)?, code_page };
         let values = Values::parse(rest, layout)?;
-        Ok(Self { header, at, name, values })
+        Ok(Self { header, offset, name, values })
     }
 
     /// Returns the offset of the instance in the block.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.at
+        self.offset
     }
 
     /// Returns the name of the instance, without the name of its parent.
@@ -215,7 +215,7 @@ const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_BLOCK")]
 pub struct Values<'a> {
-    pub(super) at: usize,
+    pub(super) offset: usize,
     /// Whole counter block, including its length field.
     bytes: &'a [u8],
     definitions: Definitions<'a>,
@@ -227,17 +227,17 @@ impl<'a> Values<'a> {
     /// Checks R20 and R21. Values outside the block (R23) are detected when they are read.
     #[inline]
     pub(super) fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let all = rest.rest();
         let header: &raw::CounterBlock = rest.read("PERF_COUNTER_BLOCK").map_err(|error| error.by("R20"))?;
         let len = length(header.byte_len.get());
         let Some(bytes) = all.get(..len).filter(|bytes| bytes.len() >= 4) else {
             let why = out_of_range(len, 4, all.len());
-            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", at, why).by("R21"));
+            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("R21"));
         };
         if layout.definitions.len() > len.max(MOST_COUNTERS_OF_ANY_BLOCK) {
             let why = Why::Rule("the counters are not more than the bytes of their block");
-            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", at, why).by("the reader's limit"));
+            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("the reader's limit"));
         }
         rest.take("PERF_COUNTER_BLOCK", len.saturating_sub(4))?;
         let definitions = layout.definitions;
@@ -247,7 +247,7 @@ impl<'a> Values<'a> {
                 <[U64]>::ref_from_prefix_with_elems(bytes.get(from..)?, definitions.len()).ok()?;
             Some(values)
         });
-        Ok(Self { at, bytes, definitions, dense })
+        Ok(Self { offset, bytes, definitions, dense })
     }
 
     /// Returns the number of values, which equals the number of definitions.

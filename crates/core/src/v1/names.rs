@@ -29,7 +29,7 @@ impl<'a> NameTable<'a> {
     pub fn iter(&self) -> NamesIter<'a> {
         // Found from the end: an empty text also looks like the NUL that ends the table.
         let last = self.bytes.iter().rposition(|byte| *byte != 0);
-        NamesIter { rest: self.bytes, at: 0, end: last.map_or(0, |last| last.saturating_add(1)) }
+        NamesIter { rest: self.bytes, offset: 0, end: last.map_or(0, |last| last.saturating_add(1)) }
     }
 }
 
@@ -37,7 +37,7 @@ impl<'a> NameTable<'a> {
 #[derive(Clone, Debug)]
 pub struct NamesIter<'a> {
     rest: &'a [u8],
-    at: usize,
+    offset: usize,
     /// Offset after which there are only the NUL that ends the table, and padding.
     end: usize,
 }
@@ -48,11 +48,11 @@ impl<'a> NamesIter<'a> {
         if self.rest.len() < 2 {
             return None;
         }
-        let at = self.at;
+        let at = self.offset;
         let text = Name::until_nul(self.rest);
         let taken = text.as_bytes().len().saturating_add(2);
         self.rest = self.rest.get(taken..).unwrap_or_default();
-        self.at = at.saturating_add(taken);
+        self.offset = at.saturating_add(taken);
         Some((at, text))
     }
 }
@@ -61,7 +61,7 @@ impl<'a> Iterator for NamesIter<'a> {
     type Item = Result<(u32, Name<'a>), WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.at >= self.end {
+        if self.offset >= self.end {
             return None;
         }
         let (at, index) = self.string()?;

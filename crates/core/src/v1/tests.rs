@@ -258,7 +258,7 @@ fn use_all(bytes: &[u8]) {
         Err(error) => assert_eq!(strict, Err(error)),
         Ok((block, forgiven)) => {
             assert_eq!(strict.err().as_ref(), forgiven.first());
-            assert!(forgiven.iter().all(|error| error.at <= bytes.len()));
+            assert!(forgiven.iter().all(|error| error.offset <= bytes.len()));
             let _ = block.system_name().to_string();
             for object in block.objects().flatten() {
                 let use_values = |values: Values<'_>| {

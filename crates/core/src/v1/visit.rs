@@ -79,7 +79,7 @@ fn data(walk: &mut Visitor<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
 }
 
 fn visit_object(walk: &mut Visitor<'_, '_>, object: &Object<'_>, index: usize) -> Result<(), Stop> {
-    let (header, at) = (object.header, object.at);
+    let (header, at) = (object.header, object.offset);
     let here = walk.begin("PERF_OBJECT_TYPE", at, 1, Some(index))?;
     unaligned(walk, at, 8, at, "PERF_OBJECT_TYPE")?;
     walk.number(here, 0, "TotalByteLength", header.total_len.get())?;
@@ -125,7 +125,7 @@ fn visit_definition(
     position: usize,
     has_base: bool,
 ) -> Result<(), Stop> {
-    let (raw, at) = (definition.raw, definition.at);
+    let (raw, at) = (definition.raw, definition.offset);
     let here = walk.begin("PERF_COUNTER_DEFINITION", at, 2, Some(position))?;
     let counter_type = definition.counter_type();
     walk.number(here, 0, "ByteLength", raw.byte_len.get())?;
@@ -178,7 +178,7 @@ fn visit_instance(
     instance: &Instance<'_>,
     index: usize,
 ) -> Result<(), Stop> {
-    let (header, at) = (instance.header, instance.at);
+    let (header, at) = (instance.header, instance.offset);
     let here = walk.begin("PERF_INSTANCE_DEFINITION", at, 2, Some(index))?;
     unaligned(walk, at, 8, at, "PERF_INSTANCE_DEFINITION")?;
     walk.number(here, 0, "ByteLength", header.byte_len.get())?;
@@ -199,7 +199,7 @@ fn visit_values(
     depth: usize,
     index: usize,
 ) -> Result<(), Stop> {
-    let at = values.at;
+    let at = values.offset;
     let here = walk.begin("PERF_COUNTER_BLOCK", at, depth, Some(index))?;
     unaligned(walk, at, 8, at, "PERF_COUNTER_BLOCK")?;
     let len = values.block_len();
@@ -215,7 +215,7 @@ fn visit_values(
         if !values.holds(&definition) {
             let why = Why::ValueOutside {
                 position,
-                at: definition.offset(),
+                offset: definition.offset(),
                 needed: definition.value_at().saturating_add(definition.value_len()),
                 left: len,
             };
@@ -255,7 +255,7 @@ fn unusual(
     text: &'static str,
     rule: &'static str,
 ) -> Result<(), Stop> {
-    let remark = WireError::new(what, here.at.saturating_add(offset), Why::Unusual(text)).by(rule);
+    let remark = WireError::new(what, here.offset.saturating_add(offset), Why::Unusual(text)).by(rule);
     walk.event(Event::Unusual(remark))
 }
 

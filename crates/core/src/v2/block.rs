@@ -158,7 +158,7 @@ pub struct QueryResult<'a> {
     /// Collected values of the entry.
     pub body: Body<'a>,
     pub(super) header: &'a raw::CounterHeader,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     /// Bytes after the structures of this type.
     pub(super) trailing: Cursor<'a>,
 }
@@ -180,10 +180,10 @@ pub enum Body<'a> {
 
 impl<'a> QueryResult<'a> {
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let header: &raw::CounterHeader = rest.read("PERF_COUNTER_HEADER")?;
         let size = header.size.get();
-        let mut data = rest.body("PERF_COUNTER_HEADER.dwSize", at.saturating_add(8), size, 16)?;
+        let mut data = rest.body("PERF_COUNTER_HEADER.dwSize", offset.saturating_add(8), size, 16)?;
         let kind = header.kind.get();
         let body = match CounterDataType::from_wire(kind) {
             Some(CounterDataType::Error) => Body::Error,
@@ -205,10 +205,10 @@ impl<'a> QueryResult<'a> {
             // sample.
             None => {
                 let why = Why::Undefined { value: kind };
-                return Err(WireError::new("PERF_COUNTER_HEADER.dwType", at.saturating_add(4), why));
+                return Err(WireError::new("PERF_COUNTER_HEADER.dwType", offset.saturating_add(4), why));
             }
         };
-        Ok(Self { status: Status(header.status.get()), body, header, at, trailing: data })
+        Ok(Self { status: Status(header.status.get()), body, header, offset, trailing: data })
     }
 
     /// Returns the type of the result.
@@ -230,27 +230,27 @@ impl<'a> QueryResult<'a> {
 pub struct Ids<'a> {
     ids: &'a [U32],
     pub(super) header: &'a raw::MultiCounters,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     pub(super) padding: Cursor<'a>,
 }
 
 impl<'a> Ids<'a> {
     fn parse(data: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = data.offset();
+        let offset = data.offset();
         let header: &raw::MultiCounters = data.read("PERF_MULTI_COUNTERS")?;
         // A count is checked against the bytes that are there before anything is allocated or visited.
         let count = header.counter_count.get();
-        let mut body = data.body("PERF_MULTI_COUNTERS.dwSize", at, header.size.get(), 8)?;
+        let mut body = data.body("PERF_MULTI_COUNTERS.dwSize", offset, header.size.get(), 8)?;
         let room = body.rest().len().wrapping_div(4);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
-            return Err(WireError::new("PERF_MULTI_COUNTERS.dwCounters", at.saturating_add(4), why));
+            return Err(WireError::new("PERF_MULTI_COUNTERS.dwCounters", offset.saturating_add(4), why));
         }
         // Writers differ in the padding of an odd number of ids, so the rest of `dwSize` is padding of any
         // length.
         let bytes = body.take("PERF_MULTI_COUNTERS ids", length(count).saturating_mul(4))?.rest();
         let ids = <[U32]>::ref_from_bytes(bytes).unwrap_or_default();
-        Ok(Self { ids, header, at, padding: body })
+        Ok(Self { ids, header, offset, padding: body })
     }
 
     /// Returns the number of ids.
@@ -277,22 +277,22 @@ impl<'a> Ids<'a> {
 pub struct InstanceTable<'a> {
     columns: usize,
     pub(super) header: &'a raw::MultiInstances,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     rows: Cursor<'a>,
 }
 
 impl<'a> InstanceTable<'a> {
     fn parse(data: &mut Cursor<'a>, columns: usize) -> Result<Self, WireError> {
-        let at = data.offset();
+        let offset = data.offset();
         let header: &raw::MultiInstances = data.read("PERF_MULTI_INSTANCES")?;
-        let rows = data.body("PERF_MULTI_INSTANCES.dwTotalSize", at, header.total_size.get(), 8)?;
+        let rows = data.body("PERF_MULTI_INSTANCES.dwTotalSize", offset, header.total_size.get(), 8)?;
         let count = header.instance_count.get();
         let room = rows.rest().len().wrapping_div(8);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
-            return Err(WireError::new("PERF_MULTI_INSTANCES.dwInstances", at.saturating_add(4), why));
+            return Err(WireError::new("PERF_MULTI_INSTANCES.dwInstances", offset.saturating_add(4), why));
         }
-        Ok(Self { columns, header, at, rows })
+        Ok(Self { columns, header, offset, rows })
     }
 
     /// Returns the number of instances according to the header.
@@ -340,7 +340,7 @@ impl FusedIterator for InstanceRows<'_> {}
 #[doc(alias = "PERF_INSTANCE_HEADER")]
 pub struct Instance<'a> {
     pub(super) header: &'a raw::InstanceHeader,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     /// Name, NUL and padding of the instance.
     pub(super) name_area: &'a [u8],
     values: Values<'a>,
@@ -349,13 +349,13 @@ pub struct Instance<'a> {
 impl<'a> Instance<'a> {
     #[inline]
     pub(super) fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let header: &raw::InstanceHeader = rest.read("PERF_INSTANCE_HEADER")?;
-        let name_area = rest.body("PERF_INSTANCE_HEADER.Size", at, header.size.get(), 8)?.rest();
+        let name_area = rest.body("PERF_INSTANCE_HEADER.Size", offset, header.size.get(), 8)?.rest();
         if !has_nul(name_area) {
-            return Err(WireError::new("PERF_INSTANCE_HEADER name", at.saturating_add(8), Why::NoNul));
+            return Err(WireError::new("PERF_INSTANCE_HEADER name", offset.saturating_add(8), Why::NoNul));
         }
-        Ok(Self { header, at, name_area, values: Values(Cells::Uniform(&[])) })
+        Ok(Self { header, offset, name_area, values: Values(Cells::Uniform(&[])) })
     }
 
     /// Returns the name of the instance.

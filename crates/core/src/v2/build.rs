@@ -79,16 +79,16 @@ impl BlockBuilder {
     /// Returns the offset of the next result, for [`again`](Self::again).
     #[must_use]
     pub fn position(&self) -> usize {
-        self.out.at
+        self.out.offset
     }
 
     /// Writes one counter of the same instances as in the result at `position`, which also has one counter. Names are
     /// copied unchanged; missing values are those of the copied result.
     pub fn again(&mut self, position: usize, values: impl IntoIterator<Item = Cell>) {
-        let before = self.out.bytes.get(position..self.out.at).unwrap_or_default();
+        let before = self.out.bytes.get(position..self.out.offset).unwrap_or_default();
         let size = raw::CounterHeader::ref_from_prefix(before).map_or(0, |(header, _)| header.size.get());
         self.out.repeat(position, length(size).min(before.len()));
-        let start = self.out.at.saturating_sub(length(size));
+        let start = self.out.offset.saturating_sub(length(size));
         self.result_count = self.result_count.saturating_add(1);
         let result = self.out.bytes.get_mut(start..).unwrap_or_default();
         let Some((PatchResult::Table(mut table), _)) = patch(result) else { return };
@@ -104,10 +104,10 @@ impl BlockBuilder {
     /// Returns `None` if there is no such result or if `fill` returns `None`: the caller must then write the result
     /// in full.
     pub fn keep(&mut self, fill: impl FnOnce(PatchResult<'_>) -> Option<()>) -> Option<()> {
-        let (result, size) = patch(self.out.bytes.get_mut(self.out.at..)?)?;
+        let (result, size) = patch(self.out.bytes.get_mut(self.out.offset..)?)?;
         // If `fill` returns `None`, the position stays, and the caller writes the result over this one.
         fill(result)?;
-        self.out.at = self.out.at.saturating_add(size);
+        self.out.offset = self.out.offset.saturating_add(size);
         self.result_count = self.result_count.saturating_add(1);
         Some(())
     }
@@ -123,7 +123,7 @@ impl BlockBuilder {
     /// Returns `true` if the overwritten bytes had exactly the results and instances that were written so far.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        !self.out.is_moved && self.out.at == self.out.bytes.len()
+        !self.out.is_moved && self.out.offset == self.out.bytes.len()
     }
 
     /// Returns the bytes of the block.
@@ -132,14 +132,14 @@ impl BlockBuilder {
     /// Fails if a size does not fit its field.
     pub fn finish(mut self) -> Result<Vec<u8>, TooLarge> {
         self.out.cut();
-        let size = u32::try_from(self.out.at).map_err(|_| TooLarge)?;
+        let size = u32::try_from(self.out.offset).map_err(|_| TooLarge)?;
         self.out.put(0, size);
         self.out.put(4, self.result_count);
         Ok(self.out.bytes)
     }
 
     fn begin(&mut self, kind: CounterDataType, status: Status) -> usize {
-        let start = self.out.at;
+        let start = self.out.offset;
         self.out.expect(&status.0.to_le_bytes());
         self.out.expect(&kind.to_wire().to_le_bytes());
         self.out.leave(4); // its size
@@ -156,14 +156,14 @@ impl BlockBuilder {
     }
 
     fn table(&mut self, result_start: usize, columns: usize) -> TableBuilder<'_> {
-        let start = self.out.at;
+        let start = self.out.offset;
         self.out.leave(8);
         let rows = TableRows::over(std::mem::take(&mut self.out), columns);
         TableBuilder { result_start, start, instance_count: 0, rows, builder: self }
     }
 
     fn ids(&mut self, ids: impl IntoIterator<Item = CounterId>) -> usize {
-        let start = self.out.at;
+        let start = self.out.offset;
         self.out.leave(8);
         let mut count: u32 = 0;
         for id in ids {
@@ -233,7 +233,7 @@ impl TableBuilder<'_> {
     pub fn fail(self, status: Status) {
         let Self { builder, result_start, rows, .. } = self;
         builder.out = rows.out;
-        builder.out.at = result_start;
+        builder.out.offset = result_start;
         // The result is counted already, and `error` counts it again.
         builder.result_count = builder.result_count.saturating_sub(1);
         builder.error(status);

@@ -49,16 +49,16 @@ impl FusedIterator for Identifiers<'_> {}
 pub struct Identifier<'a> {
     pub(super) header: &'a raw::CounterIdentifier,
     /// Offset of the entry.
-    pub at: usize,
+    pub offset: usize,
     pub(super) name_area: &'a [u8],
 }
 
 impl<'a> Identifier<'a> {
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let header: &raw::CounterIdentifier = rest.read("PERF_COUNTER_IDENTIFIER")?;
         let size = header.size.get();
-        let size_at = at.saturating_add(20);
+        let size_at = offset.saturating_add(20);
         let what = "PERF_COUNTER_IDENTIFIER.Size";
         let name_area = rest.body(what, size_at, size, 40)?.rest();
         if size & 7 != 0 {
@@ -66,7 +66,7 @@ impl<'a> Identifier<'a> {
             return Err(WireError::new(what, size_at, why).by("R-21"));
         }
         // The name is not checked: without a NUL only this entry fails, not the whole sequence.
-        Ok(Self { header, at, name_area })
+        Ok(Self { header, offset, name_area })
     }
 
     /// Returns the GUID of the requested counterset.
@@ -114,7 +114,7 @@ impl<'a> Identifier<'a> {
             return Ok(None);
         }
         if !has_nul(self.name_area) {
-            let at = self.at.saturating_add(40);
+            let at = self.offset.saturating_add(40);
             return Err(WireError::new("PERF_COUNTER_IDENTIFIER name", at, Why::NoNul));
         }
         Ok(Some(Name::until_nul(self.name_area)))

@@ -44,7 +44,7 @@ impl FusedIterator for Identities<'_> {}
 #[doc(alias = "PERF_COUNTER_IDENTITY")]
 pub struct CounterIdentity<'a> {
     pub(super) header: &'a raw::CounterIdentity,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     machine: Name<'a>,
     name: Option<Name<'a>>,
 }
@@ -71,7 +71,7 @@ impl<'a> CounterIdentity<'a> {
             0 => None,
             offset => Some(text("PERF_COUNTER_IDENTITY.NameOffset", 32, offset)?),
         };
-        Ok(Self { header, at, machine, name })
+        Ok(Self { header, offset: at, machine, name })
     }
 
     /// Returns the GUID of the requested counterset.

@@ -12,7 +12,7 @@ use crate::instance::InstanceId;
 pub(super) struct PatchWriter {
     pub(super) bytes: Vec<u8>,
     /// Offset of the end of the written bytes.
-    pub(super) at: usize,
+    pub(super) offset: usize,
     /// `true` if existing bytes were dropped or missing.
     pub(super) is_moved: bool,
 }
@@ -20,28 +20,28 @@ pub(super) struct PatchWriter {
 impl PatchWriter {
     /// Creates a writer that overwrites `bytes` from the start.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, at: 0, is_moved: false }
+        Self { bytes, offset: 0, is_moved: false }
     }
 
     /// Creates a writer that appends to `bytes`.
     pub(super) fn behind(bytes: Vec<u8>) -> Self {
-        Self { at: bytes.len(), bytes, is_moved: false }
+        Self { offset: bytes.len(), bytes, is_moved: false }
     }
 
     /// Drops the existing bytes after the written ones.
     pub(super) fn cut(&mut self) {
-        self.bytes.truncate(self.at);
+        self.bytes.truncate(self.offset);
         self.is_moved = true;
     }
 
     /// Writes structural bytes; if the existing bytes differ, they and everything after them are dropped.
     #[inline]
     pub(super) fn expect(&mut self, bytes: &[u8]) {
-        let end = self.at.saturating_add(bytes.len());
-        if !self.bytes.get(self.at..end).is_some_and(|there| same(there, bytes)) {
+        let end = self.offset.saturating_add(bytes.len());
+        if !self.bytes.get(self.offset..end).is_some_and(|there| same(there, bytes)) {
             self.differ(bytes);
         }
-        self.at = end;
+        self.offset = end;
     }
 
     #[cold]
@@ -52,9 +52,9 @@ impl PatchWriter {
 
     /// Writes value bytes; a difference moves nothing.
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        let start = self.at;
+        let start = self.offset;
         self.leave(bytes.len());
-        if let Some(there) = self.bytes.get_mut(start..self.at) {
+        if let Some(there) = self.bytes.get_mut(start..self.offset) {
             there.copy_from_slice(bytes);
         }
     }
@@ -62,11 +62,11 @@ impl PatchWriter {
     /// Reserves `len` bytes that are written later.
     #[inline]
     pub(super) fn leave(&mut self, len: usize) {
-        let end = self.at.saturating_add(len);
+        let end = self.offset.saturating_add(len);
         if self.bytes.len() < end {
             self.lengthen(end);
         }
-        self.at = end;
+        self.offset = end;
     }
 
     #[cold]
@@ -88,13 +88,13 @@ impl PatchWriter {
     /// the whole block is larger still.
     #[inline]
     pub(super) fn size_since(&self, start: usize) -> u32 {
-        u32::try_from(self.at.saturating_sub(start)).unwrap_or(u32::MAX)
+        u32::try_from(self.offset.saturating_sub(start)).unwrap_or(u32::MAX)
     }
 
     /// Writes zeros up to the next multiple of 8, counted from `start`.
     #[inline]
     pub(super) fn pad(&mut self, start: usize) {
-        let len = self.at.saturating_sub(start);
+        let len = self.offset.saturating_sub(start);
         self.expect([0; 8].get(..align8(len).saturating_sub(len)).unwrap_or_default());
     }
 
@@ -114,7 +114,7 @@ impl PatchWriter {
             // A name that fills its last piece exactly gets one more, with the NUL alone.
             let is_last = len < PIECE;
             if is_last {
-                let before = self.at.saturating_sub(start);
+                let before = self.offset.saturating_sub(start);
                 len = align8(before.saturating_add(len).saturating_add(UNIT)).saturating_sub(before);
             }
             self.expect(piece.get(..len).unwrap_or_default());
@@ -127,7 +127,7 @@ impl PatchWriter {
     /// Writes a PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
     #[inline]
     pub(super) fn instance(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) {
-        let start = self.at;
+        let start = self.offset;
         // The size is written last: it is known after the name, whose iterator is read once.
         self.leave(size_of::<InstanceHeader>().saturating_sub(size_of::<InstanceId>()));
         self.expect(&id.0.to_le_bytes());
@@ -143,9 +143,9 @@ impl PatchWriter {
     /// Writes a copy of the `len` bytes at `start`.
     pub(super) fn repeat(&mut self, start: usize, len: usize) {
         self.cut();
-        let end = start.saturating_add(len).min(self.at);
+        let end = start.saturating_add(len).min(self.offset);
         self.bytes.extend_from_within(start.min(end)..end);
-        self.at = self.bytes.len();
+        self.offset = self.bytes.len();
     }
 }
 

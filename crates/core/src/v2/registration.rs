@@ -90,7 +90,7 @@ impl FusedIterator for CounterInfos<'_> {}
 #[doc(alias = "PERF_COUNTER_REG_INFO")]
 pub struct CounterInfo<'a> {
     pub(super) raw: &'a raw::CounterRegInfo,
-    pub(super) at: usize,
+    pub(super) offset: usize,
 }
 
 impl<'a> CounterInfo<'a> {
@@ -103,14 +103,18 @@ impl<'a> CounterInfo<'a> {
     }
 
     fn read(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
-        let at = rest.offset();
+        let offset = rest.offset();
         let raw: &raw::CounterRegInfo = rest.read("PERF_COUNTER_REG_INFO")?;
         let value = raw.aggregate.get();
         if Aggregate::from_wire(value).is_none() {
             let why = Why::Undefined { value };
-            return Err(WireError::new("PERF_COUNTER_REG_INFO.AggregateFunc", at.saturating_add(40), why));
+            return Err(WireError::new(
+                "PERF_COUNTER_REG_INFO.AggregateFunc",
+                offset.saturating_add(40),
+                why,
+            ));
         }
-        Ok(Self { raw, at })
+        Ok(Self { raw, offset })
     }
 
     /// Returns the id of the counter within the counterset.

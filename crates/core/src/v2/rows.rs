@@ -48,13 +48,13 @@ impl TableRows {
 
     /// Starts again from the first row, overwriting the existing rows.
     pub fn restart(&mut self) {
-        (self.out.at, self.out.is_moved) = (0, false);
+        (self.out.offset, self.out.is_moved) = (0, false);
     }
 
     /// Finishes writing: existing rows that were not overwritten are dropped.
     pub fn end(&mut self) {
         // Not always, because `cut` also marks the rows as changed.
-        if self.out.at < self.out.bytes.len() {
+        if self.out.offset < self.out.bytes.len() {
             self.out.cut();
         }
     }
@@ -68,7 +68,7 @@ impl TableRows {
     /// Returns the offset of the next row, for [`instance`](Self::instance) and [`cells`](Self::cells).
     #[must_use]
     pub fn position(&self) -> usize {
-        self.out.at
+        self.out.offset
     }
 
     /// Writes the next row and returns its values, which are empty. The name is truncated at the first NUL and to
@@ -100,14 +100,14 @@ impl TableRows {
 
     /// Removes the row at `position` and all rows after it.
     pub fn back_to(&mut self, position: usize) {
-        self.out.at = self.out.at.min(position);
+        self.out.offset = self.out.offset.min(position);
     }
 
     /// Returns the values of the row that was written last, for writing.
     #[inline]
     fn last_cells(&mut self) -> &mut [Cell] {
-        let start = self.out.at.saturating_sub(self.values_len);
-        let cells = self.out.bytes.get_mut(start..self.out.at).unwrap_or_default();
+        let start = self.out.offset.saturating_sub(self.values_len);
+        let cells = self.out.bytes.get_mut(start..self.out.offset).unwrap_or_default();
         <[Cell]>::mut_from_bytes(cells).unwrap_or_default()
     }
 
@@ -115,8 +115,8 @@ impl TableRows {
     #[must_use]
     #[inline]
     pub fn last(&self) -> &[Cell] {
-        let start = self.out.at.saturating_sub(self.values_len);
-        let cells = self.out.bytes.get(start..self.out.at).unwrap_or_default();
+        let start = self.out.offset.saturating_sub(self.values_len);
+        let cells = self.out.bytes.get(start..self.out.offset).unwrap_or_default();
         <[Cell]>::ref_from_bytes(cells).unwrap_or_default()
     }
 

@@ -705,7 +705,7 @@ fn check_any_bytes(format: BlockFormat, bytes: &[u8]) {
     });
     assert!(events <= bytes.len() * 2 + 16, "{events} events for {} bytes", bytes.len());
     if let Err(error) = end {
-        assert!(error.at <= bytes.len(), "{error}");
+        assert!(error.offset <= bytes.len(), "{error}");
     }
     if format == BlockFormat::Data {
         assert_eq!(quick_text(bytes), obvious_text(bytes));

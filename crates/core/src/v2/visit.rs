@@ -86,7 +86,7 @@ impl Visitor<'_, '_> {
         value: u32,
     ) -> Result<(), Stop> {
         self.number(here, offset, "Reserved", value)?;
-        self.zero(&value.to_le_bytes(), here.at.saturating_add(offset), what)
+        self.zero(&value.to_le_bytes(), here.offset.saturating_add(offset), what)
     }
 
     fn trailing(&mut self, bytes: &[u8], at: usize, what: &'static str) -> Result<(), Stop> {
@@ -139,7 +139,7 @@ impl Visitor<'_, '_> {
     }
 
     fn result(&mut self, result: &QueryResult<'_>, index: usize) -> Result<(), Stop> {
-        let here = self.begin("PERF_COUNTER_HEADER", result.at, 1, Some(index))?;
+        let here = self.begin("PERF_COUNTER_HEADER", result.offset, 1, Some(index))?;
         let header = result.header;
         self.field(here, 0, "dwStatus", FieldValue::Status(result.status))?;
         self.field(here, 4, "dwType", FieldValue::Kind(result.kind()))?;
@@ -148,7 +148,7 @@ impl Visitor<'_, '_> {
         let failed = result.kind() == CounterDataType::Error;
         self.rule(
             failed != result.status.is_success(),
-            here.at,
+            here.offset,
             "PERF_COUNTER_HEADER.dwStatus",
             "the status rule",
             "a failed entry has a code, every other has 0",
@@ -156,10 +156,10 @@ impl Visitor<'_, '_> {
         match result.body {
             Body::Error => {}
             Body::SingleCounter(value) => {
-                self.values(1, here.at.saturating_add(16), 2)?;
+                self.values(1, here.offset.saturating_add(16), 2)?;
                 let empty = value == BlockValue::Empty;
                 let text = "a single value that cannot be had is a failed entry";
-                self.rule(!empty, here.at.saturating_add(16), "PERF_COUNTER_DATA", "R-20", text)?;
+                self.rule(!empty, here.offset.saturating_add(16), "PERF_COUNTER_DATA", "R-20", text)?;
             }
             Body::MultipleCounters(ids, values) => {
                 let end = self.ids(&ids)?;
@@ -176,7 +176,7 @@ impl Visitor<'_, '_> {
 
     /// Visits the counter ids and returns the offset of their end.
     fn ids(&mut self, ids: &Ids<'_>) -> Result<usize, Stop> {
-        let here = self.begin("PERF_MULTI_COUNTERS", ids.at, 2, None)?;
+        let here = self.begin("PERF_MULTI_COUNTERS", ids.offset, 2, None)?;
         let size = ids.header.size.get();
         self.number(here, 0, "dwSize", size)?;
         self.number(here, 4, "dwCounters", ids.header.counter_count.get())?;
@@ -185,20 +185,20 @@ impl Visitor<'_, '_> {
         }
         let exact = align8(ids.len().saturating_mul(4).saturating_add(8)) == length(size);
         let text = "the size is that of the header and the ids, padded to a multiple of 8";
-        self.rule(exact, here.at, "PERF_MULTI_COUNTERS.dwSize", "R-4", text)?;
+        self.rule(exact, here.offset, "PERF_MULTI_COUNTERS.dwSize", "R-4", text)?;
         self.zero(ids.padding.rest(), ids.padding.offset(), "PERF_MULTI_COUNTERS")?;
-        Ok(here.at.saturating_add(length(size)))
+        Ok(here.offset.saturating_add(length(size)))
     }
 
     fn table(&mut self, table: &InstanceTable<'_>) -> Result<(), Stop> {
-        let here = self.begin("PERF_MULTI_INSTANCES", table.at, 2, None)?;
+        let here = self.begin("PERF_MULTI_INSTANCES", table.offset, 2, None)?;
         self.number(here, 0, "dwTotalSize", table.header.total_size.get())?;
         self.number(here, 4, "dwInstances", table.instance_count())?;
         // Readers accept an empty table. Windows was seen to return an error result instead.
         let text = "a table has at least one instance";
         self.rule(
             table.instance_count() != 0,
-            here.at.saturating_add(4),
+            here.offset.saturating_add(4),
             "PERF_MULTI_INSTANCES.dwInstances",
             "R-34",
             text,
@@ -208,7 +208,7 @@ impl Visitor<'_, '_> {
         for row in rows.by_ref() {
             let row = row?;
             self.instance(&row, 3, index)?;
-            let values_at = row.at.saturating_add(8).saturating_add(row.name_area.len());
+            let values_at = row.offset.saturating_add(8).saturating_add(row.name_area.len());
             self.values(row.values().len(), values_at, 4)?;
             index = index.saturating_add(1);
         }
@@ -216,11 +216,11 @@ impl Visitor<'_, '_> {
     }
 
     fn instance(&mut self, instance: &Instance<'_>, depth: usize, index: usize) -> Result<(), Stop> {
-        let here = self.begin("PERF_INSTANCE_HEADER", instance.at, depth, Some(index))?;
+        let here = self.begin("PERF_INSTANCE_HEADER", instance.offset, depth, Some(index))?;
         self.number(here, 0, "Size", instance.header.size.get())?;
         self.number(here, 4, "InstanceId", instance.id().0)?;
         self.field(here, 8, "name", FieldValue::Text(instance.name()))?;
-        self.name_area(instance.name_area, 8, here.at.saturating_add(8), "PERF_INSTANCE_HEADER name")
+        self.name_area(instance.name_area, 8, here.offset.saturating_add(8), "PERF_INSTANCE_HEADER name")
     }
 
     /// Visits `count` PERF_COUNTER_DATA blocks that the view has checked.
@@ -255,7 +255,7 @@ impl Visitor<'_, '_> {
 
     fn identifier(&mut self, identifier: &Identifier<'_>, index: usize) -> Result<(), Stop> {
         let header = identifier.header;
-        let here = self.begin("PERF_COUNTER_IDENTIFIER", identifier.at, 0, Some(index))?;
+        let here = self.begin("PERF_COUNTER_IDENTIFIER", identifier.offset, 0, Some(index))?;
         self.field(here, 0, "CounterSetGuid", FieldValue::Guid(identifier.counterset()))?;
         self.field(here, 16, "Status", FieldValue::Status(identifier.status()))?;
         self.number(here, 20, "Size", header.size.get())?;
@@ -268,7 +268,7 @@ impl Visitor<'_, '_> {
             self.name_area(
                 identifier.name_area,
                 40,
-                here.at.saturating_add(40),
+                here.offset.saturating_add(40),
                 "PERF_COUNTER_IDENTIFIER name",
             )?;
         }
@@ -284,7 +284,7 @@ impl Visitor<'_, '_> {
 
     fn identity(&mut self, identity: &CounterIdentity<'_>, index: usize) -> Result<(), Stop> {
         let header = identity.header;
-        let here = self.begin("PERF_COUNTER_IDENTITY", identity.at, 0, Some(index))?;
+        let here = self.begin("PERF_COUNTER_IDENTITY", identity.offset, 0, Some(index))?;
         self.field(here, 0, "CounterSetGuid", FieldValue::Guid(identity.counterset()))?;
         self.number(here, 16, "BufferSize", header.buffer_size.get())?;
         self.field(here, 20, "CounterId", FieldValue::IdOrAll(identity.counter().to_wire()))?;
@@ -303,7 +303,7 @@ impl Visitor<'_, '_> {
         }
         let text = "the size is a multiple of 8";
         let aligned = header.buffer_size.get() & 7 == 0;
-        self.rule(aligned, here.at.saturating_add(16), "PERF_COUNTER_IDENTITY.BufferSize", "R-5", text)
+        self.rule(aligned, here.offset.saturating_add(16), "PERF_COUNTER_IDENTITY.BufferSize", "R-5", text)
     }
 
     fn instances(&mut self) -> Result<(), Stop> {
@@ -331,7 +331,7 @@ impl Visitor<'_, '_> {
     }
 
     fn counter(&mut self, counter: &CounterInfo<'_>, index: usize) -> Result<(), Stop> {
-        let here = self.begin("PERF_COUNTER_REG_INFO", counter.at, 1, Some(index))?;
+        let here = self.begin("PERF_COUNTER_REG_INFO", counter.offset, 1, Some(index))?;
         // 0xFFFFFFFF is no counter here, and every counter in a query. Both are printed as `any`.
         let related = |id| {
             FieldValue::IdOrAll(CounterFilter::to_wire(match id {
@@ -344,7 +344,7 @@ impl Visitor<'_, '_> {
         self.field(here, 8, "Attrib", FieldValue::Attributes(counter.attributes()))?;
         let allowed = counter.attributes().is_allowed();
         let text = "the attributes go together";
-        self.rule(allowed, here.at.saturating_add(8), "PERF_COUNTER_REG_INFO.Attrib", "R-1", text)?;
+        self.rule(allowed, here.offset.saturating_add(8), "PERF_COUNTER_REG_INFO.Attrib", "R-1", text)?;
         self.number(here, 16, "DetailLevel", counter.detail().0)?;
         self.field(here, 20, "DefaultScale", FieldValue::I32(counter.default_scale()))?;
         self.field(here, 24, "BaseCounterId", related(counter.base()))?;

@@ -80,9 +80,9 @@ impl NameMask {
         // stays hidden.
         let mut told = vec![0; bytes.len()];
         let walked = walk(bytes, &mut |event| {
-            let (at, name, value) = match event {
-                Event::Field { at, name, value, .. } => (at, name, value),
-                Event::CounterValue { at, value, .. } => (at, "", value),
+            let (offset, name, value) = match event {
+                Event::Field { offset, name, value, .. } => (offset, name, value),
+                Event::CounterValue { offset, value, .. } => (offset, "", value),
                 _ => return ControlFlow::Continue(()),
             };
             let letters;
@@ -96,9 +96,9 @@ impl NameMask {
                     letters = self.name(text.as_bytes(), if text.is_wide() { 2 } else { 1 });
                     &letters
                 }
-                (_, value) => bytes.get(at..at.saturating_add(width(value))).unwrap_or_default(),
+                (_, value) => bytes.get(offset..offset.saturating_add(width(value))).unwrap_or_default(),
             };
-            if let Some(room) = told.get_mut(at..at.saturating_add(field.len())) {
+            if let Some(room) = told.get_mut(offset..offset.saturating_add(field.len())) {
                 room.copy_from_slice(field);
             }
             ControlFlow::Continue(())

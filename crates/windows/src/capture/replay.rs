@@ -306,7 +306,7 @@ impl PerfLib for CaptureReplay {
             .flatten()
             .map(|entry| {
                 let name = entry.name().ok().flatten().map(Utf16::from);
-                (entry.at, entry.counterset(), entry.counter(), name)
+                (entry.offset, entry.counterset(), entry.counter(), name)
             })
             .collect();
         for (at, guid, counter, name) in entries {
