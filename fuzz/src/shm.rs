@@ -12,7 +12,7 @@ use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Provider, Snapshot};
 use perfset_shm::callback::{CallbackReply, MOST_REQUEST, RequestMessage};
 use perfset_shm::definition::{decode, encode};
-use perfset_shm::publish::{Counter64, Counterset, Gauge, Publisher};
+use perfset_shm::publish::{Counter64, Gauge, Publisher};
 use perfset_shm::read::ApplicationProvider;
 use perfset_shm::{Folders, layout};
 
