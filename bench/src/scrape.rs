@@ -99,9 +99,9 @@ fn process_cpu_ns() -> f64 {
 /// A `perfset serve` of these paths; none if the command was not built.
 fn served(paths: &[CounterPath]) -> Result<Option<Peer>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    let program = target.join("release/perfset");
+    let program = target.join("dist/perfset");
     if !program.exists() {
-        eprintln!("bench: {} is not there: cargo build --release", program.display());
+        eprintln!("bench: {} is not there: cargo build --profile dist", program.display());
         return Ok(None);
     }
     let file = std::env::temp_dir().join(format!("perfset-bench-{}", std::process::id()));

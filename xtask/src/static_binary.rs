@@ -19,12 +19,12 @@ pub fn run(_: &Args) -> Result<()> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let folder = target().join("static");
     let mut build = Command::new("cargo");
-    build.args(["build", "--release", "--locked", "--package", "perfset-cli", "--target", &triple]);
+    build.args(["build", "--profile", "dist", "--locked", "--package", "perfset-cli", "--target", &triple]);
     build.arg("--target-dir").arg(&folder).current_dir(root());
     let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", triple.to_uppercase().replace('-', "_"));
     run_program(build.env_remove("RUSTFLAGS").env(flags, "-C target-feature=+crt-static"))?;
 
-    let program = folder.join(&triple).join("release/perfset");
+    let program = folder.join(&triple).join("dist/perfset");
     check(&program)?;
     let version = output_of(Command::new(&program).arg("--version").env_clear())?;
     let size = program.metadata()?.len();

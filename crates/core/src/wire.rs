@@ -18,7 +18,7 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes, offset: 0 }
     }
 
-    /// Creates a cursor over the bytes after the first `at` ones.
+    /// Creates a cursor over the bytes from `offset` on.
     #[must_use]
     pub fn starting_at(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes.get(offset..).unwrap_or_default(), offset }

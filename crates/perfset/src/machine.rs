@@ -21,7 +21,7 @@ use perfset_windows::capture::{self, CaptureReplay, Captures};
 /// functions are called, or those of the library in `PERFSET_PERFLIB`. The environment is ignored in a program with
 /// elevated privileges.
 ///
-/// The machine includes counters published by programs of root and of this user. For root, and for members of the
+/// With the feature `publish`, the machine includes counters published by programs of root and of this user. For root, and for members of the
 /// group of a shared directory, it includes those of all users, like [`all_users`]. [`Machine::left_out`] returns the
 /// omitted data.
 #[must_use]
@@ -30,8 +30,8 @@ pub fn local() -> Machine {
     LOCAL.get_or_init(|| chosen(Environment::local_providers(), false)).clone()
 }
 
-/// Returns the local machine like [`local`], including counters published by programs of all users whose files are
-/// readable. Instances of users other than root and the current user have names that begin with the user id and `/`.
+/// Returns the local machine like [`local`]. With the feature `publish`, it includes counters published by programs of
+/// all users whose files are readable. Instances of users other than root and the current user have names that begin with the user id and `/`.
 /// At most 64 MiB and 100,000 instances are read from the files of these users, in total.
 #[must_use]
 pub fn all_users() -> Machine {

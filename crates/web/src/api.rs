@@ -228,7 +228,7 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history_ms = i64::from(request.history_s).saturating_mul(1_000);
     let events = app.sampler.ask(move |sampler| sampler.join(&request.asks, last, history_ms)).await??;
-    Ok(with_type("text/event-stream", Body::new(events.at(place))))
+    Ok(with_type("text/event-stream", Body::new(events.with_permit(place))))
 }
 
 impl From<BadRequest> for ApiError {

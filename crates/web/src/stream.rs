@@ -121,7 +121,7 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 
 impl StreamBody {
     /// Returns the stream with a permit that is released when the stream ends.
-    pub fn at(mut self, permit: OwnedSemaphorePermit) -> Self {
+    pub fn with_permit(mut self, permit: OwnedSemaphorePermit) -> Self {
         self.permit = Some(permit);
         self
     }

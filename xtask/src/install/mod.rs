@@ -100,9 +100,9 @@ pub fn install(prefix: &Path) -> Result<()> {
 
 /// Builds the library: where Cargo says that the shared one and the archive are.
 fn build() -> Result<(PathBuf, PathBuf)> {
-    // With these crate types alone the whole program is optimised together, which an rlib beside them prevents.
+    // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");
-    build.args(["rustc", "--release", "--locked", "--quiet", "--package", "perflib", "--lib"]);
+    build.args(["rustc", "--profile", "dist", "--locked", "--quiet", "--package", "perflib", "--lib"]);
     build.args(["--crate-type", "cdylib,staticlib", "--message-format", "json-render-diagnostics"]);
     build.arg("--target-dir").arg(folder()).current_dir(root()).stderr(Stdio::inherit());
     let said = output_of(&mut build)?;

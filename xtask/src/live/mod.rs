@@ -60,7 +60,7 @@ const SLOWEST: usize = 10;
 /// Compare the command with its peers, under load; check it on a terminal and when it is interrupted.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Four times the rounds.
+    /// Many more rounds: CONTRIBUTING.md tells how many.
     #[arg(long)]
     full: bool,
     /// Only the checks whose names contain this.

@@ -23,7 +23,9 @@ pub fn check(pages: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<
         for rule in rules(text) {
             let mut wrong = |what: String| problems.push(Problem::new(page, Some(rule.line), what));
             match rule.test {
-                Some(" none") => wrong(format!("{} has no test", rule.name)),
+                Some(test) if test.trim_start().starts_with("none") => {
+                    wrong(format!("{} has no test", rule.name))
+                }
                 Some(test) => missing_tests(test, sources)
                     .into_iter()
                     .for_each(|what| wrong(format!("{}: {what}", rule.name))),
@@ -133,7 +135,10 @@ mod tests {
         let elsewhere = "### R-1: a\nTest: `x` (crates/a/src/c.rs)\n";
         let missing = "there is no file crates/a/src/c.rs";
         assert!(lines(elsewhere, "fn x() {}")[0].contains(missing));
-        assert_eq!(lines("### E1: a\nTest: none\n", ""), ["docs/spec/a.md:1: E1 has no test"]);
+        for none in ["none", "none for all; for some: `x` (crates/a/src/b.rs)"] {
+            let page = format!("### E1: a\nTest: {none}\n");
+            assert_eq!(lines(&page, "fn x() {}"), ["docs/spec/a.md:1: E1 has no test"]);
+        }
         let twice = "### E1: a\nTest: `x` (crates/a/src/b.rs)\n### E1: a\nTest: `x` (crates/a/src/b.rs)\n";
         assert_eq!(lines(twice, "fn x() {}"), ["docs/spec/a.md:3: E1 is defined twice"]);
     }

@@ -127,7 +127,8 @@ pub struct LogFiles {
     /// Their instance names start with the user ID. Root, and members of the group of /run/perfset, see them without
     /// this option. From all other users together, at most 64 MiB and 100,000 instances are read, divided among the
     /// users. Omitted instances are reported.
-    #[arg(long, conflicts_with = "log", help_heading = "Programs")]
+    #[cfg_attr(feature = "publish", arg(long, conflicts_with = "log", help_heading = "Programs"))]
+    #[cfg_attr(not(feature = "publish"), arg(skip))]
     pub all_users: bool,
     #[command(flatten)]
     pub processes: ProcessArgs,

@@ -62,7 +62,8 @@ pub struct ServeArgs {
     /// Their instance names start with the user ID. Root, and members of the group of /run/perfset, see them without
     /// this option. From all other users together, at most 64 MiB and 100,000 instances are read, divided among the
     /// users. Omitted instances are reported.
-    #[arg(long)]
+    #[cfg_attr(feature = "publish", arg(long))]
+    #[cfg_attr(not(feature = "publish"), arg(skip))]
     pub all_users: bool,
     #[command(flatten)]
     pub processes: ProcessArgs,

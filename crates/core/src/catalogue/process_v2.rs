@@ -464,7 +464,7 @@ static COUNTERS: [Counter; 28] = [
         unit: Cow::Borrowed(""),
         wraps: false,
         caps: false,
-        source: Cow::Borrowed("/proc: the folder's name"),
+        source: Cow::Borrowed("/proc: name of the directory"),
         availability: Cow::Borrowed(""),
         v1_index: Some(24002),
     },

@@ -180,14 +180,11 @@ impl BlockBuilder {
     /// # Errors
     /// Fails if the block has 2 GiB or more.
     pub fn finish(mut self) -> Result<Vec<u8>, TooLarge> {
-        let total = self.out.len().saturating_add(self.empty.len());
-        if i32::try_from(total).is_err() {
-            return Err(TooLarge);
-        }
+        let total = checked_len(self.out.len(), self.empty.len())?;
         // Only here, because an object is known to have no instances after its end.
         self.out.splice(self.header_len..self.header_len, self.empty);
         if let Ok((header, _)) = raw::DataBlockHeader::mut_from_prefix(&mut self.out) {
-            header.total_len = size(total);
+            header.total_len = total;
             header.header_len = size(self.header_len);
             header.object_count = U32::new(self.object_count);
         }
@@ -365,6 +362,12 @@ fn size(len: usize) -> U32 {
     U32::new(u32::try_from(len).unwrap_or(u32::MAX))
 }
 
+/// Returns the length of a block of two parts, if readers can handle it.
+fn checked_len(first: usize, second: usize) -> Result<U32, TooLarge> {
+    let total = first.saturating_add(second);
+    if i32::try_from(total).is_err() { Err(TooLarge) } else { Ok(size(total)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,11 +375,9 @@ mod tests {
     #[test]
     fn a_block_of_2_gib_is_refused() {
         let longest = usize::try_from(i32::MAX).unwrap();
-        for (len, is_possible) in [(longest, true), (longest + 1, false)] {
-            let mut builder = BlockBuilder::new(&ClockReading::default(), "A");
-            builder.out = vec![0; len]; // zeroed pages that nothing touches are no memory
-            let built = builder.finish().map(|block| block.len());
-            assert_eq!(built, if is_possible { Ok(len) } else { Err(TooLarge) });
+        assert_eq!(checked_len(longest - 8, 8), Ok(U32::new(0x7FFF_FFFF)));
+        for (first, second) in [(longest, 1), (1, longest), (longest, longest), (usize::MAX, 1)] {
+            assert_eq!(checked_len(first, second), Err(TooLarge), "{first} + {second}");
         }
     }
 }

@@ -616,6 +616,28 @@ fn name_tables() {
     assert_eq!(name_table(names.iter()), samba, "what is read is written as Samba wrote it");
 }
 
+/// Returns the offsets of bytes that are neither zero nor part of a field or value.
+fn nonzero_padding(bytes: &[u8]) -> Vec<usize> {
+    let mut is_padding: Vec<bool> = bytes.iter().map(|byte| *byte != 0).collect();
+    let _ = visit(bytes, &mut |event| {
+        if let Event::Field { offset, value, .. } | Event::CounterValue { offset, value, .. } = event {
+            let len = match value {
+                FieldValue::I64(_) => 8,
+                FieldValue::Time(_) => 16,
+                FieldValue::Text(name) => name.as_bytes().len(),
+                FieldValue::InstanceName(name) => name.as_bytes().len(),
+                FieldValue::Value(BlockValue::U64(_)) => 8,
+                FieldValue::Value(BlockValue::Other(bytes)) => bytes.len(),
+                FieldValue::Value(BlockValue::Empty) => 0,
+                _ => 4,
+            };
+            is_padding[offset..offset + len].fill(false);
+        }
+        ControlFlow::Continue(())
+    });
+    is_padding.iter().enumerate().filter(|(_, is_padding)| **is_padding).map(|(offset, _)| offset).collect()
+}
+
 proptest! {
     #[test]
     fn any_bytes_can_be_walked(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
@@ -655,6 +677,7 @@ proptest! {
         }
         let bytes = builder.finish().unwrap();
         use_all(&bytes);
+        prop_assert_eq!(nonzero_padding(&bytes), Vec::<usize>::new(), "E10");
         let (block, _) = read(&bytes, Mode::Strict).unwrap();
         let fits = |value: u64, t: CounterType| match t.value_len() {
             4 => Some(value & 0xFFFF_FFFF),

@@ -19,7 +19,7 @@ pub(crate) fn basic() -> Vec<u8> {
 /// Builder of binary logs.
 pub(crate) struct Builder {
     out: Vec<u8>,
-    buffer_at: usize,
+    buffer_offset: usize,
     /// Headers of a buffer and of an event, copied from the real log.
     buffer: Vec<u8>,
     event: raw::EventHeader,
@@ -35,7 +35,7 @@ impl Builder {
         let (event, _) = raw::EventHeader::read_from_prefix(&out[BUFFER + 72..]).unwrap();
         let buffer = out[BUFFER..BUFFER + 72].to_vec();
         out.truncate(BUFFER);
-        Self { out, buffer_at: 0, buffer, event }
+        Self { out, buffer_offset: 0, buffer, event }
     }
 
     /// Sets the time of the records that follow, in 100 ns since 1601, local.
@@ -62,9 +62,9 @@ impl Builder {
             parts: parts.into(),
             ..self.event
         };
-        if self.out.len() % BUFFER == 0 || self.out.len() - self.buffer_at + size > BUFFER {
+        if self.out.len() % BUFFER == 0 || self.out.len() - self.buffer_offset + size > BUFFER {
             self.end_buffer();
-            self.buffer_at = self.out.len();
+            self.buffer_offset = self.out.len();
             self.out.extend(&self.buffer);
         }
         self.out.extend(header.as_bytes());
@@ -73,9 +73,9 @@ impl Builder {
     }
 
     fn end_buffer(&mut self) {
-        if self.buffer_at > 0 {
-            let end = u32::try_from(self.out.len() - self.buffer_at).unwrap();
-            self.out[self.buffer_at + 48..][..4].copy_from_slice(&end.to_le_bytes());
+        if self.buffer_offset > 0 {
+            let end = u32::try_from(self.out.len() - self.buffer_offset).unwrap();
+            self.out[self.buffer_offset + 48..][..4].copy_from_slice(&end.to_le_bytes());
         }
         self.out.resize(self.out.len().next_multiple_of(BUFFER), 0xFF);
     }

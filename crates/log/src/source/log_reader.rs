@@ -310,7 +310,7 @@ impl LogReader {
                     next.time = line.time.saturating_add(*offset);
                     self.has_next = true;
                     log.take_values(&mut next.values);
-                    next.sample.offset = log.line_at();
+                    next.sample.offset = log.line_offset();
                 }
             }
         }

@@ -33,18 +33,18 @@ pub struct Fields<'a> {
     line: &'a [u8],
     separator: u8,
     /// Offset of the next field; `None` after the last one.
-    next_at: Option<usize>,
+    next_offset: Option<usize>,
 }
 
 impl<'a> Fields<'a> {
     /// Creates an iterator over the fields of a line. Every line has at least one field.
     pub fn new(line: &'a [u8], separator: u8) -> Self {
-        Self { line, separator, next_at: Some(0) }
+        Self { line, separator, next_offset: Some(0) }
     }
 
     /// Returns `true` if there are no more fields.
     pub fn is_at_end(&self) -> bool {
-        self.next_at.is_none()
+        self.next_offset.is_none()
     }
 
     /// Parses the text after an opening quote. Returns the field, the number of bytes including the closing quote,
@@ -69,7 +69,7 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Field<'a>;
 
     fn next(&mut self) -> Option<Field<'a>> {
-        let offset = self.next_at.take()?;
+        let offset = self.next_offset.take()?;
         let rest = self.line.get(offset..)?;
         let (text, len, form) = match rest.split_first() {
             Some((b'"', rest)) => {
@@ -82,7 +82,7 @@ impl<'a> Iterator for Fields<'a> {
             }
         };
         // Only a separator can follow.
-        self.next_at = (len < rest.len()).then(|| offset.saturating_add(len).saturating_add(1));
+        self.next_offset = (len < rest.len()).then(|| offset.saturating_add(len).saturating_add(1));
         Some(Field { text, offset, form })
     }
 }

@@ -30,7 +30,7 @@ pub struct TextLogReader<R> {
     values: Vec<Option<f64>>,
     damages: Damages,
     /// Offset of the last line of values.
-    line_at: u64,
+    line_offset: u64,
     is_over: bool,
 }
 
@@ -77,7 +77,7 @@ impl<R: Read> TextLogReader<R> {
                 break Head::parse(&line, &mut damages).ok_or_else(no_header)?;
             }
         };
-        Ok(Self { lines, head, values: Vec::new(), damages, line_at: 0, is_over: false })
+        Ok(Self { lines, head, values: Vec::new(), damages, line_offset: 0, is_over: false })
     }
 
     /// Returns the header of the log.
@@ -93,8 +93,8 @@ impl<R: Read> TextLogReader<R> {
     }
 
     /// Returns the offset of the last line read.
-    pub(crate) fn line_at(&self) -> u64 {
-        self.line_at
+    pub(crate) fn line_offset(&self) -> u64 {
+        self.line_offset
     }
 
     /// Takes the paths out of the header, and returns them with their hash. There may be many paths, and the caller
@@ -130,7 +130,7 @@ impl<R: Read> TextLogReader<R> {
 
     /// Reads a line. For a line of values, stores them in `values` and returns the line's time.
     fn read(&mut self) -> io::Result<Option<i64>> {
-        let Self { lines, head, values, damages, line_at, is_over } = self;
+        let Self { lines, head, values, damages, line_offset, is_over } = self;
         let Some(line) = lines.next()? else {
             *is_over = true;
             return Ok(None);
@@ -139,7 +139,7 @@ impl<R: Read> TextLogReader<R> {
             damages.add(line.offset, "a line is too long: it is left out");
             return Ok(None);
         }
-        *line_at = line.offset;
+        *line_offset = line.offset;
         halved(&line, damages);
         let Some(first) = line.text.first() else { return Ok(None) };
         if Separator::from_header(line.text).is_none() {

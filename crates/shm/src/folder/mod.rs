@@ -30,12 +30,12 @@ pub struct Folders {
     /// Session directory of the user, created at login.
     session: Option<PathBuf>,
     user: u32,
-    parents: Places,
+    parents: ParentDirs,
 }
 
 /// Parent directories of the publishers' directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Places {
+struct ParentDirs {
     /// Directory shared by all users of the machine: a file system of its own with limits. Every user may create
     /// files in it; no user may remove those of others. `packaging/systemd` contains the unit that mounts it.
     machine: PathBuf,
@@ -134,15 +134,18 @@ impl Folders {
         // A relative path would mean another directory in each process. The XDG specification says to ignore
         // it.
         let session = session.filter(|path| path.is_absolute()).map(|path| path.join("perfset"));
-        let parents =
-            Places { machine: "/run/perfset".into(), sessions: "/run/user".into(), temporary: "/tmp".into() };
+        let parents = ParentDirs {
+            machine: "/run/perfset".into(),
+            sessions: "/run/user".into(),
+            temporary: "/tmp".into(),
+        };
         Self { only: None, session, user: rustix::process::geteuid().as_raw(), parents }
     }
 
     /// Returns the directories of another user, in a tree with the same structure as the machine's.
     #[cfg(test)]
     pub(crate) fn below(root: &Path, user: u32) -> Self {
-        let parents = Places {
+        let parents = ParentDirs {
             machine: root.join("run/perfset"),
             sessions: root.join("run/user"),
             temporary: root.join("tmp"),

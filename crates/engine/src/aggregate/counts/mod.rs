@@ -93,7 +93,7 @@ impl Counts {
         columns: &[AggregateColumn],
     ) -> Option<&mut Totals<CounterId>> {
         columns.iter().find(|column| column.count.is_some())?;
-        let Self { totals, sought, filters, next_filter, now_100ns, round } = self;
+        let Self { totals: aggregates, sought, filters, next_filter, now_100ns, round } = self;
         let (user, name, filter) = of;
         sought.user = user;
         sought.name.clear();
@@ -108,15 +108,15 @@ impl Counts {
             filters.push(Selection { key, filter: filter.clone(), round: *round });
             key
         });
-        if !totals.contains_key(sought) {
+        if !aggregates.contains_key(sought) {
             // Any collection except this one, so that the rows are added up below.
             let never = round.wrapping_sub(1);
-            totals.insert(
+            aggregates.insert(
                 sought.clone(),
                 AggregateTotals { time_100ns: 0, round: never, totals: Totals::default() },
             );
         }
-        let AggregateTotals { time_100ns, round: collected, totals } = totals.get_mut(sought)?;
+        let AggregateTotals { time_100ns, round: collected, totals } = aggregates.get_mut(sought)?;
         // Two filters can select the same aggregate.
         if std::mem::replace(collected, *round) != *round {
             *time_100ns = *now_100ns;

@@ -55,7 +55,8 @@ pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Se
 /// registration and by all its publishers together (`merge`). If a publisher gives a counter another meaning, it is
 /// shown without that counter. No publisher can take a GUID or name of the catalogue or of a registration.
 pub struct ApplicationProvider {
-    locations: Folders,
+    /// Directories in which publishers are searched.
+    search_folders: Folders,
     folders: Vec<PublisherDir>,
     search: Search,
     /// Time for directories of other users, and the index of the one that is next.
@@ -86,7 +87,7 @@ pub struct ApplicationProvider {
     machine: Arc<[u16]>,
     asks: Asks,
     /// Collections whose publishers have already received requests, each with its counterset and the end of waiting.
-    requests: Vec<(u64, Guid, Instant)>,
+    announced: Vec<(u64, Guid, Instant)>,
     /// Time of the last liveness check; `next_checked` is the index of the file that the next check begins with.
     last_check: Option<Instant>,
     next_checked: usize,
@@ -131,7 +132,7 @@ impl ApplicationProvider {
         let wanted = if asker.everybody { SearchScope::Everybody } else { SearchScope::Own };
         let search = Search::new(folders, wanted);
         Self {
-            locations: folders.clone(),
+            search_folders: folders.clone(),
             folders: Vec::new(),
             search,
             for_others: Allowance::new(FOR_OTHERS),
@@ -152,7 +153,7 @@ impl ApplicationProvider {
             counters: Wanted::default(),
             machine: rustix::system::uname().nodename().to_string_lossy().encode_utf16().collect(),
             asks: Asks::new(Deadline::default()),
-            requests: Vec::new(),
+            announced: Vec::new(),
             last_check: None,
             next_checked: 0,
         }
@@ -442,16 +443,16 @@ impl Provider for ApplicationProvider {
 
     fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
         // Entries of earlier collections remain here if `collect` was not called for them.
-        self.requests.retain(|(collection, ..)| *collection == want.collection);
+        self.announced.retain(|(collection, ..)| *collection == want.collection);
         self.ask(want);
-        self.requests.push((want.collection, want.counterset.guid, until));
+        self.announced.push((want.collection, want.counterset.guid, until));
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
         let guid = want.counterset.guid;
         let is_this = |begun: &&(u64, Guid, Instant)| (begun.0, begun.1) == (want.collection, guid);
-        let until = match self.requests.iter().find(is_this) {
+        let until = match self.announced.iter().find(is_this) {
             Some((_, _, until)) => *until,
             None => {
                 self.ask(want);

@@ -34,7 +34,7 @@ impl ApplicationProvider {
         let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
         let unused = not_folders.chain(refused);
         // If another user occupies a directory name, the user who should own it is informed first.
-        let own = self.locations.temporary_of_user();
+        let own = self.search_folders.temporary_of_user();
         let owner = |path: &Path| if path == own { None } else { self.stranger(owner_of(path)) };
         all.extend(unused.map(|(path, why)| (owner(path), format!("{}: {why}", path.display()).into())));
         for kept in &self.files {

@@ -194,7 +194,7 @@ impl ApplicationProvider {
     fn private(&mut self) -> Option<String> {
         const NAMED: usize = 3;
         if self.unreadable.as_ref().is_none_or(|(found, _)| found.elapsed() > FINDING) {
-            self.unreadable = Some((Instant::now(), self.locations.unreadable()));
+            self.unreadable = Some((Instant::now(), self.search_folders.unreadable()));
         }
         let (_, folders) = self.unreadable.as_ref()?;
         private_text(folders, NAMED, self.asker.user)
