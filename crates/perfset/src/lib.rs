@@ -34,9 +34,9 @@
 //! [`Source`] for recorded blocks. [`perflib`] implements PerfLib's functions for consumers on blocks; the C library
 //! is built on it. [`Provider`], [`Source`] and [`Sink`] are the traits for custom values, machines and outputs.
 //!
-//! **Features**, the first two on by default: `publish` is the module of that name on Linux, `manifest`, and counters of
-//! applications on the local machine; `derive` is the derive macro for countersets; `json` is the module of that name;
-//! `sqlite` writes SQL logs.
+//! **Features**: `publish` is the module of that name on Linux, `manifest`, and counters of applications on the local
+//! machine. `derive` is the derive macro for countersets. Both are on by default. `json` is the module of that name,
+//! and `sqlite` writes SQL logs.
 //!
 //! The example `cpu_perf_counters` reads all counters of all processors into a struct, like the class in Microsoft's
 //! documents.

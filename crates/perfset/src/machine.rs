@@ -21,9 +21,9 @@ use perfset_windows::capture::{self, CaptureReplay, Captures};
 /// functions are called, or those of the library in `PERFSET_PERFLIB`. The environment is ignored in a program with
 /// elevated privileges.
 ///
-/// With the feature `publish`, the machine includes counters published by programs of root and of this user. For root, and for members of the
-/// group of a shared directory, it includes those of all users, like [`all_users`]. [`Machine::left_out`] returns the
-/// omitted data.
+/// With the feature `publish`, the machine includes counters published by programs of root and of this user. For root,
+/// and for members of the group of a shared directory, it includes those of all users, like [`all_users`].
+/// [`Machine::left_out`] returns the omitted data.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
@@ -31,8 +31,8 @@ pub fn local() -> Machine {
 }
 
 /// Returns the local machine like [`local`]. With the feature `publish`, it includes counters published by programs of
-/// all users whose files are readable. Instances of users other than root and the current user have names that begin with the user id and `/`.
-/// At most 64 MiB and 100,000 instances are read from the files of these users, in total.
+/// all users whose files are readable. Instances of users other than root and the current user have names that begin
+/// with the user id and `/`. At most 64 MiB and 100,000 instances are read from the files of these users, in total.
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
