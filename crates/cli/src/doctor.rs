@@ -134,6 +134,8 @@ fn look() -> Result<Exit, Failure> {
             writeln!(out, "warn  ignored registration {}", escaped(&provider::reason(ignored)))?;
         }
     }
+    #[cfg(not(feature = "publish"))]
+    writeln!(out, "warn  built without the feature publish: counters of applications are not shown")?;
     for line in trouble.lines() {
         writeln!(out, "{line}")?;
     }
