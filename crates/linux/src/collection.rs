@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -56,9 +56,17 @@ impl Collection {
         absent: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
+        match parse(self.text(file, absent)?) {
+            Ok(parsed) => Ok(parsed),
+            Err(text) => Err(invalid(file.path(), text)),
+        }
+    }
+
+    /// Reads the text of a file. Apart from [`read`](Self::read), which is compiled once for each type of result.
+    fn text<'f>(&mut self, file: &'f mut KeptFile, absent: &'static str) -> Result<&'f [u8], NoValue> {
         let Some(text) = file.read(self.elapsed_ns)? else { return Err(NoValue::Unavailable(absent.into())) };
         self.bytes_read = self.bytes_read.saturating_add(text.len());
-        parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
+        Ok(text)
     }
 
     /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` as in [`read`](Self::read).
@@ -186,9 +194,20 @@ impl SharedFile {
         absent: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
-        // After a panic of another thread the file can still be read.
+        // After a panic of another thread the file can still be read. Parsed under the lock, because the text is in the
+        // file's buffer.
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let (file, read_in) = &mut *latest;
+        let text = Self::text(&mut latest, pass, absent)?;
+        parse(text).map_err(|text| invalid(&self.path, text))
+    }
+
+    /// Returns the text of this collection. Apart from [`read`](Self::read), which is compiled once for each type of
+    /// result.
+    fn text<'f>(
+        (file, read_in): &'f mut (KeptFile, u64),
+        pass: &mut Collection,
+        absent: &'static str,
+    ) -> Result<&'f [u8], NoValue> {
         if *read_in != pass.number {
             // If the reading fails, the next counterset reads again. It must not get the text of an earlier
             // collection.
@@ -197,9 +216,7 @@ impl SharedFile {
             pass.bytes_read = pass.bytes_read.saturating_add(len);
             *read_in = pass.number;
         }
-        // Parsed under the lock, because the text is in the file's buffer.
-        let Some(text) = file.text() else { return Err(NoValue::Unavailable(absent.into())) };
-        parse(text).map_err(|text| ReadError::Text { path: self.path.clone(), text }.into())
+        file.text().ok_or_else(|| NoValue::Unavailable(absent.into()))
     }
 }
 
@@ -298,6 +315,11 @@ impl<T: Default> ParsedFile<T> {
 
     /// Returns the reason for an invalid part of the file.
     pub(crate) fn fault(&self, text: TextError) -> NoValue {
-        ReadError::Text { path: self.file.path.clone(), text }.into()
+        invalid(&self.file.path, text)
     }
+}
+
+/// Returns the reason for an invalid text.
+fn invalid(path: &Path, text: TextError) -> NoValue {
+    ReadError::Text { path: path.to_owned(), text }.into()
 }

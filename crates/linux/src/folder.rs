@@ -27,7 +27,7 @@ impl DirReader {
 
     /// Calls `each` with every name, including `.` and `..`.
     pub(crate) fn names(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
-        let listed = self.list(|name, _| each(name));
+        let listed = self.list(&mut |name, _| each(name));
         listed.map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
     }
 
@@ -35,7 +35,7 @@ impl DirReader {
     /// not report types, a name may also be that of another file.
     pub(crate) fn folders_of(&mut self, path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
         path.clone_into(&mut self.path);
-        let listed = self.list(|name, kind| {
+        let listed = self.list(&mut |name, kind| {
             if matches!(kind, FileType::Directory | FileType::Unknown) && name != b"." && name != b".." {
                 each(name);
             }
@@ -43,7 +43,7 @@ impl DirReader {
         listed.map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
     }
 
-    fn list(&mut self, mut each: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+    fn list(&mut self, each: &mut dyn FnMut(&[u8], FileType)) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(&self.path, flags, Mode::empty())?;
         self.buffer.reserve_exact(Self::BUFFER); // it stays empty: nothing happens from the second time on
