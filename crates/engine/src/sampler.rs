@@ -107,7 +107,8 @@ mod tests {
     use super::*;
     use crate::tests::set;
 
-    /// A 4-byte base that passes zero under an 8-byte value, as in `tests::a_base_wraps_by_itself` for a query.
+    /// A 4-byte base that passes zero under an 8-byte value, as in `tests::pairing::a_base_wraps_by_itself`
+    /// for a query.
     #[test]
     fn a_base_wraps_by_itself() {
         let set = Arc::new(set(Guid::from_u128(1), InstanceType::Multiple));
