@@ -37,17 +37,11 @@ mod cpu_clock;
 #[cfg(test)]
 mod faults;
 #[cfg(target_os = "linux")]
-mod folder;
-#[cfg(target_os = "linux")]
 mod heap;
-#[cfg(target_os = "linux")]
-mod kept_file;
-#[cfg(target_os = "linux")]
-mod long_file;
 #[cfg(target_os = "linux")]
 mod may_trace;
 #[cfg(target_os = "linux")]
-mod collection;
+mod provider;
 mod roots;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
@@ -62,6 +56,6 @@ pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, provid
 #[cfg(target_os = "linux")]
 pub use heap::{release_memory, return_large_pieces};
 #[cfg(target_os = "linux")]
-pub use kept_file::{KeptFile, ReadError, SeqFileKind};
+pub use provider::{KeptFile, ReadError, SeqFileKind};
 pub use roots::Roots;
 pub use sources::text::TextError;

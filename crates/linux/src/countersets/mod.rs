@@ -3,8 +3,10 @@
 use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
-use crate::collection::{ParsedFile, SharedFile, SharedParsedFile};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    LazyProvider, MultiInstanceProvider, ParsedFile, SeqFileKind, SharedFile, SharedParsedFile,
+    SingleInstanceProvider,
+};
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
 
@@ -18,7 +20,7 @@ mod linux_system;
 mod memory;
 mod netstat;
 mod network_interface;
-mod numa;
+pub(crate) mod numa;
 mod objects;
 mod paging_file;
 mod pressure_stall;
@@ -27,20 +29,14 @@ mod process_count;
 mod processor_information;
 mod protocols;
 mod sensors;
-mod several;
-mod single;
-mod lazy;
 mod sockets;
 mod system;
 mod thermal;
-mod together;
-mod value;
 
 use cache::Cache;
 use cgroup::CGroup;
 use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
-use lazy::LazyProvider;
 use linux_memory::LinuxMemory;
 use linux_system::LinuxSystem;
 use memory::Memory;
@@ -55,8 +51,6 @@ pub use process::{ProcessSource, prepare_walks};
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
-use several::MultiInstanceProvider;
-use single::SingleInstanceProvider;
 use sockets::Sockets;
 use system::System;
 use thermal::ThermalZones;

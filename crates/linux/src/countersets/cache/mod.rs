@@ -3,9 +3,7 @@
 use perfset_core::catalogue::cache as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use crate::collection::{Collection, SharedParsedFile};
-use crate::countersets::single::ValueSource;
-use crate::countersets::value::unavailable;
+use crate::provider::{Collection, SharedParsedFile, ValueSource, unavailable};
 use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]

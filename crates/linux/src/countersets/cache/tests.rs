@@ -4,8 +4,8 @@ use perfset_core::catalogue::cache as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::Cache;
-use crate::countersets::single::SingleInstanceProvider;
 use crate::countersets::vmstat;
+use crate::provider::SingleInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,

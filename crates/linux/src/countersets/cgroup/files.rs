@@ -7,10 +7,8 @@ use perfset_core::{CounterId, NoValue};
 
 use super::ControlGroup;
 use super::mounts::{Hierarchy, Mounts};
-use crate::collection::{Collection, CollectionCache};
 use crate::countersets::pressure_stall::{self, FULL, Line, SOME, StallReading, in_100ns};
-use crate::countersets::value::unavailable;
-use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
+use crate::provider::{Collection, CollectionCache, KeptFile, ReadError, SeqFileKind, unavailable};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
 use crate::sources::named::Number;

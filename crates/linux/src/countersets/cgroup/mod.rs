@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
-use crate::countersets::value::{MarkedRaw, instance_name};
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, birth_of_total, instance_name};
 use crate::roots::Roots;
 
 mod files;

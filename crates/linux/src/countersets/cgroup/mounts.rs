@@ -5,8 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::GroupTree;
-use crate::collection::Collection;
-use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, SeqFileKind};
+use crate::provider::{Collection, KeptFile, LOOK_AGAIN_NS, SeqFileKind};
 use crate::sources::cgroup::Controllers;
 
 /// A hierarchy: version 2, or that of a controller of version 1.

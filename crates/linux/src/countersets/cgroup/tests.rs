@@ -9,7 +9,7 @@ use perfset_core::catalogue::cgroup as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::CGroup;
-use crate::countersets::several::MultiInstanceProvider;
+use crate::provider::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened};
 
@@ -540,8 +540,7 @@ fn one_that_comes_as_another_goes() {
 /// Between the listing and the reading.
 #[test]
 fn a_group_that_vanishes_loses_only_itself() {
-    use crate::collection::Collection;
-    use crate::countersets::several::InstanceSource;
+    use crate::provider::{Collection, InstanceSource};
 
     let tree = Tree::copy_of("two-nodes");
     let mut groups = CGroup::new(&tree.roots(), CLOCK_TICKS);

@@ -7,8 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::collection::Collection;
-use crate::folder::DirReader;
+use crate::provider::{Collection, DirReader};
 
 /// Groups of a hierarchy, parents before their children, and siblings in the order of their names.
 #[derive(Debug)]

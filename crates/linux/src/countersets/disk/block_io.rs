@@ -5,9 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{DeviceKind, Disks};
 use super::physical::DiskRows;
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::MarkedRaw;
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw};
 use crate::sources::diskstats::DiskStatsField;
 
 /// Instances of Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.

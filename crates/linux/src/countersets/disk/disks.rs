@@ -8,11 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfset_core::{Birth, InstanceId, NoValue};
 
 use super::requests::{ReadTime, Requests};
-use crate::collection::{Collection, ParsedFile};
-use crate::countersets::several::InstanceKey;
-use crate::countersets::value::instance_name;
-use crate::countersets::value::unavailable;
-use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
+use crate::provider::{
+    Collection, InstanceKey, KeptFile, ParsedFile, ReadError, SeqFileKind, instance_name, unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::diskstats::{Device, DiskStats, DiskStatsField};

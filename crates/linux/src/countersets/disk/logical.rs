@@ -15,11 +15,10 @@ use super::disks::{Disk, Disks};
 use super::mounts::{Mounts, Volume};
 use super::remote::Remote;
 use super::requests::{Requests, mean, never, total_of};
-use crate::collection::{Collection, CollectionCache, ParsedFile, SharedFile};
-use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::instance_name;
-use crate::countersets::value::{MarkedRaw, unavailable};
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{
+    Collection, CollectionCache, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ParsedFile, SeqFileKind,
+    SharedFile, Total, instance_name, unavailable,
+};
 use crate::roots::Roots;
 
 /// Instances of LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems themselves.

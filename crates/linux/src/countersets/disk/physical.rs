@@ -5,9 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{DeviceKind, Disk, Disks};
 use super::requests::{Requests, mean, never, total_of};
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::MarkedRaw;
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, Total};
 
 /// Instances of PhysicalDisk, from `/proc/diskstats`; `/sys/block` determines which devices are disks.
 #[derive(Debug)]

@@ -3,8 +3,7 @@
 use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
-use crate::countersets::several::Total;
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{MarkedRaw, Total, unavailable};
 use crate::sources::diskstats::{DeviceCounters, DiskStatsField};
 
 /// Request counts of a device up to the last reading of its line.

@@ -17,8 +17,7 @@ use rustix::fs::{StatVfs, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use super::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
-use crate::collection::Collection;
-use crate::countersets::several::MultiInstanceProvider;
+use crate::provider::{Collection, MultiInstanceProvider};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,

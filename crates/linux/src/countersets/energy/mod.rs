@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use perfset_core::catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::collection::{Attribute, Collection};
-use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::{MarkedRaw, instance_name, unavailable};
-use crate::folder::DirReader;
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{
+    Attribute, Collection, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, SeqFileKind, Total,
+    instance_name, unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::powercap::{Domain, Zone, domain, zone};

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::energy_meter as id;
 
 use super::EnergyMeter;
-use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
+use crate::provider::{MultiInstanceProvider, TOTAL_NAME};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 

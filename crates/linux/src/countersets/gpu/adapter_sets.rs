@@ -11,9 +11,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::adapters::Adapter;
 use super::card::CardReading;
 use super::{Gpu, Shared, lock};
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, unavailable};
 
 /// Counterset with one instance for each adapter: its names and readings.
 pub(super) trait AdapterView: Debug + Send {

@@ -6,9 +6,7 @@ use perfset_core::NoValue;
 
 use super::Luid;
 use super::card::CardFiles;
-use crate::collection::Collection;
-use crate::folder::DirReader;
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{Collection, DirReader, KeptFile, SeqFileKind};
 use crate::roots::Roots;
 use crate::sources::drm_nodes::{Node, node};
 use crate::sources::pci_address::PciAddress;

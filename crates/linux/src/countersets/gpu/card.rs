@@ -9,10 +9,7 @@ use std::path::PathBuf;
 
 use perfset_core::NoValue;
 
-use crate::collection::{Attribute, Collection};
-use crate::countersets::value::unavailable;
-use crate::folder::DirReader;
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{Attribute, Collection, DirReader, KeptFile, SeqFileKind, unavailable};
 use crate::sources::text::TextError;
 
 /// A momentary reading of a graphics processor, in the unit of the counters.

@@ -9,10 +9,7 @@ use rustix::io::Errno;
 
 use super::Luid;
 use super::adapters::Adapters;
-use crate::collection::Collection;
-use crate::countersets::value::MarkedRaw;
-use crate::folder::DirReader;
-use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
+use crate::provider::{Collection, DirReader, KeptFile, MarkedRaw, ReadError, SeqFileKind};
 use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use crate::sources::drm_nodes::{Node, open_node};
 use crate::sources::named::Number;

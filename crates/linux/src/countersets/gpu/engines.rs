@@ -8,9 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::clients::Clients;
 use super::{Luid, Shared, lock};
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceKey, InstanceSource, birth_of_total};
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, birth_of_total, unavailable};
 
 /// Instances of GPU Engine, from the clients of graphics drivers.
 #[derive(Debug)]

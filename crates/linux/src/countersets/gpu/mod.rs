@@ -10,9 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::NoValue;
 use perfset_engine::{Deadline, Provider};
 
-use super::lazy::LazyProvider;
-use super::together::ProviderGroup;
-use crate::collection::Collection;
+use crate::provider::{Collection, LazyProvider, ProviderGroup};
 use crate::roots::Roots;
 use crate::sources::pci_address::PciAddress;
 

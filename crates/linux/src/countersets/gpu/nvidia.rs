@@ -4,8 +4,7 @@ use perfset_core::NoValue;
 
 use super::card::CardReading;
 use super::nvml::{GpuProcess, Nvml, PciLookup};
-use crate::collection::Collection;
-use crate::countersets::value::unavailable;
+use crate::provider::{Collection, unavailable};
 use crate::sources::pci_address::PciAddress;
 
 /// Opens the library, or returns the reason for failing.

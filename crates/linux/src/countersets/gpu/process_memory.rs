@@ -8,9 +8,7 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use super::clients::Client;
 use super::nvml::GpuProcess;
 use super::{Gpu, Luid, Shared, lock};
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, unavailable};
 use crate::sources::drm_fdinfo::Region;
 
 /// GPU memory of processes, from the clients of graphics drivers and from NVIDIA's library.

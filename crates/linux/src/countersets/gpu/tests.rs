@@ -11,8 +11,7 @@ use perfset_core::{CounterId, Counterset};
 use perfset_engine::SourceError;
 
 use super::*;
-use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
-use crate::kept_file::LOOK_AGAIN_NS;
+use crate::provider::{InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider};
 use crate::testing::{CellOutcome, Collected, Tree, collect, collect_all, fixture, opened, try_collect};
 
 /// No test depends on how quickly another thread runs.

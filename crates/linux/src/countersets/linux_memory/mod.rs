@@ -4,9 +4,7 @@ use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, Counterset};
 use perfset_engine::RowWriter;
 
-use crate::collection::{Collection, ParsedFile, SharedFile, SharedParsedFile};
-use crate::countersets::single::ValueSource;
-use crate::countersets::value::unavailable;
+use crate::provider::{Collection, ParsedFile, SharedFile, SharedParsedFile, ValueSource, unavailable};
 use crate::sources::meminfo::AllLines;
 use crate::sources::named::NamedLines;
 use crate::sources::vmstat::VmStat;

@@ -6,10 +6,8 @@ use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::LinuxMemory;
-use crate::collection::SharedFile;
-use crate::countersets::single::SingleInstanceProvider;
 use crate::countersets::vmstat;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,

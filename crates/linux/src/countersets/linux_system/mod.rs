@@ -3,10 +3,9 @@
 use perfset_core::catalogue::linux_system as id;
 use perfset_core::{CounterId, Counterset, Mark, NoValue};
 
-use crate::collection::{Attribute, Collection, ParsedFile, SharedFile};
-use crate::countersets::single::ValueSource;
-use crate::countersets::value::{MarkedRaw, unavailable};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    Attribute, Collection, MarkedRaw, ParsedFile, SeqFileKind, SharedFile, ValueSource, unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::file_nr::FileNr;
 use crate::sources::loadavg::{LoadAvg, Loads};

@@ -5,9 +5,7 @@ use perfset_core::catalogue::linux_system as id;
 use perfset_engine::{Provider, Rows};
 
 use super::LinuxSystem;
-use crate::collection::{Collection, SharedFile};
-use crate::countersets::single::{SingleInstanceProvider, ValueSource};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{Collection, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,

@@ -3,9 +3,7 @@
 use perfset_core::catalogue::memory as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use crate::collection::{Collection, ParsedFile, SharedFile, SharedParsedFile};
-use crate::countersets::single::ValueSource;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{Collection, ParsedFile, SeqFileKind, SharedFile, SharedParsedFile, ValueSource};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
 use crate::sources::modules::Modules;

@@ -3,9 +3,7 @@
 use perfset_core::catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use super::single::ValueSource;
-use super::value::unavailable;
-use crate::collection::{Collection, ParsedFile, SharedFile};
+use crate::provider::{Collection, ParsedFile, SharedFile, ValueSource, unavailable};
 use crate::sources::netstat::Netstat;
 use crate::sources::sockstat::SockStat;
 use crate::sources::text::TextError;

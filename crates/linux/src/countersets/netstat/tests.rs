@@ -6,9 +6,7 @@ use perfset_core::catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset};
 
 use super::{LinuxIp, LinuxTcp};
-use crate::collection::SharedFile;
-use crate::countersets::single::SingleInstanceProvider;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, all_instances, check_line, collect, collect_all, fixture, opened,

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use perfset_core::NoValue;
 use rustix::io::Errno;
 
-use crate::collection::{Attribute, Collection, CollectionCache};
-use crate::countersets::value::{instance_name, unavailable};
-use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
+use crate::provider::{
+    Attribute, Collection, CollectionCache, KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind, instance_name,
+    unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
 use crate::sources::{attribute, link_speed};

@@ -3,10 +3,9 @@
 use perfset_core::catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{InstanceKey, InstanceSource};
-use super::value::{MarkedRaw, unavailable};
-use crate::collection::{Collection, ParsedFile};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, NetDev};
 

@@ -11,8 +11,7 @@ use rustix::net::{
 };
 
 use crate::clock::elapsed_ns;
-use crate::collection::{Collection, CollectionCache};
-use crate::countersets::value::unavailable;
+use crate::provider::{Collection, CollectionCache, unavailable};
 use crate::roots::Roots;
 use crate::sources::rtnetlink::{Qdiscs, request};
 

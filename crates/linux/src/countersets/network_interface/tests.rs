@@ -8,8 +8,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::network_interface as id;
 
 use super::NetworkInterface;
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
+use crate::provider::{Collection, InstanceSource, MultiInstanceProvider};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,

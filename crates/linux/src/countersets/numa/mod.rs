@@ -5,10 +5,9 @@ use std::num::NonZeroU32;
 use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 
-use crate::collection::{Collection, Parse, ParsedFile, SharedFile};
-use crate::countersets::several::{InstanceKey, InstanceSource, Total};
-use crate::countersets::value::MarkedRaw;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    Collection, InstanceKey, InstanceSource, MarkedRaw, Parse, ParsedFile, SeqFileKind, SharedFile, Total,
+};
 use crate::roots::Roots;
 use crate::sources::cpulist::{self, NODE_LIMIT};
 use crate::sources::named::Number;

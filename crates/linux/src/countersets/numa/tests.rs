@@ -5,7 +5,7 @@ use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_engine::SourceError;
 
 use super::{LinuxNuma, NodeMemory, online};
-use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
+use crate::provider::{MultiInstanceProvider, TOTAL_NAME};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect};
 

@@ -3,11 +3,8 @@
 use perfset_core::catalogue::objects as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use crate::collection::{Collection, ParsedFile, SharedFile};
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::ValueSource;
-use crate::countersets::value::unavailable;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{Collection, ParsedFile, SeqFileKind, SharedFile, ValueSource, unavailable};
 use crate::roots::Roots;
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::sysvipc;

@@ -4,10 +4,8 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::objects as id;
 
 use super::Objects;
-use crate::collection::SharedFile;
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::SingleInstanceProvider;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
@@ -91,12 +89,12 @@ fn reasons_name_file_line_and_what() {
 fn processes_are_counted_once_a_collection() {
     let tree = Tree::proc_of("two-nodes");
     let processes = ProcessCount::new(&tree.roots().proc);
-    let mut pass = crate::collection::Collection::new(u64::MAX / 2, 0);
+    let mut pass = crate::provider::Collection::new(u64::MAX / 2, 0);
     assert_eq!(processes.get(&mut pass), Ok(5));
     let listed = pass.bytes_read;
     std::fs::create_dir(tree.path("proc/11")).unwrap();
     assert_eq!((processes.clone().get(&mut pass), pass.bytes_read), (Ok(5), listed));
-    let mut next = crate::collection::Collection::new(u64::MAX / 2 + 1, 0);
+    let mut next = crate::provider::Collection::new(u64::MAX / 2 + 1, 0);
     assert_eq!(processes.get(&mut next), Ok(6));
 }
 

@@ -3,11 +3,10 @@
 use perfset_core::catalogue::paging_file as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::collection::{Collection, ParsedFile};
-use crate::countersets::several::{InstanceKey, InstanceSource, TOTAL_ID};
-use crate::countersets::value::instance_name;
-use crate::countersets::value::{MarkedRaw, unavailable};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, TOTAL_ID, instance_name,
+    unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::swaps::Swaps;
 

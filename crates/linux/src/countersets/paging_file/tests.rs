@@ -5,7 +5,7 @@ use perfset_core::catalogue::paging_file as id;
 use perfset_engine::SourceError;
 
 use super::PagingFile;
-use crate::countersets::several::MultiInstanceProvider;
+use crate::provider::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect};
 

@@ -6,10 +6,10 @@ use perfset_core::catalogue::pressure_stall as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::collection::{Collection, CollectionCache};
-use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{MarkedRaw, unavailable};
-use crate::kept_file::{KeptFile, ReadError, SeqFileKind};
+use crate::provider::{
+    Collection, CollectionCache, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ReadError, SeqFileKind,
+    unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::pressure::{Pressure, Stall};
 use crate::sources::text::TextError;

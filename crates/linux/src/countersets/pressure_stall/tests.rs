@@ -8,9 +8,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::{PressureStall, or_off};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::collection::Collection;
-use crate::countersets::several::{InstanceSource, MultiInstanceProvider};
-use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
+use crate::provider::{Collection, InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider, ReadError};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 

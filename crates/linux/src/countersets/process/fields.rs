@@ -4,7 +4,7 @@ use perfset_core::catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
 use super::table::{FileSet, ProcessEntry, RareFields};
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 use crate::sources::text::TextError;
 

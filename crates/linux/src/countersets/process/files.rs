@@ -9,8 +9,8 @@ use super::table::{
     CollectionTime, FileReading, FileSet, Hidden, LineValues, ProcessEntry, ProcessTable, RareFields,
     RefreshInterval, Thread,
 };
-use crate::collection::Collection;
 use crate::cpu_clock::cpu_clock_ns;
+use crate::provider::Collection;
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::pid::io::Io;

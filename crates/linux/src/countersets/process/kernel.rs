@@ -7,10 +7,11 @@ use perfset_core::{Mark, NoValue};
 
 use super::fields::{ProcessField, Units};
 use crate::clock::time_100ns_at;
-use crate::collection::{Collection, CollectionCache, ParsedFile, SharedFile, SharedParsedFile};
-use crate::countersets::value::{HOLD_SECONDS, MarkedRaw, hold};
-use crate::kept_file::{KeptFile, SeqFileKind};
 use crate::may_trace::may_trace;
+use crate::provider::{
+    Collection, CollectionCache, HOLD_SECONDS, KeptFile, MarkedRaw, ParsedFile, SeqFileKind, SharedFile,
+    SharedParsedFile, hold,
+};
 use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;

@@ -9,12 +9,12 @@ use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Text};
 use perfset_engine::total::{Member, Reading, Sum};
 use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError, Totals};
 
-use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
-use super::value::{MarkedRaw, fill, reading, unavailable};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::collection::{Collection, SharedFile, SharedParsedFile};
 use crate::cpu_clock::cpu_clock_ns;
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{
+    Collection, KeptFile, MarkedRaw, SeqFileKind, SharedFile, SharedParsedFile, TOTAL_ID, TOTAL_NAME, fill,
+    reading, source_error, unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::vmstat::VmStat;

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use super::files::io;
 use super::table::LineValues;
-use crate::collection::Collection;
+use crate::provider::Collection;
 
 /// File descriptor of the I/O counters, and the process that opened it: in a forked process it is still the file of
 /// the parent.

@@ -9,8 +9,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use crate::collection::Collection;
-use crate::countersets::value::unavailable;
+use crate::provider::{Collection, unavailable};
 use crate::sources::processes::pid;
 use crate::sources::text::TextError;
 

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::files::ProcFiles;
 use super::table::{FileSet, ProcessEntry, ProcessTable};
 use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
-use crate::collection::Collection;
+use crate::provider::Collection;
 use crate::roots::Roots;
 
 /// Requested collection method for processes and threads. If the requested method is unavailable, the next one in

@@ -6,8 +6,7 @@ use std::ops::BitOr;
 use perfset_core::{Birth, NoValue};
 
 use super::reader::gone;
-use crate::collection::Collection;
-use crate::countersets::value::instance_name;
+use crate::provider::{Collection, instance_name};
 use crate::sources::named::Number;
 use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;

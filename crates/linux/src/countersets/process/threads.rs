@@ -6,7 +6,7 @@ use perfset_engine::total::Member;
 
 use super::fields::{Units, held, priority_base};
 use super::table::{ProcessEntry, Thread, birth};
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 
 impl Thread {

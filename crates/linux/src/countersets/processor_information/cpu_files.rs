@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use perfset_core::NoValue;
 
-use crate::collection::{Attribute, Collection, CollectionCache};
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{Attribute, Collection, CollectionCache, KeptFile, SeqFileKind};
 use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
 use crate::sources::cpuidle::{self, IdleClass};
 

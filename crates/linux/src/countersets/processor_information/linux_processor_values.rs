@@ -5,8 +5,7 @@ use perfset_core::{CounterId, NoValue};
 
 use super::machine::{CpuSources, NOT_APART, PartOfTime};
 use super::values::{CpuRange, saturated, sum};
-use crate::collection::Collection;
-use crate::countersets::value::{MarkedRaw, unavailable};
+use crate::provider::{Collection, MarkedRaw, unavailable};
 use crate::sources::softirqs::SoftirqKind;
 
 impl CpuSources {

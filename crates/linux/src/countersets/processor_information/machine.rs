@@ -7,9 +7,9 @@ use perfset_core::NoValue;
 use perfset_engine::SourceError;
 
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
-use crate::collection::{Collection, CollectionCache, ParsedFile, SharedFile};
-use crate::countersets::value::{HOLD_SECONDS, MarkedRaw, hold};
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{
+    Collection, CollectionCache, HOLD_SECONDS, KeptFile, MarkedRaw, ParsedFile, SeqFileKind, SharedFile, hold,
+};
 use crate::roots::Roots;
 use crate::sources::cpuinfo::CpuInfo;
 use crate::sources::cpulist::{self, CPU_LIMIT, NODE_LIMIT};

@@ -7,10 +7,9 @@ use perfset_core::catalogue::{linux_processor, processor, processor_information,
 use perfset_core::{Birth, CounterId, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
-use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
-use super::value::{MarkedRaw, fill};
-use crate::collection::{Collection, SharedFile};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    Collection, MarkedRaw, SeqFileKind, SharedFile, TOTAL_ID, TOTAL_NAME, birth_of_total, fill,
+};
 use crate::roots::Roots;
 
 mod cpu_files;

@@ -5,8 +5,7 @@ use perfset_core::{CounterId, NoValue};
 
 use super::machine::CpuSources;
 use super::values::{CpuRange, mean, saturated, sum};
-use crate::collection::Collection;
-use crate::countersets::value::MarkedRaw;
+use crate::provider::{Collection, MarkedRaw};
 use crate::sources::schedstat::RunQueue;
 
 const NS_IN_100NS: u128 = 100;

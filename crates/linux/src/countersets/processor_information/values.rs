@@ -6,8 +6,7 @@ use perfset_core::catalogue::processor_information as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
 use super::machine::{Cpu, CpuSources, NO_FREQUENCY, PartOfTime};
-use crate::collection::{Collection, ParsedFile};
-use crate::countersets::value::MarkedRaw;
+use crate::provider::{Collection, MarkedRaw, ParsedFile};
 use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
 use crate::sources::softirqs::Softirqs;

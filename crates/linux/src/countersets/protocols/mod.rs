@@ -3,9 +3,7 @@
 use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
 
-use crate::collection::{Collection, ParsedFile, SharedFile};
-use crate::countersets::single::{SingleInstanceProvider, ValueSource};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{Collection, ParsedFile, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource};
 use crate::roots::Roots;
 use crate::sources::Number;
 use crate::sources::snmp::{Icmp, Ip, Tcp, Udp};

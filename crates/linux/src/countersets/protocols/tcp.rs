@@ -5,11 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::FieldSum::{self, One, Sum};
 use super::{NO_IPV6, Protocol};
-use crate::collection::Collection;
-use crate::countersets::single::ValueSource;
-use crate::countersets::value::unavailable;
-use crate::kept_file::ReadError;
-use crate::long_file::ChunkedFile;
+use crate::provider::{ChunkedFile, Collection, ReadError, ValueSource, unavailable};
 use crate::roots::Roots;
 use crate::sources::snmp::Tcp;
 use crate::sources::tcp_sockets::TcpSockets;

@@ -4,7 +4,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::linux_sensors as id;
 
 use super::LinuxSensors;
-use crate::countersets::several::MultiInstanceProvider;
+use crate::provider::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 

@@ -3,10 +3,10 @@
 use perfset_core::catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{InstanceKey, InstanceSource, Total};
-use super::value::{MarkedRaw, unavailable};
-use crate::collection::{Collection, ParsedFile, SharedFile};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{
+    Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, SharedFile, Total,
+    unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::named::Number;
 use crate::sources::sockstat::{self, PROTOCOLS, SockStat};

@@ -4,9 +4,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::sockets as id;
 
 use super::Sockets;
-use crate::collection::SharedFile;
-use crate::countersets::several::{MultiInstanceProvider, TOTAL_NAME};
-use crate::kept_file::SeqFileKind;
+use crate::provider::{MultiInstanceProvider, SeqFileKind, SharedFile, TOTAL_NAME};
 use crate::roots::Roots;
 use crate::sources::sockstat::PROTOCOLS;
 use crate::testing::{

@@ -3,9 +3,8 @@
 use perfset_core::catalogue::system as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
-use crate::collection::{Collection, ParsedFile, SharedFile};
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::ValueSource;
+use crate::provider::{Collection, ParsedFile, SharedFile, ValueSource};
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::proc_stat::SystemTotals;
 

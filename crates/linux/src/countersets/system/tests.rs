@@ -6,10 +6,8 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::system as id;
 
 use super::System;
-use crate::collection::SharedFile;
 use crate::countersets::process_count::ProcessCount;
-use crate::countersets::single::SingleInstanceProvider;
-use crate::kept_file::SeqFileKind;
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture,

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use perfset_core::catalogue::thermal_zone_information as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::collection::{Collection, CollectionCache};
-use crate::countersets::several::{InstanceKey, InstanceSource};
-use crate::countersets::value::{MarkedRaw, instance_name, unavailable};
-use crate::folder::DirReader;
-use crate::kept_file::{KeptFile, SeqFileKind};
+use crate::provider::{
+    Collection, CollectionCache, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, SeqFileKind,
+    instance_name, unavailable,
+};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::processes::pid;

@@ -4,7 +4,7 @@ use perfset_core::NoValue;
 use perfset_core::catalogue::thermal_zone_information as id;
 
 use super::ThermalZones;
-use crate::countersets::several::MultiInstanceProvider;
+use crate::provider::MultiInstanceProvider;
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened};
 

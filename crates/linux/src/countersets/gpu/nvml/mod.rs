@@ -79,9 +79,7 @@ pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
 /// Returns the error that a static program cannot load the library.
 #[cfg(target_feature = "crt-static")]
 pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
-    Err(crate::countersets::value::unavailable(
-        "this program is linked statically and cannot load NVIDIA's library",
-    ))
+    Err(crate::provider::unavailable("this program is linked statically and cannot load NVIDIA's library"))
 }
 
 /// Handle of a GPU, `nvmlDevice_t`: a pointer that only the library uses. Valid until the library is shut down.

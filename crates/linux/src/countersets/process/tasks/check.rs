@@ -8,7 +8,7 @@ use super::super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable, T
 use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
-use crate::collection::Collection;
+use crate::provider::Collection;
 
 /// A number with its name.
 type Named = (&'static str, Option<u64>);

@@ -13,8 +13,8 @@ use perfset_bpf::{
 use super::files::ProcFiles;
 use super::own_io;
 use super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable};
-use crate::collection::Collection;
 use crate::cpu_clock::cpu_clock_ns;
+use crate::provider::Collection;
 use crate::roots::Roots;
 use crate::sources::cpulist;
 

@@ -8,10 +8,9 @@ use super::super::table::{
     CollectionTime, FileSet, ProcessEntry, ProcessTable, RefreshInterval, SchedWaits, Thread,
 };
 use super::rules::{IoVisibility, tells};
-use crate::collection::Collection;
-use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
 use crate::may_trace::may_trace;
+use crate::provider::{Collection, unavailable};
 use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::kept_file::{ReadError, open};
+use super::kept_file::{ReadError, open};
 use crate::sources::text::TextError;
 
 /// A kernel file of lines, of any length. It is read in chunks, into one buffer.

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::NoValue;
 
-use crate::folder::DirReader;
-use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
-use crate::long_file::ChunkedFile;
+use super::folder::DirReader;
+use super::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
+use super::long_file::ChunkedFile;
 use crate::sources::attribute;
 use crate::sources::named::Number;
 use crate::sources::text::TextError;

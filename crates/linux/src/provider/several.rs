@@ -9,9 +9,9 @@ use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue, Text
 use perfset_engine::total::{Member, Sum};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError, Totals};
 
+use super::collection::Collection;
 use super::value::{MarkedRaw, fill, reading};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::collection::Collection;
 
 /// Instances of a counterset, with the sources of their values.
 pub(crate) trait InstanceSource: Debug + Send {
@@ -287,7 +287,7 @@ mod tests {
     use perfset_core::catalogue::perfset_engine as id;
 
     use super::*;
-    use crate::countersets::value::unavailable;
+    use crate::provider::unavailable;
     use crate::testing::{CellOutcome, collect, try_collect};
 
     /// Any counterset would do.

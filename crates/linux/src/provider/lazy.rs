@@ -8,9 +8,9 @@ use std::time::Instant;
 use perfset_core::{Guid, Text};
 use perfset_engine::{Catalogue, CollectRequest, Deadline, DeadlineProvider, Provider, Rows, SourceError};
 
+use super::folder::DirReader;
+use super::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::clock::elapsed_ns;
-use crate::folder::DirReader;
-use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
 /// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other
 /// countersets needs no thread.
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
     use crate::countersets::numa::{LinuxNuma, online};
-    use crate::countersets::several::MultiInstanceProvider;
+    use crate::provider::MultiInstanceProvider;
     use crate::testing::{CellOutcome, Tree, collect, fixture};
 
     const LONG: Duration = Duration::from_secs(3600);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError};
 
+use super::collection::Collection;
 use super::value::{MarkedRaw, fill};
 use crate::clock::elapsed_ns;
-use crate::collection::Collection;
 
 /// Values of the only instance of a counterset, with their sources.
 pub(crate) trait ValueSource: Debug + Send {

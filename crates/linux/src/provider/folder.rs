@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use crate::kept_file::ReadError;
+use super::kept_file::ReadError;
 
 /// A directory, with the buffer for its names.
 #[derive(Debug)]
