@@ -11,6 +11,7 @@ mod counter_type;
 /// How names become constants, in manifests as in the catalogue.
 #[path = "../../crates/manifest/src/symbol.rs"]
 mod symbol;
+mod features;
 mod first_build;
 mod fuzz;
 mod install;
@@ -33,6 +34,7 @@ struct Xtask {
 enum Chore {
     Catalog(catalog::Args),
     Tidy(tidy::Args),
+    Features(features::Args),
     FirstBuild(first_build::Args),
     Fuzz(fuzz::Args),
     Live(live::Args),
@@ -47,6 +49,7 @@ fn main() -> anyhow::Result<()> {
     match Xtask::parse().chore {
         Chore::Catalog(args) => catalog::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
+        Chore::Features(args) => features::run(&args),
         Chore::FirstBuild(args) => first_build::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Live(args) => live::run(&args),
