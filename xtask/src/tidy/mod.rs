@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{output_of, root};
 
+mod manifests;
 mod map;
 mod plain;
 mod rules;
@@ -15,7 +16,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-/// Check what no compiler checks: the map of the code, descriptions, origins of test data, texts and their language
+/// Check what no compiler checks: the map of the code, manifests, origins of test data, texts and their language
 #[derive(clap::Args)]
 pub struct Args {}
 
@@ -51,8 +52,8 @@ pub fn run(_: &Args) -> Result<()> {
     let map = read(Path::new(map::MAP));
     let mut problems = map::missing_folders(&files, &map);
     problems.extend(map::wrong_items(&map, &read));
-    let manifests = files.iter().filter(|path| path.ends_with("Cargo.toml"));
-    problems.extend(manifests.filter_map(|path| described(path, &read(path))));
+    let cargo_files = files.iter().filter(|path| path.ends_with("Cargo.toml"));
+    problems.extend(cargo_files.flat_map(|path| manifests::check(path, &read(path))));
     problems.extend(origins(&files, &read));
     let (mut sources, mut pages) = (Vec::new(), Vec::new());
     for path in &files {
@@ -96,18 +97,6 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     files.sort();
     files.dedup();
     Ok(files)
-}
-
-/// A crate says in a sentence what it is.
-fn described(path: &Path, manifest: &str) -> Option<Problem> {
-    let manifest: toml::Table = match manifest.parse() {
-        Ok(manifest) => manifest,
-        Err(error) => return Some(Problem::new(path, None, error.to_string())),
-    };
-    let package = manifest.get("package")?;
-    let description = package.get("description").and_then(toml::Value::as_str).unwrap_or_default();
-    let is_sentence = description.starts_with(char::is_uppercase) && description.ends_with('.');
-    (!is_sentence).then(|| Problem::new(path, None, "has no description that is a sentence"))
 }
 
 /// Test data say where they come from: a README beside them or above, or a first line that is a comment.

@@ -5,19 +5,6 @@ fn paths(names: &[&str]) -> Vec<PathBuf> {
 }
 
 #[test]
-fn crates_are_described() {
-    for (manifest, good) in [
-        ("[package]\nname = \"a\"\ndescription = \"Counts.\"\n", true),
-        ("[package]\nname = \"a\"\ndescription = \"counts\"\n", false),
-        ("[package]\nname = \"a\"\n", false),
-        ("[workspace]\n", true),
-        ("[package\n", false),
-    ] {
-        assert_eq!(described(Path::new("Cargo.toml"), manifest).is_none(), good, "{manifest}");
-    }
-}
-
-#[test]
 fn test_data_have_an_origin() {
     let files = paths(&[
         "testdata/README.md",
