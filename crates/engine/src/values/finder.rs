@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use perfset_core::InstanceId;
 
-use super::ResultRow;
+use super::entry_rows::ResultRow;
 
 /// Key of a row: name and id.
 type RowKey<'a> = (&'a [u8], Option<InstanceId>);

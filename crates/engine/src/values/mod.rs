@@ -1,26 +1,24 @@
 //! Values of a snapshot: rows of two snapshots are paired, and values computed from both.
 
-use std::sync::Arc;
-
 use perfset_core::catalogue::adds_up;
-use perfset_core::counter_type::Clock;
 use perfset_core::formula::Computation;
 use perfset_core::sample::{Clocks, PlainSampleValues, SampleValues};
-use perfset_core::v2::{self, Block, Body, Values};
-use perfset_core::{
-    Birth, Counter, CounterId, CounterType, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue,
-    Owner, RawValue, Status,
-};
+use perfset_core::{Counter, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue, Status};
 
 use crate::aggregate::names_sum;
 use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
+use entry_rows::{All, CellIndex, EntryRows, PackedRaw, ResultRow, aligned, entry_rows, rows_of};
 use finder::Finder;
 
+mod entry_rows;
 mod finder;
+mod inputs;
 mod origins;
 
+pub(crate) use entry_rows::have_same_rows;
+pub(crate) use inputs::{FormulaInputs, related, ticks};
 pub(crate) use origins::SampleLookup;
 
 /// Value of one counter of one instance, formatted for users.
@@ -52,243 +50,6 @@ impl Value<'_> {
     pub fn counted(&self) -> Option<RawValue> {
         self.raw.filter(|_| self.mark != Some(Mark::Formatted))
     }
-}
-
-/// Location of an input of a formula: index of its entry, and of the column there.
-type CellIndex = (usize, usize);
-
-/// Formula of a counter and the locations of its inputs, requested or not.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FormulaInputs {
-    computation: Option<Computation>,
-    base: Option<CellIndex>,
-    /// Clock of the counter itself and that clock's frequency, if it has one. It replaces the block's.
-    own_clock: Option<OwnClock>,
-    /// `true` if the fast path applies: all inputs are numbers of the same row, and their widths do not matter.
-    is_plain: bool,
-}
-
-/// Locations of a counter's own clock and its frequency, which are counters themselves.
-#[derive(Clone, Copy, Debug)]
-struct OwnClock {
-    /// Clock that the counter's type names.
-    clock: Clock,
-    time: Option<CellIndex>,
-    freq: Option<CellIndex>,
-}
-
-impl OwnClock {
-    /// Replaces the named clock in the block's clocks. A clock that was not delivered has no frequency: a formula
-    /// that needs it has no value.
-    fn over(&self, clocks: &Clocks, number: impl Fn(CellIndex) -> Option<u64>) -> Clocks {
-        let ticks = |place: Option<CellIndex>| ticks(place.and_then(&number));
-        clocks.with(self.clock, ticks(self.time), ticks(self.freq))
-    }
-}
-
-/// Converts a counter's value to a clock reading or to ticks per second; 0 if there is none.
-pub(crate) fn ticks(number: Option<u64>) -> i64 {
-    number.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
-}
-
-impl FormulaInputs {
-    /// Returns the clocks of a value: its entry's, with the counter's own if it has one.
-    fn clocks(
-        &self,
-        entry_clocks: &Clocks,
-        row: &ResultRow<'_>,
-        entry: usize,
-        all: &All<'_>,
-        at: usize,
-    ) -> Clocks {
-        match &self.own_clock {
-            None => *entry_clocks,
-            Some(own) => own.over(entry_clocks, |place| row.number(place, entry, all, at).get()),
-        }
-    }
-}
-
-/// Returns the rows of an older snapshot in the order of a newer one's entries, which others may have joined or left.
-fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
-    let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
-    if Arc::ptr_eq(&old.entries, &new.entries) {
-        return rows;
-    }
-    let mut take = |info: &ResolvedEntry| {
-        let at = old.entries.iter().position(|other| other.means_as(info))?;
-        rows.get_mut(at)?.take()
-    };
-    new.entries.iter().map(&mut take).collect()
-}
-
-/// Rows of one result.
-struct EntryRows<'a> {
-    annex: Option<&'a EntryMetadata>,
-    status: Status,
-    rows: Vec<ResultRow<'a>>,
-    clocks: Clocks,
-}
-
-/// Row of a result. Results for one instance contain neither name nor id: the entry has the name.
-#[derive(Clone, Copy)]
-struct ResultRow<'a> {
-    name: Name<'a>,
-    id: Option<InstanceId>,
-    cells: ResultCells<'a>,
-}
-
-impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
-    fn from(row: v2::Instance<'a>) -> Self {
-        Self { name: row.name(), id: Some(row.id()), cells: ResultCells::Several(row.values()) }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum ResultCells<'a> {
-    One(v2::BlockValue<'a>),
-    Several(Values<'a>),
-}
-
-impl ResultCells<'_> {
-    #[inline]
-    fn number(&self, column: usize) -> PackedRaw {
-        let value = match self {
-            Self::One(value) => Some(*value).filter(|_| column == 0),
-            Self::Several(values) => values.get(column),
-        };
-        match value.and_then(v2::BlockValue::number) {
-            Some(RawValue::U64(value)) => PackedRaw { width: 8, value },
-            Some(RawValue::U32(value)) => PackedRaw { width: 4, value: value.into() },
-            None => PackedRaw { width: 0, value: 0 },
-        }
-    }
-}
-
-/// Compact `Option<RawValue>` that fits into two registers, because there are many of them.
-#[derive(Clone, Copy)]
-struct PackedRaw {
-    /// Width of 8 or 4 bytes; 0 = no value.
-    width: u32,
-    value: u64,
-}
-
-impl PackedRaw {
-    #[inline]
-    fn raw(self) -> Option<RawValue> {
-        match self.width {
-            8 => Some(RawValue::U64(self.value)),
-            4 => Some(RawValue::U32(u32::try_from(self.value & 0xFFFF_FFFF).unwrap_or(u32::MAX))),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    fn get(self) -> Option<u64> {
-        (self.width != 0).then_some(self.value)
-    }
-}
-
-/// Returns the rows of each result of a snapshot's block.
-fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
-    let clocks = Clocks::from(&snapshot.clocks);
-    let results = Block::parse(&snapshot.block).map(|block| block.results());
-    let mut results = results.into_iter().flatten();
-    let infos = snapshot.entries.iter().enumerate();
-    infos
-        .map(|(index, info)| {
-            let annex = snapshot.annex.entries.get(index);
-            let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
-            // Results for one instance contain no id. With the id of the metadata, an instance that took over
-            // the name is not compared with the one before.
-            let id = annex.and_then(EntryMetadata::instance_id);
-            let one = |cells| vec![ResultRow { name, id, cells }];
-            let (status, body) = match results.next() {
-                Some(Ok(result)) => (result.status, result.body),
-                _ => (Status::ERROR_INVALID_DATA, Body::Error),
-            };
-            let rows = match body {
-                Body::SingleCounter(value) => one(ResultCells::One(value)),
-                Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
-                Body::MultipleInstances(table) | Body::Counterset(_, table) => {
-                    table.rows().flatten().map(ResultRow::from).collect()
-                }
-                Body::Error => Vec::new(),
-            };
-            let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
-            EntryRows { annex, status, rows, clocks }
-        })
-        .collect()
-}
-
-/// Returns `true` if both snapshots have the same rows; see [`Snapshot::has_rows_of`].
-pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
-    let same = |(a, b): (&EntryRows<'_>, &EntryRows<'_>)| a.has_rows_of(b);
-    Arc::ptr_eq(&a.entries, &b.entries) && entry_rows(a).iter().zip(&entry_rows(b)).all(same)
-}
-
-impl EntryRows<'_> {
-    fn has_rows_of(&self, other: &Self) -> bool {
-        let mut pairs = self.rows.iter().zip(&other.rows).enumerate();
-        self.rows.len() == other.rows.len()
-            && pairs.all(|(at, (row, of_other))| {
-                row.is_same(of_other)
-                    && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
-            })
-    }
-
-    fn birth(&self, row: usize) -> Birth {
-        self.annex.and_then(|annex| annex.birth(row))
-    }
-
-    fn owner(&self, row: usize) -> Owner {
-        self.annex.map_or(Owner::System, |annex| annex.owner(row))
-    }
-
-    fn has_totals(&self) -> bool {
-        self.annex.is_some_and(EntryMetadata::has_totals)
-    }
-}
-
-/// Returns the formula inputs of an entry's counters: from the same entry, else from another one with the same
-/// instance selection.
-pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<FormulaInputs> {
-    let Some(own) = infos.get(entry) else { return Vec::new() };
-    let in_entry = |at: usize, id: CounterId| {
-        Some((at, infos.get(at)?.counters().position(|counter| counter.id == id)?))
-    };
-    let find = |id| in_entry(entry, id).or_else(|| peers.iter().find_map(|at| in_entry(*at, id)));
-    let set = own.counterset.as_deref();
-    let of_counter = |counter: &Counter| {
-        let base_wraps = set.is_some_and(|set| set.base_wraps(counter));
-        let computation = Computation::for_type(counter.counter_type);
-        let base = counter.divisor().and_then(find);
-        let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
-        FormulaInputs {
-            computation: computation.map(|computation| computation.wrapping(counter.wraps, base_wraps)),
-            base,
-            own_clock: has_clock.then(|| OwnClock {
-                clock: counter.counter_type.decode().clock,
-                time: counter.perf_time.and_then(find),
-                freq: counter.perf_freq.and_then(find),
-            }),
-            // The width decides if a value wraps, and if a double is whole: 4 bytes are half of one.
-            is_plain: counter.counter_type != CounterType::PERF_DOUBLE_RAW
-                && !counter.wraps
-                && !base_wraps
-                && !has_clock
-                && base.is_none_or(|(of, _)| of == entry),
-        }
-    };
-    let mut all: Vec<FormulaInputs> = own.counters().map(of_counter).collect();
-    all.shrink_to_fit(); // most entries have few counters
-    all
-}
-
-/// Rows of all entries of a snapshot.
-type All<'a> = [Option<EntryRows<'a>>];
-
-fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> {
-    all.get(entry)?.as_ref()
 }
 
 /// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
@@ -663,21 +424,4 @@ const MOST: f64 = 100.0;
 /// Returns the mark of a capped value: the one that users are shown already, else [`Mark::Capped`].
 fn capped(mark: Option<Mark>) -> Option<Mark> {
     mark.filter(|mark| mark.keyword().is_some()).or(Some(Mark::Capped))
-}
-
-impl<'a> ResultRow<'a> {
-    fn is_same(&self, other: &ResultRow<'_>) -> bool {
-        self.id == other.id && self.name == other.name
-    }
-
-    /// Returns an input of a formula from the same row, which is in `entry`.
-    #[inline]
-    fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'a>, at: usize) -> PackedRaw {
-        if place == entry {
-            return self.cells.number(column);
-        }
-        let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
-        let same = other.filter(|other| other.is_same(self));
-        same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
-    }
 }

@@ -3,7 +3,9 @@
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 
-use super::{All, EntryRows, Finder, SnapshotValues, Value, rows_of};
+use super::entry_rows::{All, EntryRows, rows_of};
+use super::finder::Finder;
+use super::{SnapshotValues, Value};
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Lookup of data that values made of two snapshots do not contain: their clocks, and if they are new.

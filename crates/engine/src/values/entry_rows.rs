@@ -1,0 +1,180 @@
+//! Rows of a snapshot's block, by entry, with the metadata of the entry.
+
+use std::sync::Arc;
+
+use perfset_core::sample::Clocks;
+use perfset_core::v2::{self, Block, Body, Values};
+use perfset_core::{Birth, InstanceId, Name, Owner, RawValue, Status};
+
+use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
+
+/// Location of an input of a formula: index of its entry, and of the column there.
+pub(super) type CellIndex = (usize, usize);
+
+/// Returns the rows of an older snapshot in the order of a newer one's entries, which others may have joined or left.
+pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
+    let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
+    if Arc::ptr_eq(&old.entries, &new.entries) {
+        return rows;
+    }
+    let mut take = |info: &ResolvedEntry| {
+        let at = old.entries.iter().position(|other| other.means_as(info))?;
+        rows.get_mut(at)?.take()
+    };
+    new.entries.iter().map(&mut take).collect()
+}
+
+/// Rows of one result.
+pub(super) struct EntryRows<'a> {
+    pub annex: Option<&'a EntryMetadata>,
+    pub status: Status,
+    pub rows: Vec<ResultRow<'a>>,
+    pub clocks: Clocks,
+}
+
+/// Row of a result. Results for one instance contain neither name nor id: the entry has the name.
+#[derive(Clone, Copy)]
+pub(super) struct ResultRow<'a> {
+    pub name: Name<'a>,
+    pub id: Option<InstanceId>,
+    pub cells: ResultCells<'a>,
+}
+
+impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
+    fn from(row: v2::Instance<'a>) -> Self {
+        Self { name: row.name(), id: Some(row.id()), cells: ResultCells::Several(row.values()) }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum ResultCells<'a> {
+    One(v2::BlockValue<'a>),
+    Several(Values<'a>),
+}
+
+impl ResultCells<'_> {
+    #[inline]
+    pub fn number(&self, column: usize) -> PackedRaw {
+        let value = match self {
+            Self::One(value) => Some(*value).filter(|_| column == 0),
+            Self::Several(values) => values.get(column),
+        };
+        match value.and_then(v2::BlockValue::number) {
+            Some(RawValue::U64(value)) => PackedRaw { width: 8, value },
+            Some(RawValue::U32(value)) => PackedRaw { width: 4, value: value.into() },
+            None => PackedRaw { width: 0, value: 0 },
+        }
+    }
+}
+
+/// Compact `Option<RawValue>` that fits into two registers, because there are many of them.
+#[derive(Clone, Copy)]
+pub(super) struct PackedRaw {
+    /// Width of 8 or 4 bytes; 0 = no value.
+    pub width: u32,
+    pub value: u64,
+}
+
+impl PackedRaw {
+    #[inline]
+    pub fn raw(self) -> Option<RawValue> {
+        match self.width {
+            8 => Some(RawValue::U64(self.value)),
+            4 => Some(RawValue::U32(u32::try_from(self.value & 0xFFFF_FFFF).unwrap_or(u32::MAX))),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn get(self) -> Option<u64> {
+        (self.width != 0).then_some(self.value)
+    }
+}
+
+/// Returns the rows of each result of a snapshot's block.
+pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
+    let clocks = Clocks::from(&snapshot.clocks);
+    let results = Block::parse(&snapshot.block).map(|block| block.results());
+    let mut results = results.into_iter().flatten();
+    let infos = snapshot.entries.iter().enumerate();
+    infos
+        .map(|(index, info)| {
+            let annex = snapshot.annex.entries.get(index);
+            let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
+            // Results for one instance contain no id. With the id of the metadata, an instance that took over
+            // the name is not compared with the one before.
+            let id = annex.and_then(EntryMetadata::instance_id);
+            let one = |cells| vec![ResultRow { name, id, cells }];
+            let (status, body) = match results.next() {
+                Some(Ok(result)) => (result.status, result.body),
+                _ => (Status::ERROR_INVALID_DATA, Body::Error),
+            };
+            let rows = match body {
+                Body::SingleCounter(value) => one(ResultCells::One(value)),
+                Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
+                Body::MultipleInstances(table) | Body::Counterset(_, table) => {
+                    table.rows().flatten().map(ResultRow::from).collect()
+                }
+                Body::Error => Vec::new(),
+            };
+            let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
+            EntryRows { annex, status, rows, clocks }
+        })
+        .collect()
+}
+
+/// Returns `true` if both snapshots have the same rows; see [`Snapshot::has_rows_of`].
+pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
+    let same = |(a, b): (&EntryRows<'_>, &EntryRows<'_>)| a.has_rows_of(b);
+    Arc::ptr_eq(&a.entries, &b.entries) && entry_rows(a).iter().zip(&entry_rows(b)).all(same)
+}
+
+impl EntryRows<'_> {
+    fn has_rows_of(&self, other: &Self) -> bool {
+        let mut pairs = self.rows.iter().zip(&other.rows).enumerate();
+        self.rows.len() == other.rows.len()
+            && pairs.all(|(at, (row, of_other))| {
+                row.is_same(of_other)
+                    && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
+            })
+    }
+
+    #[inline]
+    pub fn birth(&self, row: usize) -> Birth {
+        self.annex.and_then(|annex| annex.birth(row))
+    }
+
+    fn owner(&self, row: usize) -> Owner {
+        self.annex.map_or(Owner::System, |annex| annex.owner(row))
+    }
+
+    pub fn has_totals(&self) -> bool {
+        self.annex.is_some_and(EntryMetadata::has_totals)
+    }
+}
+
+/// Rows of all entries of a snapshot.
+pub(super) type All<'a> = [Option<EntryRows<'a>>];
+
+#[inline]
+pub(super) fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> {
+    all.get(entry)?.as_ref()
+}
+
+impl<'a> ResultRow<'a> {
+    #[inline]
+    pub fn is_same(&self, other: &ResultRow<'_>) -> bool {
+        self.id == other.id && self.name == other.name
+    }
+
+    /// Returns an input of a formula from the same row, which is in `entry`.
+    #[inline]
+    pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'a>, at: usize) -> PackedRaw {
+        if place == entry {
+            return self.cells.number(column);
+        }
+        let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
+        let same = other.filter(|other| other.is_same(self));
+        same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
+    }
+}
