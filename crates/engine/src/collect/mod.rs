@@ -1,23 +1,25 @@
 //! Collects the entries of a query together: grouped by counterset, laid out once, then only overwritten.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
 use std::sync::Arc;
 use std::time::Instant;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{BlockBuilder, CounterDataType, PatchResult, TableBuilder};
-use perfset_core::{CounterId, Counterset, InstanceId, NoValue, Status};
+use perfset_core::v2::{BlockBuilder, CounterDataType};
+use perfset_core::{CounterId, Counterset, Status};
 
-use crate::engine_counters::CollectionCost;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::filters::InstanceFilter;
 use crate::group::Group;
 use crate::machine::Shared;
 use crate::pattern::Pattern;
-use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
+use crate::snapshot::{ResolvedEntry, Snapshot};
+use target::{ResultForm, Target, Written};
+
+mod metadata;
+mod target;
 
 /// Entries of a query resolved against the current registry, and their rows of the last collection.
 #[derive(Debug)]
@@ -37,33 +39,6 @@ struct EntryPlan {
     target: Result<Target, SourceError>,
     form: ResultForm,
 }
-
-#[derive(Debug)]
-struct Target {
-    group: usize,
-    /// Index of each of the entry's columns in the group's rows.
-    columns: Vec<usize>,
-    /// `true` if `columns` are all the group's columns in their order.
-    all_columns: bool,
-    /// Index of the entry's filter in the group's filters.
-    filter: usize,
-    kind: CounterDataType,
-    /// `true` if the entry's table has all rows of the group, and no other entry has any of them.
-    is_whole: bool,
-}
-
-/// Current form of an entry's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ResultForm {
-    Failed(Status),
-    /// Values of one row.
-    Row(usize),
-    /// Values of all selected rows.
-    Table,
-}
-
-/// Position of the first single-counter table with the same instances, by group and filter.
-type Written = HashMap<(usize, usize), usize>;
 
 impl Plan {
     pub fn new<'a>(shared: &Shared, entries: impl Iterator<Item = &'a Entry>) -> Self {
@@ -334,131 +309,6 @@ impl Plan {
         }
         len
     }
-
-    /// Writes the metadata of the entries, and counts missing values.
-    fn annotate(&mut self, snapshot: &mut Snapshot) -> CollectionCost {
-        let mut account = CollectionCost::default();
-        for group in &self.groups {
-            account.source_bytes = account.source_bytes.saturating_add(group.rows.bytes_read());
-            account.missing_values = account.missing_values.saturating_add(group.rows.missing());
-            let late = group.rows.is_late() || group.outcome == Err(SourceError::Late);
-            account.source_layer = account.source_layer.max(group.rows.layer());
-            account.late_providers = account.late_providers.saturating_add(u64::from(late));
-            let failed = group.outcome.is_err() && !late;
-            account.provider_failures = account.provider_failures.saturating_add(u64::from(failed));
-        }
-        let annexes = &mut snapshot.annex.entries;
-        annexes.reserve_exact(self.entries.len().saturating_sub(annexes.len())); // there can be many queries of one
-        annexes.resize_with(self.entries.len(), EntryMetadata::default);
-        self.note_rows(annexes);
-        for (planned, annex) in self.entries.iter().zip(annexes.iter_mut()) {
-            annex.failure = self.failure(planned);
-            annex.notes.clear();
-            annex.reasons.clear();
-            annex.clocks = None;
-            annex.took = None;
-            annex.instance_id = None;
-            annex.instance.clear();
-            account.failed_entries =
-                account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
-            let Ok(target) = &planned.target else { continue };
-            let Some(group) = self.groups.get(target.group) else { continue };
-            let rows = &group.rows;
-            annex.clocks = rows.clocks();
-            annex.took = Some(group.took);
-            if rows.has_column_reasons() {
-                let reason = |column: &usize| rows.column_reason(*column).cloned();
-                annex.reasons.extend(target.columns.iter().map(reason));
-            }
-            // If its only value is missing, the entry fails, and its instance still has a name.
-            let named = group.selection(target.filter).first().filter(|_| group.outcome.is_ok());
-            let is_one = group.set.instance_type.is_multiple() && !target.is_of_several();
-            if let (Some(row), true) = (named, is_one) {
-                annex.instance.extend_from_slice(rows.name(*row).as_bytes());
-            }
-            if let ResultForm::Row(row) = planned.form {
-                annex.instance_id = rows.id(row);
-                for (column, note) in rows.notes(row) {
-                    if let Some(at) = place(&target.columns, column) {
-                        annex.notes.push(((0, at), note.clone()));
-                    }
-                }
-            }
-        }
-        // For entries of several instances, visit note by note instead of entry by entry: there may be many, and this
-        // avoids searches.
-        for group in &self.groups {
-            for (row, column, note) in group.rows.all_notes() {
-                for (entry, column) in group.wanted_by.get(column).map(Vec::as_slice).unwrap_or_default() {
-                    let at = self.entries.get(*entry).and_then(|planned| planned.position(group, row));
-                    let (Some(at), Some(annex)) = (at, annexes.get_mut(*entry)) else { continue };
-                    annex.notes.push(((at, *column), note.clone()));
-                }
-            }
-        }
-        account
-    }
-
-    /// Writes the row metadata: once for all entries that select the same rows.
-    fn note_rows(&mut self, annexes: &mut [EntryMetadata]) {
-        let Self { groups, entries, .. } = self;
-        for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
-            let kept = annex.rows.take();
-            let Ok(target) = &planned.target else { continue };
-            let Some(group) = groups.get_mut(target.group) else { continue };
-            match planned.form {
-                ResultForm::Failed(_) => {}
-                ResultForm::Row(row) => annex.rows = Some(group.metadata(kept, &[row])),
-                ResultForm::Table => {
-                    // The first entry with this filter lends its memory. The others drop their handles, so
-                    // that no entry shares it.
-                    if let Some(shared @ None) = group.shared.get_mut(target.filter) {
-                        *shared = Some(kept.unwrap_or_default());
-                    }
-                }
-            }
-        }
-        // No entry shares the stored metadata now, so it can be overwritten.
-        for group in groups.iter_mut() {
-            for at in 0..group.shared.len() {
-                let kept = group.shared.get_mut(at).and_then(Option::take);
-                let notes = kept.map(|kept| {
-                    let selection = group.selections.get(at).map(Vec::as_slice).unwrap_or_default();
-                    group.metadata(Some(kept), selection)
-                });
-                if let Some(shared) = group.shared.get_mut(at) {
-                    *shared = notes;
-                }
-            }
-        }
-        for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
-            if let (ResultForm::Table, Ok(target)) = (planned.form, &planned.target) {
-                let group = groups.get(target.group);
-                annex.rows = group.and_then(|group| group.shared.get(target.filter)?.clone());
-            }
-        }
-        // Memory that the groups share with the snapshot could not be overwritten next time.
-        groups.iter_mut().for_each(|group| group.shared.fill(None));
-    }
-
-    fn failure(&self, planned: &EntryPlan) -> Option<NoValue> {
-        let ResultForm::Failed(status) = planned.form else { return None };
-        let target = match &planned.target {
-            Ok(target) => target,
-            Err(error) => return Some(error.reason()),
-        };
-        let group = self.groups.get(target.group)?;
-        if let Err(error) = &group.outcome {
-            return Some(error.reason());
-        }
-        let row = group.selection(target.filter).first();
-        let cell = row.zip(target.columns.first());
-        Some(match cell.and_then(|(row, column)| group.rows.reason(*row, *column)) {
-            Some(reason) => reason.clone(),
-            None if row.is_none() && status == Status::ERROR_NO_DATA => NoValue::NoInstance,
-            None => NoValue::Status(status),
-        })
-    }
 }
 
 /// Returns the positions of counters in their counterset, ascending. Unregistered counters are skipped if any other
@@ -511,130 +361,6 @@ fn place(list: &[usize], number: usize) -> Option<usize> {
         return Some(number); // all up to it are there, as is usual
     }
     list.binary_search(&number).ok()
-}
-
-impl Target {
-    /// Returns `true` if the result has a row for each selected instance, not only the values of one.
-    fn is_of_several(&self) -> bool {
-        matches!(self.kind, CounterDataType::MultipleInstances | CounterDataType::Counterset)
-    }
-
-    /// Returns the form of the result.
-    fn form(&self, group: &Group) -> ResultForm {
-        if let Err(error) = &group.outcome {
-            return ResultForm::Failed(error.status());
-        }
-        let rows = &group.rows;
-        match group.selection(self.filter).first() {
-            None => ResultForm::Failed(Status::ERROR_NO_DATA),
-            Some(_) if self.is_of_several() => ResultForm::Table,
-            Some(row) if self.kind == CounterDataType::SingleCounter && self.is_empty(rows.cells(*row)) => {
-                // PERF_SINGLE_COUNTER cannot express a missing value, so the whole entry fails.
-                ResultForm::Failed(Status::ERROR_NO_DATA)
-            }
-            Some(row) => ResultForm::Row(*row),
-        }
-    }
-
-    fn is_empty(&self, cells: &[Cell]) -> bool {
-        self.columns.first().and_then(|at| cells.get(*at)).is_some_and(Cell::is_empty)
-    }
-
-    /// Collects the group's rows directly into the entry's table.
-    fn collect(
-        &self,
-        group: &mut Group,
-        info: &ResolvedEntry,
-        builder: &mut BlockBuilder,
-        collect: impl FnOnce(&mut Group, &mut TableBuilder<'_>),
-    ) -> ResultForm {
-        let mut table = self.table(info, builder);
-        collect(group, &mut table);
-        let form = self.form(group);
-        match form {
-            ResultForm::Failed(status) => table.fail(status),
-            _ => table.finish(),
-        }
-        form
-    }
-
-    fn table<'a>(&self, info: &ResolvedEntry, builder: &'a mut BlockBuilder) -> TableBuilder<'a> {
-        match self.kind {
-            CounterDataType::Counterset => builder.counterset(info.counters().map(|counter| counter.id)),
-            _ => builder.multiple_instances(),
-        }
-    }
-
-    /// Writes the entry's values over those of a result with the same layout.
-    fn patch(&self, group: &Group, form: ResultForm, result: PatchResult<'_>) -> Option<()> {
-        match (result, form) {
-            (PatchResult::Error, ResultForm::Failed(_)) => {}
-            (PatchResult::Cells(cells), ResultForm::Row(row)) => self.copy(group.rows.cells(row), cells),
-            (PatchResult::Table(mut table), ResultForm::Table) => {
-                for row in group.selection(self.filter) {
-                    self.copy(group.rows.cells(*row), table.row()?);
-                }
-            }
-            _ => return None,
-        }
-        Some(())
-    }
-
-    /// Appends the entry's result to a block.
-    fn build(
-        &self,
-        group: &Group,
-        form: ResultForm,
-        info: &ResolvedEntry,
-        builder: &mut BlockBuilder,
-        written: &mut Written,
-    ) {
-        let rows = &group.rows;
-        let selection = group.selection(self.filter);
-        let cells = |row: usize| {
-            let cells = rows.cells(row);
-            self.columns.iter().map(move |at| cells.get(*at).copied().unwrap_or(Cell::EMPTY))
-        };
-        match (self.kind, form) {
-            (_, ResultForm::Failed(status)) => return builder.error(status),
-            (CounterDataType::SingleCounter, ResultForm::Row(row)) => {
-                return builder.single(cells(row).next().unwrap_or(Cell::EMPTY));
-            }
-            (_, ResultForm::Row(row)) => {
-                let ids = info.counters().map(|counter| counter.id);
-                return builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
-            }
-            (CounterDataType::MultipleInstances, ResultForm::Table) => {
-                // Another counter of these instances: copying its table costs less than encoding all names.
-                match written.entry((self.group, self.filter)) {
-                    Place::Occupied(before) => {
-                        let values = selection.iter().filter_map(|row| cells(*row).next());
-                        return builder.again(*before.get(), values);
-                    }
-                    Place::Vacant(place) => {
-                        place.insert(builder.position());
-                    }
-                }
-            }
-            (_, ResultForm::Table) => {}
-        }
-        let mut table = self.table(info, builder);
-        for row in selection {
-            let id = rows.id(*row).unwrap_or(InstanceId(0));
-            table.row(rows.name(*row).units(), id, cells(*row));
-        }
-        table.finish();
-    }
-
-    #[inline]
-    fn copy(&self, from: &[Cell], to: &mut [Cell]) {
-        if self.all_columns && from.len() == to.len() {
-            return to.copy_from_slice(from);
-        }
-        for (column, cell) in self.columns.iter().zip(to) {
-            *cell = from.get(*column).copied().unwrap_or(Cell::EMPTY);
-        }
-    }
 }
 
 /// Returns a number that no layout and no collection of this process has had.
