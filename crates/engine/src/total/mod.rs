@@ -30,92 +30,25 @@
 //! **Shape**: there is one column for each count, regardless of the requests for it. It has the last value of each
 //! member of the roster that it was last collected with. Columns that were collected together share that roster.
 
-use std::cmp::Reverse;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::Duration;
 
-use perfset_core::formula::Computation;
-use perfset_core::{Birth, Counter, Counterset, Mark, NoValue};
+use perfset_core::{Mark, NoValue};
 
 use crate::rows::RowWriter;
+use handed_on::Ended;
+use roster::{Finder, Roster};
+
+mod handed_on;
+mod roster;
+mod sum;
+
+pub use roster::Member;
+pub use sum::{Sum, Width};
 
 #[cfg(test)]
 mod tests;
-
-/// Rule by which the values of a column add up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sum {
-    /// Sum of the current values.
-    Level,
-    /// Sum of what was counted.
-    Count(Width),
-    /// Sum of what was counted with 64 bits, if another row takes over the count of an instance that ended.
-    HandedOn,
-}
-
-/// Number of bits of a count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// 64: a count that falls was reset.
-    Wide,
-    /// 32: a count that falls was reset.
-    Narrow,
-    /// 32: a count that falls has passed its end.
-    Wrapping,
-}
-
-impl Width {
-    fn mask(self) -> u64 {
-        match self {
-            Self::Wide => u64::MAX,
-            Self::Narrow | Self::Wrapping => u32::MAX.into(),
-        }
-    }
-}
-
-impl Sum {
-    /// Returns the rule for a counter of a counterset: by its type, and for a base by the counter that it divides.
-    #[must_use]
-    pub fn for_counter(set: &Counterset, counter: &Counter) -> Self {
-        let takes_difference = |counter: &Counter| {
-            Computation::for_type(counter.counter_type).is_some_and(|formula| formula.needs_two_samples())
-        };
-        let is_divided_by = |other: &Counter| other.base == Some(counter.id) && takes_difference(other);
-        let is_count = takes_difference(counter)
-            || counter.counter_type.is_base() && set.counters.iter().any(is_divided_by);
-        match counter.counter_type.value_len() {
-            _ if !is_count => Self::Level,
-            4 if counter.wraps => Self::Count(Width::Wrapping),
-            4 => Self::Count(Width::Narrow),
-            _ => Self::Count(Width::Wide),
-        }
-    }
-
-    /// Returns the same rule for values of 64 bits, whatever the width of the counter.
-    #[must_use]
-    pub fn wide(self) -> Self {
-        match self {
-            Self::Level => Self::Level,
-            Self::Count(_) => Self::Count(Width::Wide),
-            Self::HandedOn => Self::HandedOn,
-        }
-    }
-}
-
-/// Identity of the instance of a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Member {
-    /// Start of the instance, which distinguishes it from earlier ones with its id. Birth and id together identify
-    /// the instance, even under another name.
-    pub birth: Birth,
-    /// Id of the instance.
-    pub id: u32,
-    /// Hash of the name, for instances without a birth or with the same birth.
-    pub name: u64,
-    /// Id of the instance that takes over its counts when it ends; 0 if that is unknown, or none does.
-    pub parent: u32,
-}
 
 /// Value of a row in a column, or the reason for having none.
 #[derive(Clone, Copy, Debug)]
@@ -174,15 +107,6 @@ struct TotalColumn<K> {
     ended: Vec<Ended>,
 }
 
-/// Count of an instance that ended.
-#[derive(Clone, Copy, Debug)]
-struct Ended {
-    parent: u32,
-    count: u64,
-    /// `true` if the instance ended before the last collection.
-    is_late: bool,
-}
-
 /// Column requested in this collection.
 #[derive(Debug)]
 struct RequestedColumn {
@@ -196,25 +120,6 @@ struct RequestedColumn {
     mark: Option<Mark>,
     /// Reason of the first member whose value exists and is unknown; else of the first member without a value.
     reason: Option<NoValue>,
-}
-
-/// Members of a collection, in the order of their rows.
-#[derive(Debug, Default)]
-struct Roster {
-    members: Vec<Member>,
-    /// Indexes of the members in order of birth, id and name; empty if the rows have that order.
-    order: Vec<usize>,
-}
-
-/// Finds the members of this collection among those of an earlier one.
-#[derive(Debug, Default)]
-struct Finder {
-    roster: Arc<Roster>,
-    /// Place in the roster of the next member if none began or ended.
-    next: usize,
-    /// `true` for each member that was found, by its place in the roster.
-    claimed: Vec<bool>,
-    found: Option<usize>,
 }
 
 impl<K: PartialEq> Totals<K> {
@@ -466,172 +371,9 @@ impl<K> TotalColumn<K> {
         }
     }
 
-    /// Takes back what parents rose by because they took over the counts of instances that ended.
-    ///
-    /// A parent that rose by less took over nothing: it does not wait for its children. It may have been read before it
-    /// did, so the next collection looks once more. A parent without a value is looked at until it has one.
-    fn take_back(&mut self, finder: &Finder, now: &[Member]) {
-        /// Maximum number of counts that are looked for.
-        const MOST: usize = 4_096;
-        /// Process that becomes the parent of processes whose parents ended.
-        const INIT: u32 = 1;
-        let Self { last, next, ended, rises, sum, .. } = self;
-        // Counts that a parent can take over: of instances that ended since the last collection, and earlier ones.
-        let gone = || {
-            finder.roster.members.iter().zip(&finder.claimed).zip(&*last).filter(|((_, found), _)| !**found)
-        };
-        let new = gone().filter_map(|((member, _), count)| {
-            let count = count.filter(|count| *count > 0)?;
-            Some(Ended { parent: member.parent, count, is_late: false })
-        });
-        let mut open: Vec<_> = new.chain(ended.drain(..)).take(MOST).collect();
-        if open.is_empty() {
-            return;
-        }
-        // The count goes to the parent, or to the nearest ancestor that has not ended.
-        let mut families: Vec<_> = gone().map(|((member, _), _)| (member.id, member.parent)).collect();
-        families.sort_unstable();
-        for one in &mut open {
-            one.parent = surviving(one.parent, &families);
-        }
-        // If a parent rose by less than all of them, the largest that fits: a total that is too high stays so.
-        open.sort_by_key(|one| Reverse(one.count));
-        let places = MemberIndexes::new(open.iter().map(|one| one.parent).chain([INIT]), now);
-        for one in open {
-            let Some(place) = places.get(one.parent).or_else(|| places.get(INIT)) else { continue };
-            let rise = rises.get(place).copied().flatten();
-            if let (Some(left), Some(cell)) =
-                (rise.and_then(|rise| rise.checked_sub(one.count)), rises.get_mut(place))
-            {
-                *cell = Some(left);
-                *sum = sum.wrapping_sub(one.count);
-                continue;
-            }
-            // A parent without a value has one again, or ends and hands all on. Init does not end: if it never had a
-            // value, its first one contains what it took over.
-            let had_value = next.get(place).is_some_and(Option::is_some);
-            let is_init = now.get(place).is_some_and(|member| member.id == INIT);
-            // In some containers init can never be read: counts would wait for it in every collection.
-            let is_open = rise.is_none() && (had_value || !is_init);
-            if is_open || !one.is_late {
-                ended.push(Ended { is_late: true, ..one });
-            }
-        }
-    }
-
     fn add(&mut self, counted: u64) {
         self.sum = self.sum.wrapping_add(counted);
         self.has_value = true;
-    }
-}
-
-/// Returns the nearest ancestor that is not among those that ended, each with its parent, in order of id.
-fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
-    /// Maximum number of generations that ended together.
-    const GENERATIONS: usize = 64;
-    // Bounded, because ids are reused: nothing excludes a cycle of parents.
-    for _ in 0..GENERATIONS {
-        match ended.binary_search_by_key(&parent, |(id, _)| *id) {
-            Ok(at) => parent = ended.get(at).map_or(0, |(_, parent)| *parent),
-            Err(_) => break,
-        }
-    }
-    parent
-}
-
-/// Indexes of some members in a collection, by id.
-struct MemberIndexes {
-    ids: Vec<u32>,
-    /// Index of each id's member, if such a member is there.
-    indexes: Vec<Option<usize>>,
-}
-
-impl MemberIndexes {
-    fn new(ids: impl Iterator<Item = u32>, members: &[Member]) -> Self {
-        // 0 is an unknown parent, and Idle has that id.
-        let mut ids: Vec<_> = ids.filter(|id| *id > 0).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut indexes = vec![None; ids.len()];
-        for (index, member) in members.iter().enumerate() {
-            if let Some(at) = ids.binary_search(&member.id).ok().and_then(|at| indexes.get_mut(at)) {
-                *at = Some(index);
-            }
-        }
-        Self { ids, indexes }
-    }
-
-    fn get(&self, id: u32) -> Option<usize> {
-        *self.indexes.get(self.ids.binary_search(&id).ok()?)?
-    }
-}
-
-impl Roster {
-    fn new(members: Vec<Member>) -> Self {
-        let mut order = Vec::new();
-        // Providers list processes in this order already, and then no second list is needed.
-        if !members.is_sorted() {
-            order.extend(0..members.len());
-            order.sort_unstable_by_key(|at| members.get(*at));
-        }
-        Self { members, order }
-    }
-
-    /// Returns the place of the `nth` member in order of birth, id and name.
-    fn place(&self, nth: usize) -> usize {
-        self.order.get(nth).copied().unwrap_or(nth)
-    }
-
-    /// Returns the places of all members with a birth and id.
-    fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
-        let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
-        let (mut low, mut high) = (0, self.members.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match of(self.place(middle)) < Some((birth, id)) {
-                true => low = middle.saturating_add(1),
-                false => high = middle,
-            }
-        }
-        (low..self.members.len())
-            .map(|nth| self.place(nth))
-            .take_while(move |at| of(*at) == Some((birth, id)))
-    }
-}
-
-impl Finder {
-    /// Begins a collection that is compared with a roster.
-    fn begin(&mut self, roster: Arc<Roster>) {
-        self.claimed.clear();
-        self.claimed.resize(roster.members.len(), false);
-        (self.roster, self.next, self.found) = (roster, 0, None);
-    }
-
-    fn find(&mut self, member: &Member) {
-        /// Number of places that are compared in order before the slower search.
-        const NEAR: usize = 8;
-        let Self { roster, next, claimed, found } = self;
-        let members = &roster.members;
-        let is_free = |at: &usize| claimed.get(*at) == Some(&false);
-        // Rows usually come in the order of the last collection, so the next few places are compared before a
-        // search.
-        let near = members.get(*next..).unwrap_or_default().iter().take(NEAR).zip(*next..);
-        *found = near.map(|(known, at)| (known == member, at)).find(|near| near.0).map(|(_, at)| at);
-        *found = found.filter(is_free).or_else(|| {
-            let mut alike = roster.alike(member.birth, member.id).filter(is_free);
-            let same_name = |at: &usize| members.get(*at).is_some_and(|known| known.name == member.name);
-            let first = alike.next();
-            match first.filter(same_name).or_else(|| alike.find(same_name)) {
-                Some(at) => Some(at),
-                None if member.birth.is_none() => None,
-                // The instance has another name now, or its birth was unknown before.
-                None => first.or_else(|| roster.alike(None, member.id).find(is_free)),
-            }
-        });
-        if let Some(at) = *found {
-            *next = at.saturating_add(1);
-            claimed.get_mut(at).into_iter().for_each(|claimed| *claimed = true);
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfset_core::{CounterType, InstanceId};
+use perfset_core::{Birth, CounterType, InstanceId};
 use proptest::prelude::*;
 
 use super::*;

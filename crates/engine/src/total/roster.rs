@@ -1,0 +1,107 @@
+//! Members of a collection, and the search for each of them in an earlier one.
+
+use std::sync::Arc;
+
+use perfset_core::Birth;
+
+/// Identity of the instance of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// Start of the instance, which distinguishes it from earlier ones with its id. Birth and id together identify
+    /// the instance, even under another name.
+    pub birth: Birth,
+    /// Id of the instance.
+    pub id: u32,
+    /// Hash of the name, for instances without a birth or with the same birth.
+    pub name: u64,
+    /// Id of the instance that takes over its counts when it ends; 0 if that is unknown, or none does.
+    pub parent: u32,
+}
+
+/// Members of a collection, in the order of their rows.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    pub members: Vec<Member>,
+    /// Indexes of the members in order of birth, id and name; empty if the rows have that order.
+    order: Vec<usize>,
+}
+
+/// Finds the members of this collection among those of an earlier one.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    pub roster: Arc<Roster>,
+    /// Place in the roster of the next member if none began or ended.
+    next: usize,
+    /// `true` for each member that was found, by its place in the roster.
+    pub claimed: Vec<bool>,
+    pub found: Option<usize>,
+}
+
+impl Roster {
+    pub fn new(members: Vec<Member>) -> Self {
+        let mut order = Vec::new();
+        // Providers list processes in this order already, and then no second list is needed.
+        if !members.is_sorted() {
+            order.extend(0..members.len());
+            order.sort_unstable_by_key(|at| members.get(*at));
+        }
+        Self { members, order }
+    }
+
+    /// Returns the place of the `nth` member in order of birth, id and name.
+    fn place(&self, nth: usize) -> usize {
+        self.order.get(nth).copied().unwrap_or(nth)
+    }
+
+    /// Returns the places of all members with a birth and id.
+    fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
+        let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
+        let (mut low, mut high) = (0, self.members.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match of(self.place(middle)) < Some((birth, id)) {
+                true => low = middle.saturating_add(1),
+                false => high = middle,
+            }
+        }
+        (low..self.members.len())
+            .map(|nth| self.place(nth))
+            .take_while(move |at| of(*at) == Some((birth, id)))
+    }
+}
+
+impl Finder {
+    /// Begins a collection that is compared with a roster.
+    pub fn begin(&mut self, roster: Arc<Roster>) {
+        self.claimed.clear();
+        self.claimed.resize(roster.members.len(), false);
+        (self.roster, self.next, self.found) = (roster, 0, None);
+    }
+
+    pub fn find(&mut self, member: &Member) {
+        /// Number of places that are compared in order before the slower search.
+        const NEAR: usize = 8;
+        let Self { roster, next, claimed, found } = self;
+        let members = &roster.members;
+        let is_free = |at: &usize| claimed.get(*at) == Some(&false);
+        // Rows usually come in the order of the last collection, so the next few places are compared before a
+        // search.
+        let near = members.get(*next..).unwrap_or_default().iter().take(NEAR).zip(*next..);
+        *found = near.map(|(known, at)| (known == member, at)).find(|near| near.0).map(|(_, at)| at);
+        *found = found.filter(is_free).or_else(|| {
+            let mut alike = roster.alike(member.birth, member.id).filter(is_free);
+            let same_name = |at: &usize| members.get(*at).is_some_and(|known| known.name == member.name);
+            let first = alike.next();
+            match first.filter(same_name).or_else(|| alike.find(same_name)) {
+                Some(at) => Some(at),
+                None if member.birth.is_none() => None,
+                // The instance has another name now, or its birth was unknown before.
+                None => first.or_else(|| roster.alike(None, member.id).find(is_free)),
+            }
+        });
+        if let Some(at) = *found {
+            *next = at.saturating_add(1);
+            claimed.get_mut(at).into_iter().for_each(|claimed| *claimed = true);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Rule by which the values of a column add up.
+
+use perfset_core::formula::Computation;
+use perfset_core::{Counter, Counterset};
+
+/// Rule by which the values of a column add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// Sum of the current values.
+    Level,
+    /// Sum of what was counted.
+    Count(Width),
+    /// Sum of what was counted with 64 bits, if another row takes over the count of an instance that ended.
+    HandedOn,
+}
+
+/// Number of bits of a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 64: a count that falls was reset.
+    Wide,
+    /// 32: a count that falls was reset.
+    Narrow,
+    /// 32: a count that falls has passed its end.
+    Wrapping,
+}
+
+impl Width {
+    pub(super) fn mask(self) -> u64 {
+        match self {
+            Self::Wide => u64::MAX,
+            Self::Narrow | Self::Wrapping => u32::MAX.into(),
+        }
+    }
+}
+
+impl Sum {
+    /// Returns the rule for a counter of a counterset: by its type, and for a base by the counter that it divides.
+    #[must_use]
+    pub fn for_counter(set: &Counterset, counter: &Counter) -> Self {
+        let takes_difference = |counter: &Counter| {
+            Computation::for_type(counter.counter_type).is_some_and(|formula| formula.needs_two_samples())
+        };
+        let is_divided_by = |other: &Counter| other.base == Some(counter.id) && takes_difference(other);
+        let is_count = takes_difference(counter)
+            || counter.counter_type.is_base() && set.counters.iter().any(is_divided_by);
+        match counter.counter_type.value_len() {
+            _ if !is_count => Self::Level,
+            4 if counter.wraps => Self::Count(Width::Wrapping),
+            4 => Self::Count(Width::Narrow),
+            _ => Self::Count(Width::Wide),
+        }
+    }
+
+    /// Returns the same rule for values of 64 bits, whatever the width of the counter.
+    #[must_use]
+    pub fn wide(self) -> Self {
+        match self {
+            Self::Level => Self::Level,
+            Self::Count(_) => Self::Count(Width::Wide),
+            Self::HandedOn => Self::HandedOn,
+        }
+    }
+}
