@@ -1,20 +1,24 @@
 //! Providers that can take long: they run on threads that wait, with a deadline.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::AcqRel;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Mark, NoValue, Status, Text};
+use perfset_core::{Guid, Mark, NoValue, Status, Text};
 
 use crate::deadline::Deadline;
 use crate::entry::Entry;
 use crate::error::SourceError;
-use crate::filters::{InstanceFilter, InstanceFilters};
-use crate::provider::{Catalogue, Change, CollectRequest, Provider, guarded};
+use crate::provider::{Catalogue, Change, CollectRequest, Provider};
 use crate::rows::{CellState, Rows};
 use crate::waiters::{self, Kind};
+use requests::{CachedValues, OwnedRequest, PendingRequest, ReplyBody, WorkerReply, WorkerRequest};
+use worker::Work;
+
+mod requests;
+mod worker;
 
 /// Runs a provider on one of the [threads that wait](crate::waiters), and waits no longer than a deadline for it.
 ///
@@ -69,107 +73,8 @@ struct Begun {
     is_own: bool,
 }
 
-/// Provider with its inbox, for the thread that works for it.
-struct Work {
-    inner: Mutex<Inner>,
-    /// Number of requests that are not done.
-    waiting: AtomicUsize,
-}
-
-struct Inner {
-    provider: Box<dyn Provider>,
-    inbox: Receiver<WorkerRequest>,
-    outbox: Sender<WorkerReply>,
-}
-
-impl std::fmt::Debug for Work {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Work").field("waiting", &self.waiting).finish_non_exhaustive()
-    }
-}
-
-impl Work {
-    /// Processes all waiting requests, one after the other.
-    fn work(&self) {
-        // Panics of the provider are caught inside.
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inner { provider, inbox, outbox } = &mut *inner;
-        while let Ok(request) = inbox.try_recv() {
-            let began = Instant::now();
-            // The catalogue is sent with every response: a provider may learn of new countersets by working.
-            let reply = guarded(&mut **provider, |provider| request.answer(provider));
-            let catalogue = guarded(&mut **provider, |provider| provider.catalogue());
-            // The receiver might be dropped; requests that were sent before are processed all the same.
-            let _ = outbox.send(WorkerReply { catalogue, reply, took: began.elapsed() });
-            // The counter decides, not the inbox: the sender of a request that is not counted yet starts the
-            // next run itself.
-            if self.waiting.fetch_sub(1, AcqRel) == 1 {
-                return; // whoever sends another one has it worked on
-            }
-        }
-    }
-}
-
 /// Maximum number of request shapes per counterset whose last values are stored.
 const SHAPES: usize = 8;
-
-#[derive(Debug)]
-enum WorkerRequest {
-    Catalogue,
-    Instances(Guid),
-    Entry(Change, Entry),
-    Collect(Arc<OwnedRequest>),
-    About,
-    Problems,
-}
-
-/// Open request, comparable with others: an equal one is not sent again while it waits.
-#[derive(Debug)]
-enum PendingRequest {
-    Catalogue,
-    Instances(Guid),
-    Entry,
-    Collect(Arc<OwnedRequest>),
-    About,
-    Problems,
-}
-
-/// Owned copy of a [`CollectRequest`], to be sent and stored.
-#[derive(Debug)]
-struct OwnedRequest {
-    set: Arc<Counterset>,
-    counters: Vec<CounterId>,
-    filters: InstanceFilters,
-    collection: u64,
-}
-
-#[derive(Debug)]
-struct WorkerReply {
-    catalogue: Result<Arc<Catalogue>, SourceError>,
-    reply: Result<ReplyBody, SourceError>,
-    took: Duration,
-}
-
-#[derive(Debug)]
-enum ReplyBody {
-    Status(Status),
-    Names(Guid, Rows),
-    Values(CachedValues),
-    About(Vec<(Text, Text)>),
-    Problems(Vec<Text>),
-}
-
-/// Values, and the request that they respond to.
-#[derive(Debug)]
-struct CachedValues {
-    request: Arc<OwnedRequest>,
-    rows: Rows,
-    /// Number of bytes read for the values and not counted in any collection yet.
-    uncounted: u64,
-    time: Instant,
-    /// `true` if the response took longer than the deadline.
-    was_late: bool,
-}
 
 impl DeadlineProvider {
     /// Wraps a provider, and waits no longer than the deadline for its first catalogue.
@@ -190,10 +95,9 @@ impl DeadlineProvider {
     fn idle(provider: Box<dyn Provider>, deadline: Duration, shared: Option<Deadline>) -> Self {
         let (requests, inbox) = channel::<WorkerRequest>();
         let (outbox, answers) = channel();
-        let inner = Mutex::new(Inner { provider, inbox, outbox });
         Self {
             requests,
-            work: Arc::new(Work { inner, waiting: AtomicUsize::new(0) }),
+            work: Arc::new(Work::new(provider, inbox, outbox)),
             answers,
             deadline,
             shared,
@@ -381,101 +285,6 @@ impl DeadlineProvider {
     /// Waits until then for the response to the request of that number; returns `true` if there is one.
     fn is_answered(&mut self, number: u64, until: Instant) -> bool {
         self.answered >= number || self.wait_for(number, until).is_some()
-    }
-}
-
-impl PendingRequest {
-    fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Catalogue, Self::Catalogue)
-            | (Self::About, Self::About)
-            | (Self::Problems, Self::Problems) => true,
-            (Self::Instances(one), Self::Instances(other)) => one == other,
-            (Self::Collect(one), Self::Collect(other)) => {
-                one.set.guid == other.set.guid && one.is_like(other)
-            }
-            // Changes of entries are never equal: a provider receives each addition and each removal.
-            _ => false,
-        }
-    }
-}
-
-impl WorkerRequest {
-    fn question(&self) -> PendingRequest {
-        match self {
-            Self::Catalogue => PendingRequest::Catalogue,
-            Self::Instances(set) => PendingRequest::Instances(*set),
-            Self::Entry(..) => PendingRequest::Entry,
-            Self::Collect(request) => PendingRequest::Collect(Arc::clone(request)),
-            Self::About => PendingRequest::About,
-            Self::Problems => PendingRequest::Problems,
-        }
-    }
-
-    fn answer(self, provider: &mut dyn Provider) -> Result<ReplyBody, SourceError> {
-        match self {
-            Self::Catalogue => Ok(ReplyBody::Status(Status::ERROR_SUCCESS)), // it comes with every answer
-            Self::Entry(change, entry) => Ok(ReplyBody::Status(provider.entry(change, &entry))),
-            Self::About => Ok(ReplyBody::About(provider.describe())),
-            Self::Problems => Ok(ReplyBody::Problems(provider.problems())),
-            Self::Instances(set) => {
-                let mut rows = Rows::default();
-                rows.start();
-                provider.instances(&set, &mut rows)?;
-                rows.end();
-                Ok(ReplyBody::Names(set, rows))
-            }
-            Self::Collect(request) => {
-                let OwnedRequest { set, counters, filters, collection } = &*request;
-                // New memory, because the rows of the last response belong to the reader now.
-                let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
-                rows.start();
-                let collection = *collection;
-                let want = CollectRequest { counterset: set, counters, instances: filters, collection };
-                provider.collect(&want, &mut rows)?;
-                rows.end();
-                let uncounted = rows.bytes_read();
-                Ok(ReplyBody::Values(CachedValues {
-                    request,
-                    rows,
-                    uncounted,
-                    time: Instant::now(),
-                    was_late: false,
-                }))
-            }
-        }
-    }
-}
-
-impl OwnedRequest {
-    fn new(want: &CollectRequest<'_>) -> Self {
-        Self {
-            set: Arc::new(want.counterset.clone()),
-            counters: want.counters.to_vec(),
-            filters: want.instances.clone(),
-            collection: want.collection,
-        }
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        self.counters == other.counters && self.filters == other.filters
-    }
-
-    /// Returns `true` if the request covers all wanted instances. Instances that only two filters together cover are
-    /// not detected.
-    fn covers(&self, want: &CollectRequest<'_>) -> bool {
-        let covered = |wanted: &InstanceFilter| {
-            self.filters.iter().any(|asked| {
-                (asked.pattern.is_any() || asked.pattern == wanted.pattern)
-                    && (asked.id == InstanceIdFilter::Any || asked.id == wanted.id)
-            })
-        };
-        self.filters == *want.instances || want.instances.iter().all(covered)
-    }
-
-    /// Returns the number of wanted counters that were requested.
-    fn counters_of(&self, want: &CollectRequest<'_>) -> usize {
-        want.counters.iter().filter(|id| self.counters.contains(id)).count()
     }
 }
 

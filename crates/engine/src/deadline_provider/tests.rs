@@ -4,9 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use perfset_core::catalogue::perfset_engine as own;
 use perfset_core::catalogue::processor_information as cpu;
-use perfset_core::{InstanceId, InstanceIdFilter};
+use perfset_core::{CounterId, InstanceId, InstanceIdFilter};
 
 use super::*;
+use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::pattern::Pattern;
 use crate::testing::{ScriptRow, Scripted};
 

@@ -1,0 +1,165 @@
+//! Requests to a provider on another thread, and its replies.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Status, Text};
+
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::filters::{InstanceFilter, InstanceFilters};
+use crate::provider::{Catalogue, Change, CollectRequest, Provider};
+use crate::rows::Rows;
+
+#[derive(Debug)]
+pub(super) enum WorkerRequest {
+    Catalogue,
+    Instances(Guid),
+    Entry(Change, Entry),
+    Collect(Arc<OwnedRequest>),
+    About,
+    Problems,
+}
+
+/// Open request, comparable with others: an equal one is not sent again while it waits.
+#[derive(Debug)]
+pub(super) enum PendingRequest {
+    Catalogue,
+    Instances(Guid),
+    Entry,
+    Collect(Arc<OwnedRequest>),
+    About,
+    Problems,
+}
+
+/// Owned copy of a [`CollectRequest`], to be sent and stored.
+#[derive(Debug)]
+pub(super) struct OwnedRequest {
+    pub set: Arc<Counterset>,
+    pub counters: Vec<CounterId>,
+    pub filters: InstanceFilters,
+    pub collection: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct WorkerReply {
+    pub catalogue: Result<Arc<Catalogue>, SourceError>,
+    pub reply: Result<ReplyBody, SourceError>,
+    pub took: Duration,
+}
+
+#[derive(Debug)]
+pub(super) enum ReplyBody {
+    Status(Status),
+    Names(Guid, Rows),
+    Values(CachedValues),
+    About(Vec<(Text, Text)>),
+    Problems(Vec<Text>),
+}
+
+/// Values, and the request that they respond to.
+#[derive(Debug)]
+pub(super) struct CachedValues {
+    pub request: Arc<OwnedRequest>,
+    pub rows: Rows,
+    /// Number of bytes read for the values and not counted in any collection yet.
+    pub uncounted: u64,
+    pub time: Instant,
+    /// `true` if the response took longer than the deadline.
+    pub was_late: bool,
+}
+
+impl PendingRequest {
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Catalogue, Self::Catalogue)
+            | (Self::About, Self::About)
+            | (Self::Problems, Self::Problems) => true,
+            (Self::Instances(one), Self::Instances(other)) => one == other,
+            (Self::Collect(one), Self::Collect(other)) => {
+                one.set.guid == other.set.guid && one.is_like(other)
+            }
+            // Changes of entries are never equal: a provider receives each addition and each removal.
+            _ => false,
+        }
+    }
+}
+
+impl WorkerRequest {
+    pub fn question(&self) -> PendingRequest {
+        match self {
+            Self::Catalogue => PendingRequest::Catalogue,
+            Self::Instances(set) => PendingRequest::Instances(*set),
+            Self::Entry(..) => PendingRequest::Entry,
+            Self::Collect(request) => PendingRequest::Collect(Arc::clone(request)),
+            Self::About => PendingRequest::About,
+            Self::Problems => PendingRequest::Problems,
+        }
+    }
+
+    pub fn answer(self, provider: &mut dyn Provider) -> Result<ReplyBody, SourceError> {
+        match self {
+            Self::Catalogue => Ok(ReplyBody::Status(Status::ERROR_SUCCESS)), // it comes with every answer
+            Self::Entry(change, entry) => Ok(ReplyBody::Status(provider.entry(change, &entry))),
+            Self::About => Ok(ReplyBody::About(provider.describe())),
+            Self::Problems => Ok(ReplyBody::Problems(provider.problems())),
+            Self::Instances(set) => {
+                let mut rows = Rows::default();
+                rows.start();
+                provider.instances(&set, &mut rows)?;
+                rows.end();
+                Ok(ReplyBody::Names(set, rows))
+            }
+            Self::Collect(request) => {
+                let OwnedRequest { set, counters, filters, collection } = &*request;
+                // New memory, because the rows of the last response belong to the reader now.
+                let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
+                rows.start();
+                let collection = *collection;
+                let want = CollectRequest { counterset: set, counters, instances: filters, collection };
+                provider.collect(&want, &mut rows)?;
+                rows.end();
+                let uncounted = rows.bytes_read();
+                Ok(ReplyBody::Values(CachedValues {
+                    request,
+                    rows,
+                    uncounted,
+                    time: Instant::now(),
+                    was_late: false,
+                }))
+            }
+        }
+    }
+}
+
+impl OwnedRequest {
+    pub fn new(want: &CollectRequest<'_>) -> Self {
+        Self {
+            set: Arc::new(want.counterset.clone()),
+            counters: want.counters.to_vec(),
+            filters: want.instances.clone(),
+            collection: want.collection,
+        }
+    }
+
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.counters == other.counters && self.filters == other.filters
+    }
+
+    /// Returns `true` if the request covers all wanted instances. Instances that only two filters together cover are
+    /// not detected.
+    pub fn covers(&self, want: &CollectRequest<'_>) -> bool {
+        let covered = |wanted: &InstanceFilter| {
+            self.filters.iter().any(|asked| {
+                (asked.pattern.is_any() || asked.pattern == wanted.pattern)
+                    && (asked.id == InstanceIdFilter::Any || asked.id == wanted.id)
+            })
+        };
+        self.filters == *want.instances || want.instances.iter().all(covered)
+    }
+
+    /// Returns the number of wanted counters that were requested.
+    pub fn counters_of(&self, want: &CollectRequest<'_>) -> usize {
+        want.counters.iter().filter(|id| self.counters.contains(id)).count()
+    }
+}
