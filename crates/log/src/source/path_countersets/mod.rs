@@ -5,13 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use perfset_core::clock::SystemTime;
-use perfset_core::counter_type::Clock;
-use perfset_core::formula::{self, Denominator};
-use perfset_core::pdh::{PdhStatus, RawCounter};
 use perfset_core::wire::WireError;
 use perfset_core::{
     Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceIdFilter,
-    InstanceType, Mark, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
+    InstanceType, Mark, NoValue, ProviderIdentity, Text, Utf16, catalogue,
 };
 use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
@@ -20,14 +17,16 @@ use perfset_engine::{CollectRequest, InstanceFilter, InstanceFilters, Pattern, R
 use super::log_reader::{LogEntry, LogEntryKind, LogReader};
 use super::table::{CellReading, Contradiction, SampleTable};
 use crate::blg::CounterBlock;
+use raw_fields::{RawField, Roles, part_registration, value_of};
+use wanted::Wanted;
+
+mod raw_fields;
+mod wanted;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
 const MOST: usize = 4_096;
 /// First counter id for counters that are unknown to the catalogue, in a counterset that is known.
 const UNKNOWN_IDS: u32 = 0x1_0000;
-/// First id of the additional fields of a PDH raw value: [`PARTS`] ids for each counter.
-const PART_IDS: u32 = 0x4000_0000;
-const PARTS: u32 = 4;
 
 /// Counterset made from the entries of counter lists.
 #[derive(Debug)]
@@ -81,71 +80,6 @@ fn narrow(number: usize) -> u32 {
 
 fn wide(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Fields of a PDH raw value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RawField {
-    First,
-    /// Base, or the clock by which the type divides.
-    Second,
-    /// Number of items that are counted.
-    Items,
-    /// Ticks per second of the clock in `Second`.
-    TimeBase,
-}
-
-impl RawField {
-    /// Returns the id of the counter that contains this field.
-    fn id(self, counter: &PathCounter, at: usize) -> CounterId {
-        let of = |n: u32| {
-            let at = u32::try_from(at).unwrap_or(0); // there are few
-            CounterId(PART_IDS.saturating_add(at.saturating_mul(PARTS)).saturating_add(n))
-        };
-        match self {
-            Self::First => counter.id,
-            Self::Second => of(1),
-            Self::Items => of(2),
-            Self::TimeBase => of(3),
-        }
-    }
-}
-
-/// Purpose of the additional fields for a counter type.
-#[derive(Default)]
-struct Roles {
-    base: Option<RawField>,
-    items: Option<RawField>,
-    clock: Option<RawField>,
-    freq: Option<RawField>,
-}
-
-impl Roles {
-    /// Returns the fields that the formula of a counter type uses.
-    fn for_type(counter_type: CounterType) -> Self {
-        let (second, time_base) = (Some(RawField::Second), Some(RawField::TimeBase));
-        // A clock in units of 100 ns has a fixed frequency, whatever the log states.
-        let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
-        match formula::for_type(counter_type).map(|formula| formula.denominator) {
-            None | Some(Denominator::None) => Self::default(),
-            Some(Denominator::Base) => Self { base: second, ..Self::default() },
-            Some(Denominator::BaseOfTicks) => Self { base: second, freq: time_base, ..Self::default() },
-            Some(Denominator::Clock) => Self { clock: second, freq, ..Self::default() },
-            Some(Denominator::ClockAndItems) => {
-                Self { clock: second, freq, items: Some(RawField::Items), ..Self::default() }
-            }
-        }
-    }
-
-    fn all(&self) -> impl Iterator<Item = RawField> + use<> {
-        let mut parts: Vec<RawField> = Vec::new();
-        for part in [self.base, self.items, self.clock, self.freq].into_iter().flatten() {
-            if !parts.contains(&part) {
-                parts.push(part);
-            }
-        }
-        parts.into_iter()
-    }
 }
 
 /// Error for an entry that exceeds a limit.
@@ -482,15 +416,6 @@ impl PathCounter {
     }
 }
 
-/// Returns the registration of an additional field.
-fn part_registration(id: CounterId) -> Counter {
-    Counter {
-        attributes: Attributes::NO_DISPLAYABLE,
-        source: "raw value of PDH".into(),
-        ..Counter::new(id, CounterType::PERF_LARGE_RAW_BASE)
-    }
-}
-
 fn read_one(reader: &mut LogReader, entry: &PathCounterLocation) -> Result<CellReading, WireError> {
     let at = wide(entry.list_index);
     if entry.is_formatted {
@@ -518,84 +443,4 @@ fn leave_out(reader: &mut LogReader, entry: usize, table: &SampleTable, contradi
     reader.damaged(format!(
         "two values of {path} at {time} UTC, names compared without case: {used} is used, {left_out} is left out"
     ));
-}
-
-/// Requested counters of a counterset, and their columns.
-#[derive(Debug, Default)]
-struct Wanted {
-    of: Vec<CounterId>,
-    /// Counter and field for each id in `of`; `None` for an id that the counterset lacks.
-    parts: Vec<Option<(usize, RawField)>>,
-    /// Requested counters and their types.
-    counters: Vec<(usize, CounterType)>,
-    /// Index of each counter among the requested ones.
-    columns: Vec<Option<usize>>,
-    /// `true` if all requested counters were formatted by the log's writer.
-    is_formatted: bool,
-}
-
-impl Wanted {
-    fn new(ids: &[CounterId], all: &[PathCounter]) -> Self {
-        let mut wanted = Self { of: ids.to_vec(), columns: vec![None; all.len()], ..Self::default() };
-        let mut by_id = HashMap::new();
-        for (at, counter) in all.iter().enumerate() {
-            // All fields get an id, because a query may request a hidden field without its counter.
-            for part in [RawField::First, RawField::Second, RawField::Items, RawField::TimeBase] {
-                by_id.entry(part.id(counter, at)).or_insert((at, part));
-            }
-        }
-        for id in ids {
-            let part = by_id.get(id).and_then(|(at, part)| {
-                let counter_type = all.get(*at)?.counter_type;
-                let next = wanted.counters.len();
-                let column = wanted.columns.get_mut(*at)?;
-                if column.is_none() {
-                    wanted.counters.push((*at, counter_type));
-                }
-                Some((*column.get_or_insert(next), *part))
-            });
-            wanted.parts.push(part);
-        }
-        let is_formatted = |at: usize| all.get(at).is_some_and(|counter| counter.is_formatted);
-        wanted.is_formatted = wanted.counters.iter().all(|(at, _)| is_formatted(*at));
-        wanted
-    }
-
-    /// Requests instances only, without values.
-    fn names(all: &[PathCounter]) -> Self {
-        let counters: Vec<_> = all.iter().map(|counter| counter.counter_type).enumerate().collect();
-        let columns = (0..all.len()).map(Some).collect();
-        Self { counters, columns, ..Self::default() }
-    }
-
-    fn column(&self, counter: usize) -> Option<usize> {
-        self.columns.get(counter).copied().flatten()
-    }
-}
-
-/// Returns a field of a raw value, in the width of its counter's type.
-fn value_of(raw: &RawCounter, part: RawField, counter: &PathCounter) -> Result<RawValue, NoValue> {
-    let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
-    if !raw.c_status.has_value() {
-        return Err(missing(raw.c_status));
-    }
-    Ok(match part {
-        // PDH stores every raw value in 64 bits. A type of 4 bytes uses the low half: B-17.
-        RawField::First if counter.counter_type.value_len() == 4 => {
-            let [a, b, c, d, ..] = raw.first.to_le_bytes();
-            RawValue::U32(u32::from_le_bytes([a, b, c, d]))
-        }
-        RawField::First => RawValue::U64(bits(raw.first)),
-        RawField::Second => RawValue::U64(bits(raw.second)),
-        RawField::Items => RawValue::U64(raw.multi_count.into()),
-        RawField::TimeBase => RawValue::U64(bits(counter.time_base)),
-    })
-}
-
-/// Returns the reason for a value that PDH could not record.
-fn missing(c_status: PdhStatus) -> NoValue {
-    match c_status {
-        PdhStatus::PDH_CSTATUS_NO_INSTANCE => NoValue::NoInstance,
-        other => NoValue::Failed(format!("recorded without a value: {other}").into()),
-    }
 }
