@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::store::{InstanceRef, Slot, Store};
+use super::slots::Slot;
+use super::store::{InstanceRef, Store};
 
 /// Instance of a counterset as a PERF_COUNTERSET_INSTANCE block: 32 bytes, an 8-byte value per counter, and the name.
 /// The instance exists until this value is dropped.

@@ -8,7 +8,7 @@ use perfset_core::{
     ProviderIdentity,
 };
 
-use super::store::Slot;
+use super::slots::Slot;
 
 /// Definition of a counterset, created from its struct.
 #[derive(Clone, Debug)]

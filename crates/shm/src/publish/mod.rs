@@ -6,10 +6,13 @@ mod block;
 pub(crate) mod clean;
 mod counters;
 mod definition;
+mod error;
 pub(crate) mod file;
 mod instance;
+mod instance_bytes;
 mod mounts;
 mod publisher;
+mod slots;
 mod status;
 pub(crate) mod store;
 
@@ -19,10 +22,10 @@ pub use counters::{
     GaugeGuard, Ratio, ThreadCounter, ThreadTimer, TimerGuard,
 };
 pub use definition::{Cells, CounterField, CounterInfo, Definition};
+pub use error::{CreateError, PublishError};
 pub use instance::{Counterset, PublishedInstance};
 pub use publisher::{Publisher, problem, status};
 pub use status::{PublishStatus, VisibleTo};
-pub use store::{CreateError, PublishError};
 
 pub use crate::folder::Folders;
 pub use crate::merge::LeftOut;

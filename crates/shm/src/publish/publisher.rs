@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::beside;
 use super::block::InstanceBlock;
+use super::error::{CreateError, PublishError};
 use super::instance::{Counterset, PublishedInstance};
+use super::instance_bytes::NameParts;
 use super::status::PublishStatus;
-use super::store::{CreateError, NameParts, PublishError, Store};
+use super::store::Store;
 use crate::callback::{CallbackReply, RequestMessage, Server};
 use crate::folder::Folders;
 use crate::merge::LeftOut;

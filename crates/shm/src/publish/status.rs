@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::error::PublishError;
 use super::file::File;
 use super::mounts::Origin;
-use super::store::PublishError;
 use crate::folder::Folders;
 use crate::process;
 use crate::users::group_name;

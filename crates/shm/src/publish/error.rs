@@ -1,0 +1,80 @@
+//! Reasons why counters are not published, and why an instance cannot be created.
+
+use std::path::PathBuf;
+
+use perfset_core::Guid;
+use thiserror::Error;
+
+use crate::merge::LeftOut;
+
+/// Reason why counters are not published, or not shown by readers.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// No directory to publish in was found.
+    #[error("no directory to publish counters in: {tried}")]
+    NoFolder {
+        /// The directories tried, each with the reason why it cannot be used.
+        tried: String,
+    },
+    /// The file cannot be created, or cannot grow.
+    #[error("{path}: {what}: {why}")]
+    File {
+        /// Path of the file, or of the directory in which it should be.
+        path: PathBuf,
+        /// Description of the operation that failed.
+        what: &'static str,
+        /// Error text of the operating system.
+        why: String,
+    },
+    /// Counterset rejected because the program already publishes the maximum number of different countersets under its
+    /// GUID.
+    #[error(
+        "counterset \"{name}\" {guid} is not published: this program already publishes {VERSIONS} other definitions of \
+         that GUID"
+    )]
+    Contradiction {
+        /// Name of the counterset.
+        name: String,
+        /// GUID of the counterset.
+        guid: Guid,
+    },
+    /// Readers leave out one counterset or counter: others publish or registered something else under its GUID, id or
+    /// name.
+    #[error("readers leave out published counters: {0}")]
+    LeftOut(LeftOut),
+    /// Readers leave out several countersets or counters. [`Publisher::left_out`](super::Publisher::left_out) and
+    /// [`PublishStatus::problems`] contain them all.
+    #[error("readers leave out published counters: {first}; and {more} more (see PublishStatus::problems)")]
+    SeveralLeftOut {
+        /// First item that is left out.
+        first: LeftOut,
+        /// Number of items in addition to the first.
+        more: usize,
+    },
+}
+
+impl PublishError {
+    /// Combines all that readers leave out into one problem; `None` if nothing is left out.
+    pub(super) fn from_left_out(parts: Vec<LeftOut>) -> Option<Self> {
+        let more = parts.len().saturating_sub(1);
+        let first = parts.into_iter().next()?;
+        Some(if more == 0 { Self::LeftOut(first) } else { Self::SeveralLeftOut { first, more } })
+    }
+}
+
+/// Maximum number of definitions that a program publishes under one GUID. A program that builds definitions at run time
+/// could otherwise fill the table of its file.
+pub(super) const VERSIONS: usize = 8;
+
+/// Reason why an instance cannot be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// An instance of that name and id exists already.
+    #[error("an instance with this name and id already exists")]
+    Exists,
+    /// There is no memory for the instance, not even private memory.
+    #[error("no memory for another instance")]
+    NoMemory,
+}
