@@ -1,28 +1,26 @@
 //! Provider of the countersets of all publishers.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perfset_core::likeness::likeness;
-use perfset_core::{Counterset, Guid, InstanceType, Status, Text, catalogue};
+use perfset_core::{Counterset, Guid, InstanceType, Status, Text};
 use perfset_engine::{
     Catalogue, Change, CollectRequest, Deadline, Entry, InstanceFilter, Provider, Rows, SourceError,
 };
 
 use super::asking::Asks;
 use super::budget::Budget;
-use super::file::{AccessPolicy, Definitions, ProgramFile};
+use super::file::{AccessPolicy, Definitions};
 use super::folder::PublisherDir;
 use super::loading;
 use super::table::FileError;
 use crate::allowance::Allowance;
 use crate::callback::RequestCode;
 use crate::folder::{Folders, Search, SearchScope};
-use crate::merge::{Fit, LeftOut, Part, merge};
+use crate::merge::{Fit, LeftOut};
 use crate::process;
 
 mod kept;
@@ -30,9 +28,11 @@ mod listing;
 mod problems;
 mod programs;
 mod scope;
+mod served;
 
 pub(super) use kept::OpenFile;
 use kept::Wanted;
+use served::{Publishing, ServedSet};
 
 /// Stock of time for all directories of other users together.
 const FOR_OTHERS: Duration = Duration::from_millis(40);
@@ -97,22 +97,6 @@ impl fmt::Debug for ApplicationProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Applications").field("files", &self.files).finish_non_exhaustive()
     }
-}
-
-/// Counterset that is served, with the files that publish it.
-#[derive(Debug)]
-struct ServedSet {
-    set: Arc<Counterset>,
-    files: Vec<Publishing>,
-}
-
-/// File that publishes a counterset.
-#[derive(Debug)]
-struct Publishing {
-    file: usize,
-    /// Index of the definition in the file's segment table.
-    number: usize,
-    fit: Arc<Fit>,
 }
 
 impl ApplicationProvider {
@@ -220,87 +204,6 @@ impl ApplicationProvider {
         }
     }
 
-    /// Assigns each counterset and name to its owner. The order is: registrations, root's publishers, this user's,
-    /// those of other users; older files first.
-    fn rebuild(&mut self) {
-        let user = self.asker.user;
-        self.files.sort_by_key(|kept| {
-            let whose = (kept.file.user != 0, kept.file.user != 0 && kept.file.user != user);
-            // File times have a coarse resolution: files with equal times are ordered by the time in their headers.
-            (whose, kept.file.made, kept.file.header.created, kept.file.header.id)
-        });
-        let mut names: HashMap<String, (Guid, Cow<'_, str>)> = HashMap::new();
-        for set in catalogue::ALL {
-            names.insert(likeness(&set.name), (set.guid, "which is built in".into()));
-        }
-        // Registration and publishers' definitions by GUID.
-        type Said<'a> = (Option<&'a Arc<Counterset>>, Vec<(usize, usize)>);
-        let mut said: BTreeMap<Guid, Said<'_>> = BTreeMap::new();
-        for set in &self.registered_sets {
-            names.insert(likeness(&set.name), (set.guid, "which is registered".into()));
-            said.insert(set.guid, (Some(set), Vec::new()));
-        }
-        self.left_out.clear();
-        self.renamed.clear();
-        // Templates, which have no name, come last: they belong to countersets that are registered or named by
-        // others.
-        for has_name in [true, false] {
-            for (at, OpenFile { file, .. }) in self.files.iter().enumerate() {
-                for (number, set) in file.definitions().filter(|(_, set)| set.name.is_empty() != has_name) {
-                    match place(set, file, said.contains_key(&set.guid), &mut names) {
-                        Ok(()) => said.entry(set.guid).or_default().1.push((at, number)),
-                        Err((shown, why)) => {
-                            let all = vec![LeftOut::all_of(set, why)];
-                            self.left_out.push((file.path.clone(), shown, all));
-                        }
-                    }
-                }
-            }
-        }
-        let mut sets: BTreeMap<Guid, ServedSet> = BTreeMap::new();
-        for (guid, (registered, mut definitions)) in said {
-            // In the order of the files again: templates were appended after all others.
-            definitions.sort_unstable();
-            let definition = |(at, number): &(usize, usize)| {
-                let file = &self.files.get(*at)?.file;
-                let is_trusted = file.user == 0 || file.user == user;
-                Some((file, Part { set: file.definition(*number)?, by: file.program(), is_trusted }))
-            };
-            let (files, parts): (Vec<_>, Vec<_>) = definitions.iter().filter_map(definition).unzip();
-            let Some(merged) = merge(registered, &parts) else { continue };
-            let mut publishing = Vec::new();
-            for (((file, number), fit), (program, part)) in
-                definitions.iter().zip(merged.fits).zip(files.iter().zip(&parts))
-            {
-                let mut leave = |all: Vec<LeftOut>| self.left_out.push((program.path.clone(), guid, all));
-                match fit {
-                    Ok(fit) => {
-                        let left_out = fit.left_out(part.set);
-                        if !left_out.is_empty() {
-                            leave(left_out);
-                        }
-                        let renamed = fit.renamed.iter().map(|text| {
-                            let text = format!("counterset \"{}\" {guid}: {text}", part.set.name);
-                            (program.path.clone(), guid, text)
-                        });
-                        self.renamed.extend(renamed);
-                        publishing.push(Publishing { file: *file, number: *number, fit });
-                    }
-                    Err(why) => leave(vec![LeftOut::all_of(part.set, why)]),
-                }
-            }
-            // Keep an unchanged counterset in the same `Arc`, so that callers can compare by pointer.
-            let before = self.sets.remove(&guid).map(|served| served.set).filter(|set| **set == *merged.set);
-            let set = before.unwrap_or(merged.set);
-            sets.insert(guid, ServedSet { set, files: publishing });
-        }
-        let countersets: Vec<_> = sets.values().map(|served| Arc::clone(&served.set)).collect();
-        self.sets = sets;
-        if !same(&countersets, &self.catalogue.countersets) {
-            self.catalogue = Arc::new(Catalogue { origin: "applications".into(), countersets });
-        }
-    }
-
     /// Loads the values of a counterset from all files that publish it. The publishers have received their requests
     /// before, because they may count only on request.
     fn load(&mut self, want: &CollectRequest<'_>, now_100ns: Option<u64>) {
@@ -330,98 +233,6 @@ impl ApplicationProvider {
                 break;
             }
         }
-    }
-}
-
-/// Checks whether a file may define a counterset under its GUID and name. The error contains the GUID of the
-/// counterset shown instead, and the reason.
-fn place(
-    set: &Counterset,
-    file: &ProgramFile,
-    is_known: bool,
-    names: &mut HashMap<String, (Guid, Cow<'_, str>)>,
-) -> Result<(), (Guid, String)> {
-    if catalogue::by_guid(set.guid).is_some() {
-        return Err((set.guid, "its GUID is one of the catalogue's".to_owned()));
-    }
-    // The counterset keeps the name of its first definition, so this definition takes no name.
-    if is_known {
-        return Ok(());
-    }
-    let name = likeness(&set.name);
-    if name.is_empty() {
-        let what = if set.name.is_empty() { "no name" } else { "a name that shows nothing" };
-        return Err((set.guid, format!("it has {what} and is not registered")));
-    }
-    match names.entry(name) {
-        hash_map::Entry::Occupied(other) => {
-            let (other, whose) = other.get();
-            Err((*other, format!("its name is that of {other}, {whose}")))
-        }
-        hash_map::Entry::Vacant(free) => {
-            free.insert((set.guid, format!("which {} published before", file.program()).into()));
-            Ok(())
-        }
-    }
-}
-
-/// Returns `true` if both lists contain equal countersets in the same order.
-fn same(one: &[Arc<Counterset>], other: &[Arc<Counterset>]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
-}
-
-impl ApplicationProvider {
-    /// Returns the countersets and counters that are left out of a file.
-    pub(crate) fn left_out_of(&mut self, path: &Path) -> Vec<LeftOut> {
-        let behind = self.behind_others();
-        let parts = self.left_out.iter().chain(&behind);
-        parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
-    }
-
-    /// Returns an error if there are no rows and a file of the counterset could not be read.
-    fn unless_missed(&self, guid: &Guid, rows: &Rows) -> Result<(), SourceError> {
-        match self.missed().find(|(_, of, _)| *of == guid).filter(|_| rows.is_empty()) {
-            Some((.., why)) => Err(SourceError::Failed(Arc::clone(why))),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns the files whose instances of a counterset are unknown because the last read failed, with the reason.
-    fn missed(&self) -> impl Iterator<Item = (&Path, &Guid, &Arc<str>)> {
-        self.sets.iter().flat_map(move |(guid, served)| {
-            served.files.iter().filter_map(move |publishing| {
-                let kept = self.files.get(publishing.file).filter(|kept| !kept.is_gone)?;
-                Some((&*kept.file.path, guid, kept.missed.get(&publishing.number)?))
-            })
-        })
-    }
-
-    /// Returns the hidden instances of single-instance countersets: those behind an older publisher's instance.
-    fn behind_others(&mut self) -> Vec<(PathBuf, Guid, Vec<LeftOut>)> {
-        let mut behind = Vec::new();
-        let Self { files, sets, asker, .. } = self;
-        for (guid, ServedSet { set, files: publishing }) in sets.iter() {
-            if set.instance_type != InstanceType::Single || publishing.len() < 2 {
-                continue;
-            }
-            let mut shown: Option<String> = None;
-            for Publishing { file, number, .. } in publishing {
-                let Some(kept) = files.get_mut(*file) else { continue };
-                if !kept.file.is_alive(asker) || !kept.has_instances(*number) {
-                    continue;
-                }
-                match &shown {
-                    None => shown = Some(kept.file.program()),
-                    Some(other) => {
-                        let why = format!(
-                            "it has one instance, and that of {other}, which began earlier, is shown"
-                        );
-                        behind.push((kept.file.path.clone(), *guid, vec![LeftOut::all_of(set, why)]));
-                    }
-                }
-            }
-        }
-        behind
     }
 }
 

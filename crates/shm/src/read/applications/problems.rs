@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use perfset_core::{Guid, Text};
+use perfset_core::{Guid, InstanceType, Text};
+use perfset_engine::{Rows, SourceError};
 
 use super::ApplicationProvider;
+use super::served::{Publishing, ServedSet};
 use crate::merge::LeftOut;
 use crate::read::table::FileError;
 
@@ -69,6 +72,59 @@ impl ApplicationProvider {
     /// Returns the user, if neither root nor the current user.
     fn stranger(&self, user: u32) -> Option<u32> {
         (user != 0 && user != self.asker.user).then_some(user)
+    }
+
+    /// Returns the countersets and counters that are left out of a file.
+    pub(crate) fn left_out_of(&mut self, path: &Path) -> Vec<LeftOut> {
+        let behind = self.behind_others();
+        let parts = self.left_out.iter().chain(&behind);
+        parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
+    }
+
+    /// Returns an error if there are no rows and a file of the counterset could not be read.
+    pub(super) fn unless_missed(&self, guid: &Guid, rows: &Rows) -> Result<(), SourceError> {
+        match self.missed().find(|(_, of, _)| *of == guid).filter(|_| rows.is_empty()) {
+            Some((.., why)) => Err(SourceError::Failed(Arc::clone(why))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the files whose instances of a counterset are unknown because the last read failed, with the reason.
+    pub(super) fn missed(&self) -> impl Iterator<Item = (&Path, &Guid, &Arc<str>)> {
+        self.sets.iter().flat_map(move |(guid, served)| {
+            served.files.iter().filter_map(move |publishing| {
+                let kept = self.files.get(publishing.file).filter(|kept| !kept.is_gone)?;
+                Some((&*kept.file.path, guid, kept.missed.get(&publishing.number)?))
+            })
+        })
+    }
+
+    /// Returns the hidden instances of single-instance countersets: those behind an older publisher's instance.
+    fn behind_others(&mut self) -> Vec<(PathBuf, Guid, Vec<LeftOut>)> {
+        let mut behind = Vec::new();
+        let Self { files, sets, asker, .. } = self;
+        for (guid, ServedSet { set, files: publishing }) in sets.iter() {
+            if set.instance_type != InstanceType::Single || publishing.len() < 2 {
+                continue;
+            }
+            let mut shown: Option<String> = None;
+            for Publishing { file, number, .. } in publishing {
+                let Some(kept) = files.get_mut(*file) else { continue };
+                if !kept.file.is_alive(asker) || !kept.has_instances(*number) {
+                    continue;
+                }
+                match &shown {
+                    None => shown = Some(kept.file.program()),
+                    Some(other) => {
+                        let why = format!(
+                            "it has one instance, and that of {other}, which began earlier, is shown"
+                        );
+                        behind.push((kept.file.path.clone(), *guid, vec![LeftOut::all_of(set, why)]));
+                    }
+                }
+            }
+        }
+        behind
     }
 }
 

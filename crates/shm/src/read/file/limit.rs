@@ -3,10 +3,13 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use super::{DECODED, MOST_BYTES, ProgramFile, wide};
+use super::{MOST_BYTES, ProgramFile, wide};
 use crate::layout::{entry, header};
 use crate::read::budget::{Budget, Pool, Share};
 use crate::read::copied;
+
+/// Memory for a decoded definition, as a multiple of its size in bytes.
+const DECODED: u64 = 8;
 
 /// Part of another user's file that may be read.
 #[derive(Debug)]
