@@ -38,14 +38,15 @@ pub mod strings;
 pub mod template;
 #[cfg(test)]
 mod tests;
+mod values;
 mod visit;
 
 pub use block::{
-    Block, BlockValue, Body, CounterDataType, Ids, Instance, InstanceRows, InstanceTable, QueryResult,
-    Results, Values, ValuesIter,
+    Block, Body, CounterDataType, Ids, Instance, InstanceRows, InstanceTable, QueryResult, Results,
 };
 pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use rows::TableRows;
+pub use values::{BlockValue, Values, ValuesIter};
 pub use visit::{BlockFormat, read, visit};
 
 /// Rounds up to the next multiple of 8.

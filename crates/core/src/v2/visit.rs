@@ -1,13 +1,12 @@
 //! Visits every field of every V2 structure, in byte order, and checks the rules for writers.
 
-use super::block::{
-    Block, BlockValue, Body, CounterDataType, Ids, Instance, InstanceTable, QueryResult, walked_value,
-};
+use super::block::{Block, Body, CounterDataType, Ids, Instance, InstanceTable, QueryResult};
 use super::identifier::{Identifier, Identifiers};
 use super::identity::{CounterIdentity, Identities};
 use super::instances::Instances;
 use super::registration::{CounterInfo, RegistrationInfo};
 use super::strings::StringBlock;
+use super::values::{BlockValue, walked_value};
 use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
 use crate::counterset::CounterFilter;
 use crate::utf16::Name;

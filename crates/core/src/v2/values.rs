@@ -1,0 +1,250 @@
+//! Values of a V2 block, read from cells of equal or of different sizes.
+
+use std::iter::FusedIterator;
+
+use zerocopy::FromBytes;
+
+use super::raw::{self, Cell};
+use crate::value::RawValue;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// Value as stored in a block. The width is that of the block, regardless of the counter's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "PERF_COUNTER_DATA")]
+pub enum BlockValue<'a> {
+    /// Number of 4 bytes.
+    U32(u32),
+    /// Number of 8 bytes.
+    U64(u64),
+    /// No bytes: there is no value.
+    Empty,
+    /// Bytes of any other width: not a number.
+    Other(&'a [u8]),
+}
+
+impl<'a> BlockValue<'a> {
+    /// Returns the number, unless the value is empty or not a number.
+    #[must_use]
+    #[inline]
+    pub fn number(self) -> Option<RawValue> {
+        match self {
+            Self::U32(n) => Some(RawValue::U32(n)),
+            Self::U64(n) => Some(RawValue::U64(n)),
+            Self::Empty | Self::Other(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Self {
+        if let Ok(long) = <[u8; 8]>::try_from(bytes) {
+            return Self::U64(u64::from_le_bytes(long));
+        }
+        match <[u8; 4]>::try_from(bytes) {
+            Ok(short) => Self::U32(u32::from_le_bytes(short)),
+            Err(_) if bytes.is_empty() => Self::Empty,
+            Err(_) => Self::Other(bytes),
+        }
+    }
+
+    /// Reads a cell with 8, 4 or no bytes of data.
+    #[inline]
+    fn from_cell(cell: &Cell) -> Self {
+        match cell.header.data_size.get() {
+            8 => Self::U64(cell.value.get()),
+            // The upper half is padding, in which a foreign writer may leave anything.
+            4 => Self::U32(u32::try_from(cell.value.get() & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
+            _ => Self::Empty,
+        }
+    }
+}
+
+impl Cell {
+    /// Returns the number, if the cell contains one.
+    #[must_use]
+    #[inline]
+    pub fn number(&self) -> Option<RawValue> {
+        BlockValue::from_cell(self).number()
+    }
+}
+
+/// Checked values: the getters cannot fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a>(Cells<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Cells<'a> {
+    /// Cells that are all numbers of 8 bytes: the layout of nearly every row.
+    Long(&'a [Cell]),
+    /// Cells that all have 16 bytes, with 8, 4 or no bytes of data: the layout of every block that is written today.
+    Uniform(&'a [Cell]),
+    /// Cells of different sizes, read one by one by their size fields.
+    Walked { bytes: &'a [u8], count: usize },
+}
+
+impl<'a> Values<'a> {
+    /// Values of an instance that belongs to no result.
+    pub(super) const NONE: Self = Self(Cells::Uniform(&[]));
+
+    /// Checks `count` PERF_COUNTER_DATA structures.
+    ///
+    /// First as cells of 16 bytes, whose whole header is one integer; if a cell differs, field by field.
+    #[inline]
+    pub(super) fn parse(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
+        if let Ok((cells, _)) = <[Cell]>::ref_from_prefix_with_elems(rest.rest(), count) {
+            // Every cell is examined, because a loop without exits processes several cells at once.
+            let differing = cells.iter().fold(0, |bits, cell| bits | (header_of(cell) ^ LONG));
+            let values = match differing {
+                0 => Some(Cells::Long(cells)),
+                bits if bits & !WIDTH_BITS == 0 && !any_too_wide(cells) => Some(Cells::Uniform(cells)),
+                _ => None,
+            };
+            if let Some(values) = values {
+                rest.take("PERF_COUNTER_DATA", size_of_val(cells))?;
+                return Ok(Self(values));
+            }
+        }
+        Self::parse_walked(rest, count)
+    }
+
+    #[cold]
+    fn parse_walked(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
+        let start = *rest;
+        for _ in 0..count {
+            walked_value(rest)?;
+        }
+        let bytes = start.rest().get(..rest.offset().saturating_sub(start.offset())).unwrap_or_default();
+        Ok(Self(Cells::Walked { bytes, count }))
+    }
+
+    /// Returns the number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Cells::Long(cells) | Cells::Uniform(cells) => cells.len(),
+            Cells::Walked { count, .. } => count,
+        }
+    }
+
+    /// Returns `true` if there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the value at a position.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<BlockValue<'a>> {
+        match self.0 {
+            Cells::Long(cells) | Cells::Uniform(cells) => cells.get(index).map(BlockValue::from_cell),
+            Cells::Walked { .. } => self.iter().nth(index),
+        }
+    }
+
+    /// Returns the values, in order.
+    #[must_use]
+    pub fn iter(&self) -> ValuesIter<'a> {
+        ValuesIter(match self.0 {
+            Cells::Long(cells) => Iter::Long(cells.iter()),
+            Cells::Uniform(cells) => Iter::Uniform(cells.iter()),
+            Cells::Walked { bytes, count } => Iter::Walked { rest: Cursor::new(bytes), left: count },
+        })
+    }
+}
+
+impl<'a> IntoIterator for Values<'a> {
+    type Item = BlockValue<'a>;
+    type IntoIter = ValuesIter<'a>;
+
+    fn into_iter(self) -> ValuesIter<'a> {
+        self.iter()
+    }
+}
+
+/// Header of a cell of 16 bytes with 8 bytes of data, as one integer.
+const LONG: u64 = 16 << 32 | 8;
+
+/// Returns the header of a cell as one integer.
+#[inline]
+fn header_of(cell: &Cell) -> u64 {
+    u64::from_le_bytes(zerocopy::transmute!(cell.header))
+}
+
+/// Bits that differ between the headers of cells of 16 bytes with 8, 4 and no bytes of data.
+const WIDTH_BITS: u64 = 8 | 4;
+
+/// Returns `true` if a cell has both of those bits set: 12 bytes of data, which do not fit. The cells must differ in
+/// those bits only.
+#[inline]
+fn any_too_wide(cells: &[Cell]) -> bool {
+    let both = |cell| header_of(cell) & (header_of(cell) << 1) & 8;
+    cells.iter().fold(0, |bits, cell| bits | both(cell)) != 0
+}
+
+/// Reads one PERF_COUNTER_DATA structure field by field.
+pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, WireError> {
+    let at = rest.offset();
+    let header: &raw::CounterData = rest.read("PERF_COUNTER_DATA")?;
+    let size = header.size.get();
+    let body = rest.body("PERF_COUNTER_DATA.dwSize", at.saturating_add(4), size, 8)?.rest();
+    let data_size = header.data_size.get();
+    let Some(value) = body.get(..length(data_size)) else {
+        let why = Why::SizeTooLarge { size: data_size, left: body.len() };
+        return Err(WireError::new("PERF_COUNTER_DATA.dwDataSize", at, why));
+    };
+    Ok(BlockValue::from_bytes(value))
+}
+
+/// Iterator over the values of [`Values`], in order.
+#[derive(Clone, Debug)]
+pub struct ValuesIter<'a>(Iter<'a>);
+
+#[derive(Clone, Debug)]
+enum Iter<'a> {
+    Long(std::slice::Iter<'a, Cell>),
+    Uniform(std::slice::Iter<'a, Cell>),
+    Walked { rest: Cursor<'a>, left: usize },
+}
+
+impl<'a> Iterator for ValuesIter<'a> {
+    type Item = BlockValue<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<BlockValue<'a>> {
+        match &mut self.0 {
+            Iter::Long(cells) => cells.next().map(|cell| BlockValue::U64(cell.value.get())),
+            Iter::Uniform(cells) => cells.next().map(BlockValue::from_cell),
+            Iter::Walked { rest, left } => {
+                *left = left.checked_sub(1)?;
+                walked_value(rest).ok() // checked before: always there
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = match &self.0 {
+            Iter::Long(cells) | Iter::Uniform(cells) => cells.len(),
+            Iter::Walked { left, .. } => *left,
+        };
+        (len, Some(len))
+    }
+
+    /// Selects the layout once, not for each value.
+    #[inline]
+    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
+        match self.0 {
+            Iter::Long(cells) => cells.fold(init, |all, cell| f(all, BlockValue::U64(cell.value.get()))),
+            Iter::Uniform(cells) => cells.fold(init, |all, cell| f(all, BlockValue::from_cell(cell))),
+            Iter::Walked { .. } => {
+                let mut all = init;
+                for value in self {
+                    all = f(all, value);
+                }
+                all
+            }
+        }
+    }
+}
+
+impl ExactSizeIterator for ValuesIter<'_> {}
+impl FusedIterator for ValuesIter<'_> {}
