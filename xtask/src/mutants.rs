@@ -28,9 +28,9 @@ struct Mutant {
 const MUTANTS: [Mutant; 8] = [
     Mutant {
         name: "values are stored by position",
-        file: "crates/cli/src/relog/columns.rs",
+        file: "crates/output/src/pdh_csv.rs",
         from: "let column = series.find(position, source, v);",
-        to: "let _ = series.find(position, source, v);\n                let column = Some(position);",
+        to: "let _ = series.find(position, source, v);\n            let column = Some(position);",
     },
     Mutant {
         name: "the birth is ignored",
@@ -53,9 +53,9 @@ const MUTANTS: [Mutant; 8] = [
     },
     Mutant {
         name: "columns are swapped",
-        file: "crates/cli/src/relog/columns.rs",
-        from: "        self.paths.clone()",
-        to: "        let mut paths = self.paths.clone();\n        paths.reverse();\n        paths",
+        file: "crates/output/src/pdh_csv.rs",
+        from: "        (order, paths)\n",
+        to: "        let mut paths: Vec<String> = paths;\n        paths.reverse();\n        (order, paths)\n",
     },
     Mutant {
         name: "two counters of a block are swapped",

@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use perfset::output::text::{escaped, wrapped};
 use perfset::path::{self, nearest, path_of};
 use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
 
@@ -12,7 +13,6 @@ use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 use crate::resolve::{counterset, countersets, near_line, nothing_found};
-use crate::text::{escaped, wrapped};
 
 /// Width of tables and texts, in characters.
 const WIDTH: usize = 80;

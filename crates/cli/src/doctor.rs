@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use perfset::catalogue::perfset_engine as own;
 #[cfg(feature = "publish")]
 use perfset::manifest::store::{Store, system_folders};
+use perfset::output::text::{escaped, grouped_digits, name_of};
 use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
 use crate::args::DoctorArgs;
@@ -17,7 +18,6 @@ use crate::exit::{Exit, Failure};
 #[cfg(feature = "publish")]
 use crate::provider;
 use crate::resolve::countersets;
-use crate::text::{escaped, grouped_digits, name_of};
 
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     args.processes.apply_options(); // invalid environment variables are reported below

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use anyhow::anyhow;
+use perfset::output::json::line;
+use perfset::output::text::name_of;
 use perfset::v1::DataBlock;
 use perfset::v2::{Block, BlockFormat};
 use perfset::visit::{self, Event, FieldValue, Mode, VisitFn};
@@ -17,7 +19,6 @@ use crate::args::DumpArgs;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::terminal;
-use crate::text::{json_line, name_of};
 
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let name = name_of(&args.file);
@@ -193,7 +194,7 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
 
 fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<()> {
     let Some(structure) = structure else { return Ok(()) };
-    writeln!(out, "{}", json_line(&serde_json::to_string(&structure)?))
+    writeln!(out, "{}", line(&structure))
 }
 
 /// Returns a field's value for JSON: a number if it is numeric.

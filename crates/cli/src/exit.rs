@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use perfset::PumpError;
-
-use crate::text::escaped;
+use perfset::output::text::escaped;
 
 /// Result of the command, as exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,14 +4,15 @@ use std::io::{self, Write};
 
 use perfset::Counterset;
 use perfset::likeness::likeness;
+use perfset::output::PathNames;
+use perfset::output::text::grouped_digits;
 use perfset::path::CounterPath;
 
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, OutputOptions};
+use crate::printer::{PrintOptions, ValuePrinter};
 use crate::resolve::named;
 use crate::samples::{Operands, Samples, SamplingOptions};
-use crate::text::grouped_digits;
 
 /// Returns `true` if a path names a counterset, or one whose name looks the same.
 fn names(path: &CounterPath, set: &Counterset) -> bool {
@@ -28,7 +29,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if args.warmup.is_some() && !args.files.log.is_empty() {
         return usage("--warmup applies only to live values");
     }
-    if args.format == OutputFormat::PdhCsv && (args.test.is_some() || args.top.is_some()) {
+    if args.format == OutputFormat::PdhCsv && (args.filter.is_some() || args.top.is_some()) {
         return usage("--where and --top cannot be used with pdh-csv, because its columns are fixed");
     }
     // Without an interval, one sample is taken.
@@ -38,14 +39,15 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let paths = || samples.operands().paths.iter();
     asked.warn_of_left_out(|set| set.is_some_and(|set| paths().any(|path| names(path, set))));
     let (host, zone) = (asked.host(), Some(asked.zone()));
-    let options = OutputOptions { host, zone, has_pdh_names: samples.is_log(), ..args.into() };
-    let mut output = Output::new(options, &samples.operands().paths);
+    let names = if samples.is_log() { PathNames::Own } else { PathNames::Pdh };
+    let is_learned = samples.comes_and_goes();
+    let options = PrintOptions { host, zone, names, is_learned, ..args.into() };
+    let mut output = ValuePrinter::stdout(options, &samples.operands().paths);
     // The first line of PDH-CSV names all columns: of a log, those of all its samples.
-    let is_learning = args.format == OutputFormat::PdhCsv && samples.comes_and_goes();
-    if is_learning {
+    if output.needs_series() {
         let how = SamplingOptions { is_raw: args.raw, ..SamplingOptions::default() };
-        samples.take(how, &mut |_, values| {
-            output.learn(values);
+        samples.take(how, &mut |clocks, values| {
+            output.learn(clocks, values);
             Ok(())
         })?;
         samples.rewind()?;

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
+use perfset::output::text::name_of;
+
 use crate::exit::{Exit, Failure};
-use crate::text::name_of;
 
 /// Returns `true` for `-`, which is standard input, or standard output for an output file.
 pub fn is_dash(file: &Path) -> bool {

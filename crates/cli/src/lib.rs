@@ -22,7 +22,6 @@ mod examples;
 pub mod exit;
 mod get;
 mod input;
-mod left_out;
 mod list;
 mod live;
 mod log;
@@ -30,22 +29,19 @@ mod log;
 mod man;
 #[cfg(feature = "publish")]
 mod manifest;
-mod marked;
-pub mod output;
 mod pace;
 mod paths;
 #[cfg(feature = "plot")]
 pub mod plot;
+pub mod printer;
 #[cfg(feature = "publish")]
 mod provider;
 pub mod relog;
 mod resolve;
 pub mod samples;
-mod series;
 #[cfg(feature = "serve")]
 mod serve;
 mod terminal;
-mod text;
 mod v1;
 mod bpf_capabilities;
 mod when;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use perfset::output::text::{escaped, grouped};
 use perfset::path::nearest;
 use perfset::{Counterset, Pattern, SourceError, Utf16};
 
@@ -9,7 +10,6 @@ use crate::args::ListArgs;
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 use crate::resolve::{countersets, no_counterset, nothing_found};
-use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;

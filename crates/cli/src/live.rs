@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use perfset::catalogue::processor_information as cpu;
 use perfset::clock::SystemTime;
+use perfset::output::text::{cut, escaped, grouped};
 use perfset::{CounterId, Entry, NoValue, SampleSet, Sink, pump};
 use terminal_size::{Height, Width, terminal_size};
 
@@ -14,7 +15,6 @@ use crate::args::LiveArgs;
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
-use crate::text::{cut, escaped, grouped};
 
 /// Columns of the table, in order.
 const COLUMNS: [LiveColumn; 7] = [

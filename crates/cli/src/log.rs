@@ -8,12 +8,13 @@ use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::info::Counters;
 use perfset::log::{Info, Log, LogError};
+use perfset::output::json;
+use perfset::output::text::{NAME_MAX, cut, escaped, grouped, name_of};
 use serde::Serialize;
 
 use crate::args::{LogArgs, LogCommand, LogInfoArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::text::{NAME_MAX, cut, escaped, grouped, json_line, name_of};
 
 pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -30,9 +31,7 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
             exit = Exit::InvalidData;
         }
         if args.json {
-            let line =
-                as_json(file, &info, &written_by).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-            writeln!(out, "{}", json_line(&line))?;
+            writeln!(out, "{}", as_json(file, &info, &written_by))?;
             continue;
         }
         if position > 0 {
@@ -142,7 +141,7 @@ fn list(out: &mut impl Write, what: &str, all: impl Iterator<Item = String>, cou
 }
 
 fn whole(number: u64) -> String {
-    crate::text::grouped_digits(&number.to_string())
+    perfset::output::text::grouped_digits(&number.to_string())
 }
 
 fn seconds(time: i64) -> String {
@@ -207,13 +206,13 @@ struct CountersLine<'a> {
     instances: &'a BTreeSet<String>,
 }
 
-fn as_json(file: &Path, info: &Info, written_by: &str) -> serde_json::Result<String> {
+fn as_json(file: &Path, info: &Info, written_by: &str) -> String {
     let time = |time: i64| SystemTime::from_100ns(time).to_string().replace(' ', "T");
     let counters =
         |counters: &'_ Counters| counters.counter_type.map(|counter_type| counter_type.to_string());
     #[expect(clippy::as_conversions, reason = "no interval has so many digits")]
     let interval = info.interval.map(|interval| interval as f64 / 1e7);
-    serde_json::to_string(&LogLine {
+    json::line(&LogLine {
         file: file.display().to_string(),
         written_by,
         machines: &info.machines,

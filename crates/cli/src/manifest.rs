@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use perfset::manifest::{ExportError, Manifest, Problems, generate};
+use perfset::output::text::escaped;
 
 use crate::args::{
     LogFiles, ManifestArgs, ManifestCheckArgs, ManifestCommand, ManifestExportArgs, ManifestGenerateArgs,
@@ -14,7 +15,6 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::query_source::QuerySource;
 use crate::resolve::counterset;
-use crate::text::escaped;
 
 pub fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
     match &args.command {

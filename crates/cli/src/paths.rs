@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use perfset::output::text::name_of;
 use perfset::path::{CounterPath, PathError, QueryFileError, query_paths};
 
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::text::name_of;
 
 /// Parses the paths of operands, then the paths of files.
 pub fn paths_of(operands: &[String], files: &[impl AsRef<Path>]) -> Result<Vec<CounterPath>, Failure> {

@@ -5,8 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::ValueEnum;
-use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
-use perfset::path::PathValue;
+use perfset::clock::UNIX_EPOCH_100NS;
+use perfset::output::series::SeriesMap;
+use perfset::output::text::{escaped, name_of};
+use perfset::output::{
+    MachineValues, MarkedValues, NeverThere, Output, OutputSample, counter_name, first_sentences,
+    instance_name,
+};
+use perfset::path::CounterPath;
 use perfset_plot::{Chart, Label, LineId, Picture, PictureOptions, Theme};
 
 use crate::args::{LogFiles, LogWindow};
@@ -14,12 +20,8 @@ use crate::destination::{Destination, refuse_existing};
 use crate::examples;
 use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
-use crate::left_out::{self, NeverThere};
-use crate::marked::MarkedValues;
-use crate::output::{counter_name, instance_name};
+use crate::printer::warn;
 use crate::samples::{Operands, Samples, SamplingOptions};
-use crate::series::SeriesMap;
-use crate::text::{escaped, name_of};
 
 /// Draw counter paths over time, as a picture for a report
 ///
@@ -147,7 +149,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     };
     let drawn = draw(&mut samples, LIVE_COUNT, &look);
     let exit = samples.finish();
-    let Drawn { picture, never_there, marked } =
+    let Drawn { picture, warnings } =
         drawn.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     let failed = |error| Failure::new(Exit::SourceFailed, error);
     let bytes = match format {
@@ -168,57 +170,59 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
             picture.left_out()
         );
     }
-    left_out::warn(&never_there.sentences_beside_values());
-    marked.warn();
+    warn(&warnings);
     Ok(exit)
 }
 
-/// Finished picture, and the data that it does not show.
+/// Finished picture.
 #[derive(Debug)]
 pub struct Drawn {
     pub picture: Picture,
-    /// Series that never had a value.
-    pub never_there: NeverThere,
-    /// Values that have a mark.
-    pub marked: MarkedValues,
+    /// Sentences about values that the picture does not show, or shows without their marks.
+    pub warnings: Vec<String>,
 }
 
 /// Draws samples: `live_count` of a machine, unless the operands contain a count.
 pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Result<Drawn, Failure> {
-    let paths = samples.operands().paths.clone();
-    let mut lines = ChartLines::new(look.width);
-    let (mut never_there, mut marked) = (NeverThere::default(), MarkedValues::default());
+    let mut lines = ChartLines::new(look.width, &samples.operands().paths);
     let how = SamplingOptions { live_count: Some(live_count), ..SamplingOptions::default() };
     samples.take(how, &mut |clocks, values| {
-        lines.sample(clocks, values);
-        marked.add(&*values);
-        // Counters that no machine of this system has are no news.
-        never_there.add(values.iter().filter(|v| !v.value.counter.is_never_there()), &paths);
-        Ok(())
+        lines.sample(&OutputSample::new(clocks, &[MachineValues::new(values)]))
     })?;
     if lines.chart.samples() == 0 {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample was taken")));
     }
-    Ok(Drawn { picture: lines.chart.draw(look), never_there, marked })
+    Ok(Drawn { warnings: lines.warnings(), picture: lines.chart.draw(look) })
 }
 
 /// Chart, and its line for each series.
 struct ChartLines {
     chart: Chart,
+    paths: Vec<CounterPath>,
     series: SeriesMap,
     /// Line of each series, indexed by its number; `None` for a series beyond the maximum number of lines.
     ids: Vec<Option<LineId>>,
+    /// Series that never had a value.
+    never_there: NeverThere,
+    /// Marked values: a line cannot show marks.
+    marked: MarkedValues,
 }
 
 impl ChartLines {
-    fn new(width: u32) -> Self {
-        Self { chart: Chart::new(width), series: SeriesMap::default(), ids: Vec::new() }
+    fn new(width: u32, paths: &[CounterPath]) -> Self {
+        let (series, ids, never_there, marked) = Default::default();
+        Self { chart: Chart::new(width), paths: paths.to_vec(), series, ids, never_there, marked }
     }
+}
 
-    fn sample(&mut self, clocks: &ClockReading, values: &[PathValue<'_>]) {
-        let Self { chart, series, ids } = self;
-        chart.sample(clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10));
-        for (position, v) in values.iter().enumerate() {
+impl Output for ChartLines {
+    fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
+        let Self { chart, paths, series, ids, never_there, marked } = self;
+        marked.add(sample.values());
+        // Counters that no machine of this system has are no news.
+        never_there.add(sample.values().filter(|v| !v.value.counter.is_never_there()), paths);
+        chart.sample(sample.clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10));
+        for (position, v) in sample.values().enumerate() {
             let number = series.number(position, v.path, v);
             if number == ids.len() {
                 ids.push(chart.line(&Label {
@@ -236,5 +240,11 @@ impl ChartLines {
                 Err(reason) => chart.missing(id, || escaped(&reason.to_string())),
             }
         }
+        Ok(())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let missing = first_sentences(self.never_there.sentences_beside_values(), "are missing");
+        missing.into_iter().chain(self.marked.warnings()).collect()
     }
 }

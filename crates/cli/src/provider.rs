@@ -10,6 +10,8 @@ use perfset::manifest::store::{
     IgnoreReason, IgnoredFile, Installed, RegisteredProvider, Removal, Removed, Store, StoreError,
     install_folder, system_folders,
 };
+use perfset::output::json;
+use perfset::output::text::escaped;
 use serde::Serialize;
 
 use crate::args::{
@@ -18,7 +20,6 @@ use crate::args::{
 use crate::destination::refuse_foreign_links;
 use crate::exit::{Exit, Failure};
 use crate::manifest::{read, tell};
-use crate::text::{escaped, json_line};
 
 pub fn run(args: &ProviderArgs) -> Result<Exit, Failure> {
     let folder = match &args.command {
@@ -112,9 +113,7 @@ fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
     if args.json {
         let good = store.list().iter().map(RegistrationJson::good);
         for line in good.chain(store.ignored().iter().map(RegistrationJson::ignored)) {
-            let line =
-                serde_json::to_string(&line).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-            writeln!(out, "{}", json_line(&line))?;
+            writeln!(out, "{}", json::line(&line))?;
         }
     } else {
         show(&mut out, &store)?;

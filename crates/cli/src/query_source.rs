@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use jiff::tz::{Offset, TimeZone};
 use perfset::log::{Input, Logs, OpenError, Pick};
+use perfset::output::text::{escaped, grouped_digits, name_of};
 use perfset::path::CounterPath;
 use perfset::{Counter, Counterset, Guid, Machine, Source, Window};
 
@@ -13,7 +14,6 @@ use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::log::unusable;
-use crate::text::{escaped, grouped_digits, name_of};
 
 /// Source that a command reads counters from.
 pub enum QuerySource {

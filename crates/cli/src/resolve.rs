@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use perfset::output::text::escaped;
 use perfset::path::nearest;
 use perfset::{Counterset, Guid, Machine};
 
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
-use crate::text::escaped;
 
 /// Returns all countersets, sorted by name.
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use perfset::clock::{ClockReading, SystemTime};
 use perfset::formula::format;
 use perfset::log::Pick;
+use perfset::output::text::escaped;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
 use perfset::{
     Identity, NextOutcome, NoValue, RecordedSample, Sample, Source, SourceError, SourceKind, Value, Window,
@@ -18,7 +19,6 @@ use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 use crate::query_source::QuerySource;
 use crate::resolve::{near_line, no_counterset};
-use crate::text::escaped;
 
 /// Short names for the counters that users need most often.
 const ALIASES: [(&str, &[&str]); 5] = [

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use perfset::output::text::{escaped, name_of};
 use perfset::path::BindError;
 use perfset::path::{QueryFileError, query_file};
 use perfset_export::ExportError;
@@ -13,7 +14,6 @@ use perfset_web::{Limits, ServeError, Server, ServerOptions, Token, is_privilege
 use crate::args::ServeArgs;
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
-use crate::text::{escaped, name_of};
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;

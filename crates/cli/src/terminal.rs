@@ -6,7 +6,7 @@
 
 use std::io::{self, IsTerminal, Stdout, Write};
 
-use crate::text::is_harmful;
+use perfset::output::text::is_harmful;
 
 /// Returns standard output, with control characters escaped on a terminal.
 pub fn stdout() -> Escaping<Stdout> {

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
+use perfset::output::NumberForm;
+use perfset::output::text::{NAME_MAX, cut, escaped, name_of};
 use perfset::path::{CounterPath, PathQuery};
 use perfset::v1::{
     BlockProblem, Blocks, Contents, DataBlock, Instance, NameTable, Object, TitleNames, ValueName,
@@ -17,9 +19,8 @@ use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
 use crate::destination::write;
 use crate::exit::{Exit, Failure};
 use crate::input::{self, is_dash};
-use crate::output::{Output, OutputOptions};
+use crate::printer::{PrintOptions, ValuePrinter};
 use crate::resolve::countersets;
-use crate::text::{NAME_MAX, cut, escaped, name_of};
 
 pub fn run(args: &V1Args) -> Result<Exit, Failure> {
     match &args.command {
@@ -156,8 +157,9 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
         query.add(&mut source, &path).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     }
     let paths: Vec<_> = paths.into_iter().map(|(_, path)| path).collect();
-    let options = OutputOptions { format: args.format, raw: args.raw, host, ..OutputOptions::default() };
-    let mut output = Output::new(options, &paths);
+    let form = if args.raw { NumberForm::Raw } else { NumberForm::Formatted };
+    let options = PrintOptions { format: args.format, form, host, ..PrintOptions::default() };
+    let mut output = ValuePrinter::stdout(options, &paths);
     // Of two blocks only the newer one is shown; the older one is the base of its rates.
     while query.collect().map_err(failed)? == NextOutcome::Sample {}
     match (paths.is_empty(), is_promised) {

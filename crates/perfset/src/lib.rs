@@ -35,14 +35,12 @@
 //! is built on it. [`Provider`], [`Source`] and [`Sink`] are the traits for custom values, machines and outputs.
 //!
 //! **Features**: `publish` is the module of that name on Linux, `manifest`, and counters of applications on the local
-//! machine. `derive` is the derive macro for countersets. Both are on by default. `json` is the module of that name,
-//! and `sqlite` writes SQL logs.
+//! machine. `derive` is the derive macro for countersets. Both are on by default. `output` is the module of that name,
+//! with tables, CSV and JSON, and `sqlite` writes SQL logs.
 //!
 //! The example `cpu_perf_counters` reads all counters of all processors into a struct, like the class in Microsoft's
 //! documents.
 
-#[cfg(feature = "json")]
-pub mod json;
 mod machine;
 #[cfg(all(feature = "publish", target_os = "linux"))]
 pub mod publish;
@@ -66,6 +64,8 @@ pub use perfset_linux::{ProcessSource, drop_walk_capabilities, release_memory, r
 pub use perfset_log as log;
 #[cfg(feature = "publish")]
 pub use perfset_manifest as manifest;
+#[cfg(feature = "output")]
+pub use perfset_output as output;
 pub use perfset_windows as windows;
 
 pub use machine::{

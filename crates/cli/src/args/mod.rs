@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use perfset::output::ValueFilter;
+use perfset::output::text::escaped;
 use perfset::path::nearest;
 use perfset::v2::BlockFormat;
 
@@ -13,7 +15,6 @@ use crate::examples;
 use crate::exit::Failure;
 #[cfg(feature = "plot")]
 use crate::plot::PlotArgs;
-use crate::text::escaped;
 use crate::when::TimeArg;
 
 mod processes;
@@ -89,7 +90,7 @@ pub struct GetArgs {
     pub warmup: Option<Duration>,
     /// Show only values that match a condition: '>5', '>=5', '<5', '<=5', '=5', '!=5'
     #[arg(long = "where", value_name = "CONDITION", value_parser = ValueFilter::parse)]
-    pub test: Option<ValueFilter>,
+    pub filter: Option<ValueFilter>,
     /// Show only the N greatest values of each counter
     ///
     /// _Total and Idle are left out if there are other instances.
@@ -157,39 +158,6 @@ pub struct LogWindow {
     /// Read only samples up to this time
     #[arg(long, value_name = "TIME", requires = "log")]
     pub end: Option<TimeArg>,
-}
-
-type Comparison = fn(&f64, &f64) -> bool;
-
-/// Condition that `--where` applies to values.
-#[derive(Clone, Copy, Debug)]
-pub struct ValueFilter {
-    holds: Comparison,
-    number: f64,
-}
-
-impl ValueFilter {
-    fn parse(text: &str) -> Result<Self, String> {
-        // Longer signs come first, because `>` is a prefix of `>=`.
-        let tests: [(&str, Comparison); 6] = [
-            (">=", f64::ge),
-            ("<=", f64::le),
-            ("!=", f64::ne),
-            (">", f64::gt),
-            ("<", f64::lt),
-            ("=", f64::eq),
-        ];
-        let found =
-            tests.into_iter().find_map(|(sign, holds)| Some((text.trim().strip_prefix(sign)?, holds)));
-        let (number, holds) = found.ok_or("a condition begins with >, >=, <, <=, = or !=")?;
-        let number = number.trim().parse().map_err(|_| format!("\"{number}\" is not a number"))?;
-        Ok(Self { holds, number })
-    }
-
-    /// Returns `true` if the condition holds for a value.
-    pub fn holds(&self, value: f64) -> bool {
-        (self.holds)(&value, &self.number)
-    }
 }
 
 /// Output format of `get`.

@@ -267,7 +267,7 @@ fn is_of_system(folder: &OwnedFd, link: &Path) -> io::Result<bool> {
 
 /// Returns the error for a link of another user.
 fn not_followed(link: &Path, owner: u32, trusted: Trusted) -> io::Error {
-    let link = crate::text::name_of(link);
+    let link = perfset::output::text::name_of(link);
     let unmapped = match trusted.is_unmapped(owner) {
         true => " of all users without a uid in this user namespace",
         false => "",
@@ -291,7 +291,7 @@ fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trus
     if !is_shared || trusted.includes(pipe.st_uid) || is_of_owner {
         return Ok(());
     }
-    let (path, owner) = (crate::text::name_of(path), pipe.st_uid);
+    let (path, owner) = (perfset::output::text::name_of(path), pipe.st_uid);
     let text = format!(
         "{path} is a pipe of another user (uid {owner}) in a directory where all users can create files"
     );

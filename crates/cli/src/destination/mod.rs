@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 
+use perfset::output::text::name_of;
+
 use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
 use crate::terminal;
-use crate::text::name_of;
 use place::{Entry, Found, Special, Trusted};
 pub use place::{HeldFile, NewFolder};
 

@@ -1,8 +1,6 @@
 //! `perfset relog`: writes logs in another format, selects parts of them, and merges them.
 
-mod columns;
 pub mod progress;
-#[cfg_attr(not(feature = "sqlite"), path = "no_sql.rs")]
 mod sql;
 
 use std::collections::{HashMap, HashSet};
@@ -10,25 +8,26 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use perfset::clock::ClockReading;
 use perfset::log::Existing;
-use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
+use perfset::log::text::{Separator, Zone};
 use perfset::log::{Logs, MachineLogs, Pick};
+use perfset::output::text::{escaped, grouped, name_of};
+use perfset::output::{
+    JsonLines, MachineValues, Output, OutputSample, PdhCsv, PdhCsvColumns, PdhCsvOptions, SampleWriter,
+};
 use perfset::path::{CounterPath, PathQuery, PathValue};
-use perfset::{NextOutcome, Window};
+use perfset::{NextOutcome, NoValue, Window};
 
-use crate::args::{OutputFormat, RelogArgs, RelogFormat};
+use crate::args::{RelogArgs, RelogFormat};
 use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
-use crate::query_source::{QuerySource, opened, unopened};
-
 use crate::input::is_dash;
-use crate::output::{Output, OutputOptions};
 use crate::paths::paths_of;
+use crate::printer::warn;
+use crate::query_source::{QuerySource, opened, unopened};
 use crate::samples::{source_failed, unbound};
-use crate::text::{escaped, grouped, name_of};
-use columns::LogColumns;
 use progress::Progress;
-use sql::Sql;
 
 pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
@@ -261,44 +260,48 @@ pub fn write(
     open: &mut dyn FnMut() -> Result<Vec<RelogSource>, Failure>,
 ) -> Result<(RelogSummary, Option<Destination>), Failure> {
     let Input { is_steady, offset } = input;
+    let mut columns = PdhCsvColumns::of_machines();
     // The header of a text log names every column, and instances can appear in the last sample. So the log is read
     // twice.
-    let columns = match needs_columns(target.format) {
-        true => LogColumns::find(&mut open()?, is_steady, progress)?,
-        false => LogColumns::default(),
-    };
+    if needs_columns(target.format) {
+        find_columns(&mut columns, &mut open()?, is_steady, progress)?;
+    }
     let file = Destination::new(target.file)?;
-    let mut sink = match target.format {
+    let mut database = None;
+    let mut output: Box<dyn Output> = match target.format {
         RelogFormat::Csv | RelogFormat::Tsv => {
             let separator = match target.format {
                 RelogFormat::Tsv => Separator::Tab,
                 _ => Separator::Comma,
             };
             let zone = if target.local { local_zone(offset) } else { Zone::utc() };
-            let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
-            Sink::Text {
-                writer: TextLogWriter::new(file.writer()?, &header)?,
-                zone,
-                columns: Box::new(columns),
-            }
+            let options = PdhCsvOptions { separator, zone, ..PdhCsvOptions::default() };
+            Box::new(PdhCsv::new(SampleWriter::buffered(file.writer()?), options, columns))
         }
-        RelogFormat::Json => {
-            let options = OutputOptions { format: OutputFormat::Json, all: true, ..OutputOptions::default() };
-            Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer()?)))
-        }
+        RelogFormat::Json => Box::new(JsonLines::new(SampleWriter::buffered(file.writer()?))),
         RelogFormat::Sqlite if is_dash(target.file) => {
             let error = anyhow!("a SQLite file cannot be standard output: use -o FILE.db");
             return Err(Failure::new(Exit::Usage, error));
         }
         RelogFormat::Sqlite => {
             let name = target.set.unwrap_or_default();
-            Sink::Sql(Box::new(Sql::new(&file, name, local_zone(offset), target.existing)?))
+            let (output, part) = sql::open(&file, name, local_zone(offset), target.existing)?;
+            database = Some(part);
+            output
         }
     };
     let mut done = RelogSummary { offset, ..RelogSummary::default() };
     let mut machines = open()?;
-    while let Some(time) = step(&mut machines)? {
-        sink.sample(time, &machines)?;
+    while let Some(clocks) = step(&mut machines)? {
+        let values = machines.iter().map(|machine| {
+            let mut values = machine.query.values();
+            // Machines recorded at other times have no values in this sample.
+            values.retain(|v| machines.len() == 1 || v.value.instance_id.is_some());
+            values
+        });
+        let values: Vec<_> = values.collect();
+        write_sample(&mut *output, &clocks, &machines, &values).map_err(sql::failure)?;
+        let time = clocks.time_100ns;
         done.samples = done.samples.saturating_add(1);
         done.span = Some((done.span.map_or(time, |(first, _)| first), time));
         progress.show();
@@ -312,70 +315,75 @@ pub fn write(
             anyhow!("no sample in the log, or none in that time"),
         ));
     }
-    // A database that existed was changed in place, and nothing is to be moved.
-    let is_new = !matches!(&sink, Sink::Sql(sql) if !sql.is_new());
-    sink.finish()?;
+    output.finish().map_err(sql::failure)?;
+    let is_new = match database {
+        // A database that existed was changed in place, and nothing is to be moved.
+        Some(None) => false,
+        // SQLite's own syncs are off for a new file, so its data is flushed here.
+        Some(Some(part)) => {
+            part.settle()?;
+            true
+        }
+        None => true,
+    };
+    warn(&output.warnings());
     Ok((done, is_new.then_some(file)))
 }
 
-/// Moves all machines to their next sample, and returns its time; `None` at the end. The machines share the same
+/// Passes one sample to an output. `values` are those of each machine.
+fn write_sample(
+    output: &mut dyn Output,
+    clocks: &ClockReading,
+    machines: &[RelogSource],
+    values: &[Vec<PathValue<'_>>],
+) -> io::Result<()> {
+    let all = machines.iter().zip(values);
+    let all =
+        all.map(|(machine, values)| MachineValues::new(values).named(&machine.name).of_query(&machine.query));
+    let all: Vec<_> = all.collect();
+    output.sample(&OutputSample::new(clocks, &all))
+}
+
+/// Finds the columns of a text log by reading the logs once. If all samples have the same instances, the first sample
+/// is enough.
+fn find_columns(
+    columns: &mut PdhCsvColumns,
+    machines: &mut [RelogSource],
+    is_steady: bool,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    // If all samples have the same counters, a counter missing in this sample is missing in all.
+    let is_there = |v: &PathValue<'_>| !(is_steady && matches!(v.value.value, Err(NoValue::Unavailable(_))));
+    while step(machines)?.is_some() {
+        let values = machines.iter().map(|machine| {
+            // Its columns are known: to make all values again takes far longer than this.
+            let mut values = if machine.query.has_same_rows() { Vec::new() } else { machine.query.values() };
+            values.retain(is_there);
+            values
+        });
+        let values: Vec<_> = values.collect();
+        let all = machines.iter().zip(&values);
+        let all: Vec<_> =
+            all.map(|(machine, values)| MachineValues::new(values).named(&machine.name)).collect();
+        columns.learn(&all);
+        if is_steady {
+            break;
+        }
+        progress.show();
+    }
+    Ok(())
+}
+
+/// Moves all machines to their next sample, and returns its clocks; `None` at the end. The machines share the same
 /// logs, so the time is the same.
-fn step(machines: &mut [RelogSource]) -> Result<Option<i64>, Failure> {
-    let mut time = None;
+fn step(machines: &mut [RelogSource]) -> Result<Option<ClockReading>, Failure> {
+    let mut clocks = None;
     for machine in machines {
         if machine.query.collect().map_err(source_failed)? == NextOutcome::Sample {
-            time.get_or_insert(machine.query.snapshot().clocks().time_100ns);
+            clocks.get_or_insert(*machine.query.snapshot().clocks());
         }
     }
-    Ok(time)
-}
-
-/// Writer of samples, by format.
-enum Sink {
-    Text { writer: TextLogWriter<Box<dyn Write>>, zone: Zone, columns: Box<LogColumns> },
-    Json(Box<Output>),
-    Sql(Box<Sql>),
-}
-
-impl Sink {
-    fn sample(&mut self, time: i64, machines: &[RelogSource]) -> Result<(), Failure> {
-        match self {
-            Self::Text { writer, zone, columns } => {
-                let line = columns.line(machines);
-                writer.line(zone.from_utc(time), line.iter().copied())?;
-            }
-            Self::Sql(sql) => sql.sample(time, machines)?,
-            Self::Json(output) => {
-                for machine in machines {
-                    output.set_machine(&machine.name);
-                    let mut values = machine.query.values();
-                    if machines.len() > 1 {
-                        // Machines recorded at other times have no values in this sample.
-                        values.retain(|v| v.value.instance_id.is_some());
-                    }
-                    output.sample(machine.query.snapshot().clocks(), &mut values)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        match self {
-            Self::Text { mut writer, columns, .. } => {
-                writer.get_mut().flush()?;
-                columns.marked.warn();
-            }
-            Self::Json(mut output) => output.finish()?,
-            Self::Sql(sql) => sql.finish()?,
-        }
-        Ok(())
-    }
-}
-
-/// Returns the number written for a value in a text log.
-fn number(v: &PathValue<'_>) -> Option<f64> {
-    v.value.value.as_ref().ok().map(|value| value.nocap())
+    Ok(clocks)
 }
 
 /// Returns the zone of a log's local times.
@@ -391,7 +399,8 @@ pub fn list(job: &RelogJob) -> Result<Exit, Failure> {
     let logs = job.open()?;
     let mut progress = Progress::new(Some(logs.all()), &job.files, 1, true);
     let is_steady = logs.is_steady();
-    let columns = LogColumns::find(&mut job.machines_of(&logs)?, is_steady, &mut progress)?;
+    let mut columns = PdhCsvColumns::of_machines();
+    find_columns(&mut columns, &mut job.machines_of(&logs)?, is_steady, &mut progress)?;
     progress.finish();
     let mut out = io::stdout().lock();
     for path in columns.paths() {

@@ -14,8 +14,9 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 
+use perfset::output::text::name_of;
+
 use crate::exit::{Exit, Failure};
-use crate::text::name_of;
 
 /// Windows tool whose options and output are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

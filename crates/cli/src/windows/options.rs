@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::usage;
+use perfset::output::text::escaped;
+
 use crate::exit::Failure;
 use crate::input;
-use crate::text::escaped;
 
 /// Number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

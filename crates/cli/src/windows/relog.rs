@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::Existing;
 use perfset::log::{Info, Log, Pick};
+use perfset::output::text::{escaped, name_of};
 
 use super::options::{ArgCount, ParsedOptions};
 use super::{completed, may_write, no_binary, usage};
@@ -18,7 +19,6 @@ use crate::input::unreadable;
 use crate::log::unusable;
 use crate::paths::paths_of;
 use crate::relog::{RelogJob, RelogTarget, list};
-use crate::text::{escaped, name_of};
 use crate::when::TimeArg;
 
 const OPTIONS: &[(&str, ArgCount)] = &[

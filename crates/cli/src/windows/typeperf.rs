@@ -7,7 +7,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use perfset::clock::UNIX_EPOCH_100NS;
-use perfset::log::text::{Header, Separator, TextLogWriter, Zone};
+use perfset::log::text::{Separator, Zone};
+use perfset::output::text::escaped;
+use perfset::output::{
+    MachineValues, Output, OutputSample, PathNames, PdhCsv, PdhCsvColumns, PdhCsvOptions, SampleWriter,
+};
 use perfset::path::{BindError, CounterPath, ExpandOptions, PathQuery, expand};
 use perfset::{Attributes, Machine};
 
@@ -18,14 +22,12 @@ use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 
 use crate::bpf_capabilities;
-use crate::marked::MarkedValues;
 use crate::pace::Pace;
 use crate::paths::paths_of;
+use crate::printer::warn;
 use crate::resolve::{counterset, countersets};
 use crate::samples::{source_failed, unbound};
-use crate::series::{DistinctPaths, SeriesMap};
 use crate::terminal;
-use crate::text::escaped;
 
 const OPTIONS: &[(&str, ArgCount)] = &[
     ("?", ArgCount::None),
@@ -127,56 +129,39 @@ fn record(
     }
     // The first collection is the start of all rates, and its instances determine the columns. It is not written.
     query.collect().map_err(source_failed)?;
-    let host = perfset::own_name();
-    let (mut series, mut columns) = (SeriesMap::default(), Vec::new());
-    let mut distinct = DistinctPaths::default();
-    for (position, v) in query.values().iter().enumerate() {
-        if series.number(position, v.path, v) == columns.len() {
-            columns.push(distinct.distinct(v.path, v.pdh_path(Some(&host)).to_string()));
-        }
-    }
-    let zone = local_zone();
-    let header = Header {
+    let options = PdhCsvOptions {
         separator,
+        zone: local_zone(),
         // The header on standard output has no time zone.
-        zone: file.is_some().then(|| zone.clone()),
-        ..Header::new(columns)
+        names_zone: file.is_some(),
+        decimals: file.is_none().then_some(6),
+        ..PdhCsvOptions::default()
     };
     let mut out = output(file)?;
-    let decimals = file.is_none().then_some(6);
     if file.is_none() {
         write!(out, "\r\n")?;
     }
-    let mut writer = TextLogWriter::new(out, &header)?.decimals(decimals);
-    let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     // Each line is flushed, and the header before the first pause: readers of a pipe follow the samples.
-    writer.get_mut().flush()?;
-    let (mut left_out, mut marked) = (0_u64, MarkedValues::default());
+    let columns = PdhCsvColumns::of_paths(perfset::own_name(), PathNames::Pdh);
+    let mut log = PdhCsv::new(SampleWriter::live(out), options, columns);
+    log.learn(&OutputSample::new(query.snapshot().clocks(), &[MachineValues::new(&query.values())]));
+    log.write_head()?;
+    let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     while pace.wait() {
         query.collect().map_err(source_failed)?;
-        let mut line = vec![None; series.len()];
-        for (position, v) in query.values().iter().enumerate() {
-            let Ok(value) = &v.value.value else { continue };
-            match series.find(position, v.path, v).and_then(|column| line.get_mut(column)) {
-                Some(cell) => {
-                    *cell = Some(value.nocap());
-                    marked.add_one(v);
-                }
-                None => left_out = left_out.saturating_add(1),
-            }
-        }
-        writer.line(zone.from_utc(query.snapshot().clocks().utc_100ns()), line)?;
-        writer.get_mut().flush()?;
+        log.sample(&OutputSample::new(query.snapshot().clocks(), &[MachineValues::new(&query.values())]))?;
     }
-    drop(writer);
-    if left_out > 0 {
+    log.finish()?;
+    if log.without_column() > 0 {
         // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(
             io::stderr(),
-            "warning: {left_out} values have no column: their instances came later or had another number (#1) at first"
+            "warning: {} values have no column: their instances came later or had another number (#1) at first",
+            log.without_column()
         );
     }
-    marked.warn();
+    warn(&log.warnings());
+    drop(log);
     writeln!(io::stdout(), "\nExiting, please wait...")?;
     Ok(completed()?)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use perfset::path::CounterPath;
 use perfset_cli::args::OutputFormat;
-use perfset_cli::output::{Output, OutputOptions};
+use perfset_cli::printer::{PrintOptions, ValuePrinter};
 use perfset_cli::query_source::QuerySource;
 use perfset_cli::samples::{Operands, Samples, SamplingOptions};
 use serde::Deserialize;
@@ -67,11 +67,11 @@ pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> 
 }
 
 /// Returns the printed output of samples.
-pub fn print(world: &World, samples: &mut Samples, options: OutputOptions) -> String {
+pub fn print(world: &World, samples: &mut Samples, options: PrintOptions) -> String {
     let text = Text::default();
     let options =
-        OutputOptions { zone: Some(jiff::tz::TimeZone::UTC), host: Some("HOST".to_owned()), ..options };
-    let mut output = Output::new(options, &samples.operands().paths).into_file(Box::new(text.clone()));
+        PrintOptions { zone: Some(jiff::tz::TimeZone::UTC), host: Some("HOST".to_owned()), ..options };
+    let mut output = ValuePrinter::to(options, &samples.operands().paths, || text.clone());
     let taken = samples
         .take(SamplingOptions::default(), &mut |clocks, values| output.sample(clocks, values).map(drop));
     if let Err(failure) = taken {
@@ -81,7 +81,7 @@ pub fn print(world: &World, samples: &mut Samples, options: OutputOptions) -> St
     text.take()
 }
 
-fn printed(world: &Arc<World>, options: OutputOptions) -> String {
+fn printed(world: &Arc<World>, options: PrintOptions) -> String {
     print(world, &mut samples_of(world, paths(world), first_shown(world)), options)
 }
 
@@ -168,7 +168,7 @@ fn json(world: &Arc<World>) -> Result<Tally, String> {
             check.must((step, path(world.sets[0].name, NAME, 0, "Level")), due);
         }
     }
-    let options = OutputOptions { format: OutputFormat::Json, ..OutputOptions::default() };
+    let options = PrintOptions { format: OutputFormat::Json, ..PrintOptions::default() };
     let text = print(world, &mut samples_of(world, paths, first), options);
     for line in text.lines() {
         let (key, found) = read_json(world, line);
@@ -191,7 +191,7 @@ fn named(world: &World, step: usize, set: usize, name: &str) -> Due {
 }
 
 fn csv(world: &Arc<World>) -> Result<Tally, String> {
-    let text = printed(world, OutputOptions { format: OutputFormat::Csv, ..OutputOptions::default() });
+    let text = printed(world, PrintOptions { format: OutputFormat::Csv, ..PrintOptions::default() });
     let mut check = expected(world, "csv", true);
     let all = records(&text, ',');
     let at = |name: &str| all[0].iter().position(|head| head == name).expect("a column");
@@ -225,7 +225,7 @@ fn shown(cell: &str) -> Found {
 
 fn table(world: &Arc<World>) -> Result<Tally, String> {
     let width = [80, 200, 4_000][(world.seed % 3) as usize];
-    let text = printed(world, OutputOptions { width: Some(width), ..OutputOptions::default() });
+    let text = printed(world, PrintOptions { width: Some(width), ..PrintOptions::default() });
     let mut check = expected(world, "table", true);
     let mut columns: Vec<String> = Vec::new();
     // The step and the set of the lines that follow.
@@ -304,7 +304,7 @@ fn heads(first: &str, second: Option<&str>) -> Vec<String> {
 }
 
 fn pdh_csv(world: &Arc<World>) -> Result<Tally, String> {
-    let text = printed(world, OutputOptions { format: OutputFormat::PdhCsv, ..OutputOptions::default() });
+    let text = printed(world, PrintOptions { format: OutputFormat::PdhCsv, ..PrintOptions::default() });
     let steps = first_shown(world)..world.steps.len();
     let mut check = Check::new(world, "pdh-csv").expect(steps, true, true, &pdh_path);
     let all = records(&text, ',');
@@ -334,7 +334,7 @@ pub fn read_columns(world: &World, check: &mut Check<'_>, columns: &[String], li
 fn top(world: &Arc<World>) -> Result<Tally, String> {
     let most = 1 + (world.seed % 3) as usize;
     let options =
-        OutputOptions { format: OutputFormat::Json, top: Some(most as u32), ..OutputOptions::default() };
+        PrintOptions { format: OutputFormat::Json, top: Some(most as u32), ..PrintOptions::default() };
     let text = printed(world, options);
     let mut check = expected(world, "top", true);
     // What is missing is counted, by counter and reason.
@@ -399,7 +399,7 @@ fn top(world: &Arc<World>) -> Result<Tally, String> {
 }
 
 fn summary(world: &Arc<World>) -> Result<Tally, String> {
-    let text = printed(world, OutputOptions { summary: true, ..OutputOptions::default() });
+    let text = printed(world, PrintOptions { summary: true, ..PrintOptions::default() });
     let (_, text) = text.rsplit_once("samples\n").expect("a summary");
     let mut check = Check::new(world, "summary");
     let first = first_shown(world);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use perfset::log::Existing;
 use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
-use perfset_cli::output::OutputOptions;
+use perfset_cli::printer::PrintOptions;
 use perfset_cli::query_source::QuerySource;
 use perfset_cli::relog::{RelogJob, RelogTarget};
 use perfset_cli::samples::{Operands, Samples};
@@ -130,7 +130,7 @@ fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     let samples = Samples::new(QuerySource::Logs { logs, files: vec![] }, operands);
     let mut samples = samples.unwrap_or_else(|failure| panic!("seed {}: {:#}", world.seed, failure.error));
     let mut check = expected(world, "logs to json");
-    let options = OutputOptions { format: OutputFormat::Json, ..OutputOptions::default() };
+    let options = PrintOptions { format: OutputFormat::Json, ..PrintOptions::default() };
     for line in print(world, &mut samples, options).lines() {
         let ((step, path), found) = read_json(world, line);
         // Whatever has a column is there at all times of that log.

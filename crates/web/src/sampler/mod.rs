@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use perfset::json::Record;
+use perfset::output::Record;
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
 use perfset::{Machine, NoValue};
 use perfset_export::{Exporter, ExpositionFormat};

@@ -1,4 +1,4 @@
-//! Values as JSON objects with stable field names: see `docs/output.md` for their meaning.
+//! Fields of one value, with stable names: see `docs/output.md` for their meaning.
 
 use std::num::NonZeroU32;
 
@@ -8,7 +8,7 @@ use perfset_core::{NoValue, RawValue};
 use perfset_engine::path::PathValue;
 use serde::Serialize;
 
-/// JSON object of one value; fields are written in this order.
+/// Fields of one value, in the order in which CSV and JSON contain them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record<'a> {
     /// Name of the machine, if the output can contain several machines.
@@ -68,12 +68,6 @@ impl Record<'_> {
             mark: value.mark.and_then(|mark| mark.keyword()),
             missing: value.mark.and_then(|mark| mark.missing()).map(NonZeroU32::get),
         }
-    }
-
-    /// Returns the JSON object as one line without a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default() // texts and numbers can always be written
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 pub const NAME_MAX: usize = 1_023;
 
 /// Escapes characters of untrusted text that control a terminal, end a line or are invisible.
+#[must_use]
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape(&mut out, text, is_harmful, |out, c: char| out.extend(c.escape_default()));
@@ -32,6 +33,7 @@ fn escape(out: &mut String, text: &str, harms: impl Fn(char) -> bool, instead: i
 /// to 16 are allowed: they only select a form of the character before them. So are combining marks, which many
 /// languages need.
 #[inline]
+#[must_use]
 pub fn is_harmful(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_control() } else { is_invisible(c) }
 }
@@ -79,7 +81,8 @@ const INVISIBLE: &[(char, char)] = &[
 
 /// Returns a line of JSON with every harmful character as a JSON escape. Programs read the same text, and a reader of
 /// lines finds no line end inside it.
-pub fn json_line(json: &str) -> String {
+#[must_use]
+pub fn escaped_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     // A line end between two lines stays; JSON text itself contains none.
     let harms = |c: char| c != '\n' && is_harmful(c);
@@ -92,11 +95,13 @@ pub fn json_line(json: &str) -> String {
 }
 
 /// Returns the name of a file, escaped because another user might have chosen it.
+#[must_use]
 pub fn name_of(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
 /// Returns a text as a CSV cell: quoted if necessary, and never treated as a formula by a spreadsheet.
+#[must_use]
 pub fn csv_cell(text: &str) -> String {
     // Spreadsheets run cells that begin with these characters as formulas, even quoted ones.
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -108,6 +113,7 @@ pub fn csv_cell(text: &str) -> String {
 }
 
 /// Formats a number with separators between thousands.
+#[must_use]
 pub fn grouped(number: f64, decimals: usize) -> String {
     let mut text = String::new();
     push_grouped(&mut text, number, decimals);
@@ -170,6 +176,7 @@ pub fn push_padded(out: &mut String, number: i64, digits: u32) {
 }
 
 /// Formats a measured number; see [`push_measured`].
+#[must_use]
 pub fn measured(number: f64, is_share_or_rate: bool) -> String {
     let mut text = String::new();
     push_measured(&mut text, number, is_share_or_rate);
@@ -208,6 +215,7 @@ pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
 }
 
 /// Returns a decimal number with separators between thousands.
+#[must_use]
 pub fn grouped_digits(plain: &str) -> String {
     let mut out = plain.to_owned();
     group(&mut out, 0);
@@ -230,6 +238,7 @@ fn group(text: &mut String, start: usize) {
 }
 
 /// Wraps a text at blanks to lines of at most `width` characters; a longer word has a line of its own.
+#[must_use]
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -245,7 +254,19 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Appends sentences below a table, each with an indent, wrapped to lines of at most `width` characters.
+pub fn push_sentences(out: &mut String, sentences: &[String], width: usize) {
+    const INDENT: usize = 4;
+    for sentence in sentences {
+        for (number, line) in wrapped(sentence, width.saturating_sub(INDENT)).iter().enumerate() {
+            let indent = if number == 0 { INDENT / 2 } else { INDENT };
+            let _ = writeln!(out, "{:indent$}{line}", ""); // a String takes everything
+        }
+    }
+}
+
 /// Cuts a line to a width, so that a terminal does not wrap it.
+#[must_use]
 pub fn cut(line: &str, width: usize) -> &str {
     line.char_indices().nth(width).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
 }
@@ -288,7 +309,7 @@ mod tests {
             "\n\r\t\u{1b}\"\\",
             "\u{2800}\u{FFFE}\u{E000}\u{10FFFF}\u{1D159}",
         ] {
-            let json = json_line(&serde_json::to_string(text).unwrap());
+            let json = escaped_json(&serde_json::to_string(text).unwrap());
             assert!(!json.chars().any(is_harmful), "{json}");
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         }

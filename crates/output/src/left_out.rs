@@ -1,33 +1,35 @@
 //! Missing values that `--top`, `--where` or `--summary` leave out: their number, and the reasons.
 
-use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::collections::{HashMap, HashSet};
 
-use perfset::clock::ClockReading;
-use perfset::json::Record;
-use perfset::path::{CounterPath, PathValue};
-use perfset::{CounterId, NoValue};
+use perfset_core::clock::ClockReading;
+use perfset_core::{CounterId, NoValue};
+use perfset_engine::path::{CounterPath, PathValue};
 use serde::Serialize;
 
+use crate::json;
+use crate::record::Record;
 use crate::series::SeriesKey;
-use crate::text::{escaped, json_line};
+use crate::text::escaped;
 
 /// Number of instances without a value, for each counter of each path, by reason.
 #[derive(Debug, Default)]
-pub struct LeftOut {
+pub struct LeftOut<'v> {
     counters: Vec<OfCounter>,
     indexes: HashMap<(usize, CounterId), usize>,
+    /// First value of the sample that is missing for each reason of each counter.
+    firsts: Vec<PathValue<'v>>,
 }
 
 /// The instances of one counter of one path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OfCounter {
     /// Requested path, with the name of this counter instead of a pattern.
     path: CounterPath,
     has_instances: bool,
     /// Number of instances, with and without a value.
     all: usize,
-    /// Reasons for missing values: reason, number of instances, and index of the first such value in the sample.
+    /// Reasons for missing values: reason, number of instances, and index of the first such value in `firsts`.
     reasons: Vec<(NoValue, usize, usize)>,
 }
 
@@ -44,11 +46,11 @@ struct LeftOutRecord<'a> {
     reason: String,
 }
 
-impl LeftOut {
+impl<'v> LeftOut<'v> {
     /// Counts the missing values of one sample: those for which `has_value` returns `false`. A ranking ignores `_Total`
     /// and `Idle`.
     pub fn of_sample(
-        values: &[PathValue<'_>],
+        values: &[PathValue<'v>],
         paths: &[CounterPath],
         is_ranking: bool,
         has_value: impl Fn(&PathValue<'_>) -> bool,
@@ -60,33 +62,36 @@ impl LeftOut {
             *ranked.entry(group(v)).or_default() |= !v.sums_up();
         }
         let mut all = Self::default();
-        for (number, v) in values.iter().enumerate() {
+        for v in values {
             if !v.sums_up() || ranked.get(&group(v)) != Some(&true) {
                 let reason = (!has_value(v)).then(|| reason_of(v));
-                all.add(v, paths, number, reason);
+                all.add(v, paths, reason);
             }
         }
         all
     }
 
-    fn add(&mut self, v: &PathValue<'_>, paths: &[CounterPath], number: usize, reason: Option<&NoValue>) {
+    fn add(&mut self, v: &PathValue<'v>, paths: &[CounterPath], reason: Option<&NoValue>) {
         let next = self.counters.len();
         let at = *self.indexes.entry((v.path, v.value.counter.id)).or_insert(next);
         if at == next {
             self.counters.push(OfCounter::new(v, paths));
         }
         if let Some(counter) = self.counters.get_mut(at) {
-            counter.add(number, reason);
+            if counter.add(self.firsts.len(), reason) {
+                self.firsts.push(v.clone());
+            }
         }
     }
 
     /// Returns a sentence for each counter with missing values.
     pub fn sentences(&self) -> Vec<String> {
-        self.counters.iter().filter(|counter| !counter.reasons.is_empty()).map(OfCounter::sentence).collect()
+        sentences(&self.counters)
     }
 
-    /// Returns a JSON line for each counter and reason. `values` are the values that were counted.
-    pub fn to_json(&self, clocks: &ClockReading, values: &[PathValue<'_>]) -> Vec<String> {
+    /// Returns a JSON line for each counter and reason.
+    #[must_use]
+    pub fn to_json(&self, clocks: &ClockReading) -> Vec<String> {
         let of_counter = |counter: &OfCounter| {
             let line = |(reason, count, first): &(NoValue, usize, usize)| {
                 let record = LeftOutRecord {
@@ -99,13 +104,13 @@ impl LeftOut {
                         raw: None,
                         base: None,
                         mark: None,
-                        ..Record::new(clocks, values.get(*first)?)
+                        ..Record::new(clocks, self.firsts.get(*first)?)
                     },
                     instances: *count,
                     of: counter.all,
                     reason: told(reason, *count),
                 };
-                serde_json::to_string(&record).ok().map(|json| json_line(&json))
+                Some(json::line(&record))
             };
             counter.reasons.iter().filter_map(line).collect::<Vec<_>>()
         };
@@ -125,15 +130,22 @@ impl OfCounter {
         Self { path, has_instances, all: 0, reasons: Vec::new() }
     }
 
-    fn add(&mut self, number: usize, reason: Option<&NoValue>) {
+    /// Counts an instance. Returns `true` for the first one that is missing for that reason; then `first` is stored.
+    fn add(&mut self, first: usize, reason: Option<&NoValue>) -> bool {
         let one = usize::from(reason != Some(&NoValue::NoInstance)); // that is a path without instances
         self.all = self.all.saturating_add(one);
         match reason {
             // The first reading of what is counted over time: nothing refuses it.
-            None | Some(NoValue::NeedsTwoSamples) => {}
+            None | Some(NoValue::NeedsTwoSamples) => false,
             Some(reason) => match self.reasons.iter_mut().find(|(known, ..)| is_same(known, reason)) {
-                Some((_, count, _)) => *count = count.saturating_add(one),
-                None => self.reasons.push((reason.clone(), one, number)),
+                Some((_, count, _)) => {
+                    *count = count.saturating_add(one);
+                    false
+                }
+                None => {
+                    self.reasons.push((reason.clone(), one, first));
+                    true
+                }
             },
         }
     }
@@ -174,8 +186,9 @@ impl OfCounter {
 #[derive(Debug, Default)]
 pub struct NeverThere {
     series: HashMap<SeriesKey, Option<NoValue>>,
-    /// Counters of all paths in order of appearance; their reasons are added at the end.
-    counters: LeftOut,
+    /// Counters of all paths in order of appearance, without reasons.
+    counters: Vec<OfCounter>,
+    indexes: HashMap<(usize, CounterId), usize>,
 }
 
 impl NeverThere {
@@ -186,10 +199,10 @@ impl NeverThere {
         paths: &[CounterPath],
     ) {
         for v in values {
-            let next = self.counters.counters.len();
+            let next = self.counters.len();
             let group = (v.path, v.value.counter.id);
-            if *self.counters.indexes.entry(group).or_insert(next) == next {
-                self.counters.counters.push(OfCounter::new(v, paths));
+            if *self.indexes.entry(group).or_insert(next) == next {
+                self.counters.push(OfCounter::new(v, paths));
             }
             let known =
                 self.series.entry(SeriesKey::new(v.path, v)).or_insert_with(|| Some(reason_of(v).clone()));
@@ -204,47 +217,53 @@ impl NeverThere {
 
     /// Returns the [`sentences`](Self::sentences) of paths with at least one value. For other paths a picture shows the
     /// reasons itself.
-    #[cfg(feature = "plot")]
-    pub fn sentences_beside_values(mut self) -> Vec<String> {
-        let with_values: std::collections::HashSet<usize> = self
+    #[must_use]
+    pub fn sentences_beside_values(&self) -> Vec<String> {
+        let with_values: HashSet<usize> = self
             .series
             .iter()
             .filter(|(_, reason)| reason.is_none())
             .map(|(series, _)| series.counter_of_path().0)
             .collect();
-        self.series.retain(|series, _| with_values.contains(&series.counter_of_path().0));
-        self.sentences()
+        self.sentences_of(|path| with_values.contains(&path))
     }
 
     /// Returns a sentence for each counter with series that never had a value.
-    pub fn sentences(mut self) -> Vec<String> {
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        self.sentences_of(|_| true)
+    }
+
+    /// Returns the sentences of the paths, given by their indexes, for which `is_told` returns `true`.
+    fn sentences_of(&self, is_told: impl Fn(usize) -> bool) -> Vec<String> {
+        let mut counters = self.counters.clone();
         for (series, reason) in &self.series {
-            let at = self.counters.indexes.get(&series.counter_of_path());
-            if let Some(counter) = at.and_then(|at| self.counters.counters.get_mut(*at)) {
+            let (path, counter) = series.counter_of_path();
+            let index = self.indexes.get(&(path, counter)).filter(|_| is_told(path));
+            if let Some(counter) = index.and_then(|index| counters.get_mut(*index)) {
                 counter.add(0, reason.as_ref());
             }
         }
-        self.counters.sentences()
+        sentences(&counters)
     }
 }
 
-/// Writes sentences about missing values to standard error, ten of them at most.
-pub fn warn(sentences: &[String]) {
-    warn_first(sentences, "are missing");
+/// Returns a sentence for each counter with missing values.
+fn sentences(counters: &[OfCounter]) -> Vec<String> {
+    counters.iter().filter(|counter| !counter.reasons.is_empty()).map(OfCounter::sentence).collect()
 }
 
-/// Writes sentences, one a counter, to standard error. Counters beyond the first ten get one more sentence: their
-/// values "are missing", or whatever `what` is.
-pub fn warn_first(sentences: &[String], what: &str) {
+/// Returns the first ten sentences, one a counter, and one more about the rest: values of more counters "are missing",
+/// or whatever `what` is.
+#[must_use]
+pub fn first_sentences(mut sentences: Vec<String>, what: &str) -> Vec<String> {
     const MOST: usize = 10;
-    // Standard error is the last place to report to, so a failure of it is ignored.
-    for sentence in sentences.iter().take(MOST) {
-        let _ = writeln!(io::stderr(), "warning: {sentence}");
-    }
     let more = sentences.len().saturating_sub(MOST);
+    sentences.truncate(MOST);
     if more > 0 {
-        let _ = writeln!(io::stderr(), "warning: values of {more} more counters {what}");
+        sentences.push(format!("values of {more} more counters {what}"));
     }
+    sentences
 }
 
 /// Returns `true` if instances with these reasons are counted together. Values that fell have numbers of their own.

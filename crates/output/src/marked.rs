@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use perfset::path::{CounterPath, PathValue};
-use perfset::{CounterId, Guid, Mark};
+use perfset_core::{CounterId, Guid, Mark};
+use perfset_engine::path::{CounterPath, PathValue};
 
-use crate::left_out::warn_first;
+use crate::left_out::first_sentences;
 use crate::text::{escaped, grouped_digits};
 
 /// Number of marked values of each counter, for each kind of mark.
@@ -82,9 +82,10 @@ impl MarkedValues {
         self.counters.iter().map(MarkedCounter::sentence).collect()
     }
 
-    /// Writes the sentences to standard error; of many, only the first ones.
-    pub fn warn(&self) {
-        warn_first(&self.sentences(), "are marked");
+    /// Returns the sentences for a warning; of many, only the first ones.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        first_sentences(self.sentences(), "are marked")
     }
 }
 

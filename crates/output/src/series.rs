@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use perfset::path::PathValue;
-use perfset::{CounterId, Guid};
+use perfset_core::{CounterId, Guid};
+use perfset_engine::path::PathValue;
 
 /// Identity of one counter of one instance in an output. Samples have the same series under the same names.
 ///
@@ -59,10 +59,6 @@ pub struct SeriesMap {
 }
 
 impl SeriesMap {
-    /// Returns the number of series.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
 
     /// Returns the number of a value's series, if it has one. `source` is the index of the path or machine that
     /// requested the value. Positions count through a sample.
@@ -85,7 +81,7 @@ impl SeriesMap {
         if let Some(number) = self.find(position, source, v) {
             return number;
         }
-        let (series, number) = (Rc::new(SeriesKey::new(source, v)), self.len());
+        let (series, number) = (Rc::new(SeriesKey::new(source, v)), self.numbers.len());
         self.numbers.insert(Rc::clone(&series), number);
         self.expect(position, series, Some(number));
         number

@@ -1,0 +1,46 @@
+//! Outputs: values of counters as tables, CSV, JSON, PDH-CSV, SQLite and statistics.
+//!
+//! **Shape**: an [`Output`] receives samples of formatted values, one after the other. Each format is one file of this
+//! crate with one implementation. [`Record`] contains the fields of one value; CSV and JSON write them. [`series`]
+//! identifies what belongs to one column or line. [`text`] escapes names of other users and formats numbers.
+//!
+//! Receivers of raw samples implement [`Sink`](perfset_engine::Sink) instead.
+
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+mod csv;
+mod form;
+pub mod json;
+mod left_out;
+mod marked;
+mod output;
+mod path_names;
+mod pdh_csv;
+mod record;
+mod selection;
+pub mod series;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod summary;
+mod table;
+pub mod text;
+mod writer;
+
+pub use csv::CsvLines;
+pub use form::NumberForm;
+pub use json::JsonLines;
+pub use left_out::{LeftOut, NeverThere, first_sentences};
+pub use marked::MarkedValues;
+pub use output::{MachineValues, Output, OutputError, OutputSample, write_samples};
+pub use path_names::{PathNames, counter_name, instance_name};
+pub use pdh_csv::{PdhCsv, PdhCsvColumns, PdhCsvOptions};
+pub use record::Record;
+pub use selection::{ValueFilter, ValueSelection};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqlLog;
+pub use summary::Summary;
+pub use table::{Table, TableOptions};
+pub use writer::SampleWriter;

@@ -1,0 +1,75 @@
+//! Writer of the text of samples.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// Writer of text, sample by sample: live samples are written at once, recorded ones in large pieces.
+pub struct SampleWriter {
+    out: Box<dyn Write>,
+    /// `true` to write each sample at once.
+    is_live: bool,
+    /// Text that is not written yet.
+    text: Vec<u8>,
+}
+
+impl fmt::Debug for SampleWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SampleWriter").field("is_live", &self.is_live).finish_non_exhaustive()
+    }
+}
+
+impl SampleWriter {
+    /// Creates a writer that writes and flushes each sample at once.
+    pub fn live(out: impl Write + 'static) -> Self {
+        Self { out: Box::new(out), is_live: true, text: Vec::new() }
+    }
+
+    /// Creates a writer for samples of a log, which come by the million.
+    pub fn buffered(out: impl Write + 'static) -> Self {
+        Self { is_live: false, ..Self::live(out) }
+    }
+
+    /// Appends to the text of the current sample.
+    pub fn push(&mut self, text: &str) {
+        self.text.extend_from_slice(text.as_bytes());
+    }
+
+    /// Ends the current sample.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn end_sample(&mut self) -> io::Result<()> {
+        /// Minimum size of a write of recorded values, in bytes.
+        const ENOUGH: usize = 64 << 10;
+        match self.is_live || self.text.len() > ENOUGH {
+            true => self.write_text(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the rest of the text.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.write_text()?;
+        self.out.flush()
+    }
+
+    fn write_text(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.text)?;
+        self.text.clear();
+        if self.is_live { self.out.flush() } else { Ok(()) }
+    }
+}
+
+/// Appends to the text of the current sample.
+impl Write for SampleWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
