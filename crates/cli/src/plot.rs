@@ -174,7 +174,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Finished picture.
+/// Picture of all samples.
 #[derive(Debug)]
 pub struct Drawn {
     pub picture: Picture,

@@ -12,7 +12,7 @@ use crate::text::{grouped_digits, push_grouped, push_measured};
 /// Form of displayed numbers: formatted values, or the raw values that they are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NumberForm {
-    /// Formatted values.
+    /// Formatted values of the counters.
     #[default]
     Formatted,
     /// Raw values of the counters.

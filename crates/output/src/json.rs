@@ -16,7 +16,7 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// Creates the output.
+    /// Creates the output of JSON lines.
     #[must_use]
     pub fn new(out: SampleWriter) -> Self {
         Self { out }

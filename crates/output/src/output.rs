@@ -34,10 +34,10 @@ use crate::left_out::LeftOut;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut machine = perfset::local();
 /// let mut query = PathQuery::open(&mut machine)?;
-/// query.add(&mut machine, &r"\Perfset Engine\Countersets".parse()?)?;
+/// query.add(&mut machine, &r"\System\Processes".parse()?)?;
 /// let mut lines = Lines(Vec::new());
 /// write_samples(&mut query, &mut lines, || false)?;
-/// assert!(String::from_utf8(lines.0)?.starts_with(r"\Perfset Engine\Countersets "));
+/// assert!(String::from_utf8(lines.0)?.starts_with(r"\System\Processes "));
 /// # Ok(())
 /// # }
 /// ```

@@ -50,11 +50,11 @@ pub struct ValueSelection {
     pub form: NumberForm,
     /// `true` to keep counters that no machine of this system has, even if only a pattern selects them.
     pub all: bool,
-    /// Condition for values.
+    /// Condition that values must fulfil.
     pub filter: Option<ValueFilter>,
     /// Maximum number of values for each counter of a path, the greatest ones.
     pub top: Option<usize>,
-    /// Requested paths.
+    /// Paths that requested the values.
     pub paths: Vec<CounterPath>,
 }
 

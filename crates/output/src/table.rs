@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Appends a sample.
+    /// Appends the lines of a sample.
     fn table(&mut self, clocks: &ClockReading, values: &[&PathValue<'_>], text: &mut String) {
         /// Minimum width of a column.
         const COLUMN_LEN: usize = 16;
