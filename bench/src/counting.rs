@@ -25,5 +25,5 @@ pub fn catalogue(guid: Guid, types: impl IntoIterator<Item = CounterType>) -> Ar
         default_counter: None,
         view_of: None,
     };
-    Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] })
+    Arc::new(Catalogue::new("bench", vec![Arc::new(set)]))
 }

@@ -49,7 +49,7 @@ fn machine() -> Machine {
     let provider = Scripted::default();
     provider.with(|script| {
         let countersets = sets.into_iter().map(Arc::new).collect();
-        script.catalogue = Arc::new(Catalogue { origin: "Script".into(), countersets });
+        script.catalogue = Arc::new(Catalogue::new("Script", countersets));
         script.rows = ["a", "b", "A", "a/1", "b/1", "a", "_Total"].map(|name| (name, 0, Vec::new())).into();
     });
     let machine = Machine::new(Box::new(FixedClock::default()));

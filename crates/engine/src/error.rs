@@ -59,6 +59,16 @@ pub enum SourceError {
     TooLarge,
 }
 
+impl From<NoValue> for SourceError {
+    /// Converts the reason for no value of a whole source.
+    fn from(reason: NoValue) -> Self {
+        match reason {
+            NoValue::Denied(why) => Self::Denied(why.into()),
+            other => Self::Failed(other.to_string().into()),
+        }
+    }
+}
+
 impl SourceError {
     /// Returns the Windows code of the error.
     #[must_use]

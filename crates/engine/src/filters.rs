@@ -61,6 +61,14 @@ pub struct InstanceFilters {
 /// Maximum number of names that are compared one by one, which is faster than hashing.
 const FEW: usize = 8;
 
+impl InstanceFilters {
+    /// Creates filters that select all instances.
+    #[must_use]
+    pub fn any() -> Self {
+        [InstanceFilter::any()].into_iter().collect()
+    }
+}
+
 impl FromIterator<InstanceFilter> for InstanceFilters {
     fn from_iter<T: IntoIterator<Item = InstanceFilter>>(filters: T) -> Self {
         let all: Vec<_> = filters.into_iter().collect();

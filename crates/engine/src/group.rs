@@ -11,7 +11,7 @@ use crate::aggregate::{AggregateView, Aggregates, is_total, wants_total};
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
-use crate::provider::CollectRequest;
+use crate::provider::{CollectRequest, CollectionStart};
 use crate::rows::{RowMetadata, Rows};
 
 /// All requests of a query to one counterset, which is read once however many entries want it.
@@ -92,12 +92,11 @@ impl Group {
     }
 
     /// Collects the rows at a time in terms of PerfTime100NSec.
-    pub fn collect(&mut self, shared: &mut Shared, collection: u64, time_100ns: i64) {
+    pub fn collect(&mut self, shared: &mut Shared, collection: CollectionStart) {
         self.rows.start();
         if let Some(aggregates) = &mut self.aggregates {
-            let time_100ns = time_100ns.try_into().unwrap_or(0);
-            aggregates.start(time_100ns);
-            self.rows.set_totals_at(time_100ns);
+            aggregates.start(collection.time_100ns);
+            self.rows.set_totals_at(collection.time_100ns);
         }
         self.ask(shared, collection);
         self.select();
@@ -105,7 +104,12 @@ impl Group {
     }
 
     /// Collects all rows directly into a table.
-    pub fn collect_in(&mut self, table: &mut TableBuilder<'_>, shared: &mut Shared, collection: u64) {
+    pub fn collect_in(
+        &mut self,
+        table: &mut TableBuilder<'_>,
+        shared: &mut Shared,
+        collection: CollectionStart,
+    ) {
         self.rows.start_in(table.lend());
         self.ask(shared, collection);
         table.take_back(self.rows.end_in(), self.rows.len());
@@ -119,9 +123,11 @@ impl Group {
     }
 
     /// Announces the collection to the provider, which starts all requests that must be waited for until then.
-    pub fn begin(&self, shared: &mut Shared, collection: u64, until: Instant) {
+    pub fn begin(&self, shared: &mut Shared, collection: CollectionStart, until: Instant) {
         let instances = self.provider_filters.as_ref().unwrap_or(&self.filters);
-        let want = CollectRequest { counterset: &self.set, counters: &self.counters, instances, collection };
+        let CollectionStart { number: collection, time_100ns } = collection;
+        let (counterset, counters) = (&*self.set, &*self.counters);
+        let want = CollectRequest { counterset, counters, instances, collection, time_100ns };
         // A provider that panics here fails again when it is collected, and the error is reported there.
         let _ = shared.with_provider(self.slot, |provider| {
             provider.begin(&want, until);
@@ -129,10 +135,11 @@ impl Group {
         });
     }
 
-    fn ask(&mut self, shared: &mut Shared, collection: u64) {
+    fn ask(&mut self, shared: &mut Shared, collection: CollectionStart) {
         let Self { set, slot, counters, filters, provider_filters, rows, outcome, took, .. } = self;
         let instances = provider_filters.as_ref().unwrap_or(filters);
-        let want = CollectRequest { counterset: set, counters, instances, collection };
+        let CollectionStart { number: collection, time_100ns } = collection;
+        let want = CollectRequest { counterset: set, counters, instances, collection, time_100ns };
         let started = Instant::now();
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
         *took = started.elapsed();

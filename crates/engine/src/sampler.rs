@@ -72,7 +72,7 @@ impl<'a> Sampler<'a> {
         collect: impl FnOnce(&CollectRequest<'_>, &mut Rows) -> Result<(), SourceError>,
     ) -> Result<Sample<'a>, NoValue> {
         let Self { set, identity, instances, counter, needed, rows, divisor, own_clock } = self;
-        let want = CollectRequest { counterset: set, counters: needed, instances, collection: 0 };
+        let want = CollectRequest::new(set, needed, instances);
         rows.start();
         let collected = collect(&want, rows);
         rows.end();

@@ -254,8 +254,9 @@ pub(crate) fn try_collect_of(
     rows.start();
     static COLLECTIONS: AtomicU64 = AtomicU64::new(1);
     let collection = COLLECTIONS.fetch_add(1, Ordering::Relaxed);
+    let now = crate::clock::time_100ns().try_into().unwrap_or(0);
     provider.collect(
-        &CollectRequest { counterset, counters: &ids, instances: &instances, collection },
+        &CollectRequest::new(counterset, &ids, &instances).with_collection(collection).at(now),
         &mut rows,
     )?;
     rows.end();

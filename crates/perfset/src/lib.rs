@@ -83,6 +83,6 @@ pub use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Counters, Deadline, DeadlineProvider, Entry,
     EntryMetadata, InstanceFilter, InstanceFilters, Machine, NextOutcome, Pattern, Provider, PumpError,
     Query, QueryHandle, RecordedSample, RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, RowWriter,
-    Rows, SampleSet, Sink, Snapshot, Source, SourceError, SourceKind, Value, Window, path, perflib, pump,
-    testing,
+    Rows, SampleSet, Sink, Snapshot, Source, SourceError, SourceKind, Value, Window, path, perflib, provider,
+    pump, testing,
 };

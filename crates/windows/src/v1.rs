@@ -124,7 +124,7 @@ impl V1Provider {
                 is_whole = false;
             }
         }
-        let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
+        let mut catalogue = Catalogue::new("PerfLib V1", Vec::new());
         let guids: Vec<_> = self.objects.guids().collect();
         for set in guids.iter().filter_map(|guid| self.objects.counterset(guid)) {
             // `objects` also contains objects of earlier lists.

@@ -103,7 +103,7 @@ impl V2Provider {
         }
         self.infos = infos;
         self.problems.clear();
-        let mut catalogue = Catalogue { origin: SOURCE.into(), countersets: Vec::new() };
+        let mut catalogue = Catalogue::new(SOURCE, Vec::new());
         for (guid, info) in &self.infos {
             let info = info.as_ref().map_err(SourceError::clone);
             match info.and_then(|info| self.registrations.counterset(*guid, info)) {

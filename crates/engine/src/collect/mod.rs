@@ -15,6 +15,7 @@ use crate::filters::InstanceFilter;
 use crate::group::Group;
 use crate::machine::Shared;
 use crate::pattern::Pattern;
+use crate::provider::{CollectionStart, next_number};
 use crate::snapshot::{ResolvedEntry, Snapshot};
 use target::{ResultForm, Target, Written};
 
@@ -184,14 +185,15 @@ impl Plan {
         // Once, and before any provider is called: all entries of a block have the same time.
         let clocks = shared.clock.read();
         let started = Instant::now();
-        let collection = next_number();
+        let number = next_number();
+        let collection = CollectionStart { number, time_100ns: clocks.time_100ns.try_into().unwrap_or(0) };
         // Start all slow sources before waiting for any of them.
         let until = started.checked_add(shared.deadline).unwrap_or(started);
         for group in &self.groups {
             group.begin(shared, collection, until);
         }
         for group in self.groups.iter_mut().filter(|group| !group.in_block) {
-            group.collect(shared, collection, clocks.time_100ns);
+            group.collect(shared, collection);
         }
         if self.shape() {
             self.layout = next_number();
@@ -243,7 +245,7 @@ impl Plan {
     fn write(
         &mut self,
         shared: &mut Shared,
-        collection: u64,
+        collection: CollectionStart,
         clocks: &ClockReading,
         snapshot: &mut Snapshot,
     ) -> Result<bool, SourceError> {
@@ -361,15 +363,6 @@ fn place(list: &[usize], number: usize) -> Option<usize> {
         return Some(number); // all up to it are there, as is usual
     }
     list.binary_search(&number).ok()
-}
-
-/// Returns a number that no layout and no collection of this process has had.
-fn next_number() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    // One sequence for the process, because a snapshot can be passed from one query to another. Only
-    // uniqueness matters, so `Relaxed` is enough.
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Relaxed)
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ pub(super) struct OwnedRequest {
     pub counters: Vec<CounterId>,
     pub filters: InstanceFilters,
     pub collection: u64,
+    pub time_100ns: u64,
 }
 
 #[derive(Debug)]
@@ -111,12 +112,12 @@ impl WorkerRequest {
                 Ok(ReplyBody::Names(set, rows))
             }
             Self::Collect(request) => {
-                let OwnedRequest { set, counters, filters, collection } = &*request;
+                let OwnedRequest { set, counters, filters, collection, time_100ns } = &*request;
                 // New memory, because the rows of the last response belong to the reader now.
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
-                let collection = *collection;
-                let want = CollectRequest { counterset: set, counters, instances: filters, collection };
+                let want =
+                    CollectRequest::new(set, counters, filters).with_collection(*collection).at(*time_100ns);
                 provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();
@@ -139,6 +140,7 @@ impl OwnedRequest {
             counters: want.counters.to_vec(),
             filters: want.instances.clone(),
             collection: want.collection,
+            time_100ns: want.time_100ns,
         }
     }
 

@@ -45,7 +45,7 @@ fn exporter(set: Counterset, rows: &Arc<Mutex<Vec<Named>>>) -> Exporter {
 }
 
 fn exporter_of(set: Counterset, rows: &Arc<Mutex<Vec<Named>>>, options: ExportOptions) -> Exporter {
-    let catalogue = Catalogue { origin: "test".into(), countersets: vec![Arc::new(set)] };
+    let catalogue = Catalogue::new("test", vec![Arc::new(set)]);
     let given = Given { catalogue: Arc::new(catalogue), rows: Arc::clone(rows) };
     let machine = Machine::new(Box::new(FixedClock::default()));
     machine.register(Box::new(given));

@@ -727,8 +727,7 @@ fn a_registration_that_changes() {
     let script = scripted(old.clone());
     let show = |set: Counterset, values: &[u64]| {
         script.with(|script| {
-            script.catalogue =
-                Arc::new(Catalogue { origin: "Script".into(), countersets: vec![Arc::new(set)] });
+            script.catalogue = Arc::new(Catalogue::new("Script", vec![Arc::new(set)]));
             script.rows = vec![("x", 1, values.iter().map(|value| Ok(*value)).collect())];
         });
     };
@@ -760,8 +759,7 @@ fn counters_that_come_and_go() {
     let script = scripted(all.clone());
     let show = |set: &Counterset| {
         script.with(|script| {
-            script.catalogue =
-                Arc::new(Catalogue { origin: "Script".into(), countersets: vec![Arc::new(set.clone())] });
+            script.catalogue = Arc::new(Catalogue::new("Script", vec![Arc::new(set.clone())]));
             script.rows =
                 vec![("x", 1, [5, 7].iter().take(set.counters.len()).map(|value| Ok(*value)).collect())];
         });

@@ -19,7 +19,7 @@ const A_WHILE: usize = 12;
 /// Registers these countersets instead of what was there.
 fn register(script: &Scripted, sets: Vec<Counterset>) {
     let countersets = sets.into_iter().map(Arc::new).collect();
-    script.with(|script| script.catalogue = Arc::new(Catalogue { origin: "Script".into(), countersets }));
+    script.with(|script| script.catalogue = Arc::new(Catalogue::new("Script", countersets)));
 }
 
 fn later(exporter: &mut Exporter) -> Read {

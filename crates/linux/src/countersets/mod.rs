@@ -4,8 +4,7 @@ use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
 use crate::provider::{
-    LazyProvider, MultiInstanceProvider, ParsedFile, SeqFileKind, SharedFile, SharedParsedFile,
-    SingleInstanceProvider,
+    LazyProvider, ParsedFile, SeqFileKind, SharedFile, SharedParsedFile, multi_instance, single_instance,
 };
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
@@ -87,26 +86,16 @@ pub fn providers_within(
     // unrelated file systems.
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
     let mut all: Vec<Box<dyn Provider>> = vec![
-        Box::new(SingleInstanceProvider::new(System::new(
-            stat.clone(),
-            loadavg.clone(),
-            count.clone(),
-            start_100ns,
-        ))),
-        Box::new(SingleInstanceProvider::new(Objects::new(&roots, count, loadavg.clone()))),
-        Box::new(SingleInstanceProvider::new(LinuxSystem::new(&roots, stat.clone(), loadavg))),
-        Box::new(MultiInstanceProvider::new(PressureStall::new(&roots))),
-        Box::new(MultiInstanceProvider::new(CGroup::new(&roots, clock_ticks))),
-        Box::new(SingleInstanceProvider::new(Memory::new(
-            &roots,
-            meminfo.clone(),
-            vmstat.clone(),
-            page_size,
-        ))),
-        Box::new(SingleInstanceProvider::new(LinuxMemory::new(meminfo, vmstat.clone()))),
-        Box::new(SingleInstanceProvider::new(Cache::new(vmstat.clone()))),
-        Box::new(MultiInstanceProvider::new(NodeMemory::new(&roots, nodes.clone()))),
-        Box::new(MultiInstanceProvider::new(LinuxNuma::new(&roots, nodes))),
+        Box::new(single_instance(System::new(stat.clone(), loadavg.clone(), count.clone(), start_100ns))),
+        Box::new(single_instance(Objects::new(&roots, count, loadavg.clone()))),
+        Box::new(single_instance(LinuxSystem::new(&roots, stat.clone(), loadavg))),
+        Box::new(multi_instance(PressureStall::new(&roots))),
+        Box::new(multi_instance(CGroup::new(&roots, clock_ticks))),
+        Box::new(single_instance(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
+        Box::new(single_instance(LinuxMemory::new(meminfo, vmstat.clone()))),
+        Box::new(single_instance(Cache::new(vmstat.clone()))),
+        Box::new(multi_instance(NodeMemory::new(&roots, nodes.clone()))),
+        Box::new(multi_instance(LinuxNuma::new(&roots, nodes))),
         Box::new(Processes::new(
             &roots,
             (stat.clone(), vmstat.clone()),
@@ -115,26 +104,24 @@ pub fn providers_within(
             processes,
         )),
         // Disks and volumes use one parsed `/proc/diskstats`.
-        Box::new(MultiInstanceProvider::new(PhysicalDisk::new(disks.clone()))),
-        Box::new(MultiInstanceProvider::new(
-            LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()),
-        )),
-        Box::new(MultiInstanceProvider::new(BlockIo::new(disks))),
-        Box::new(MultiInstanceProvider::new(PagingFile::new(&roots))),
-        Box::new(MultiInstanceProvider::new(NetworkInterface::new(roots.clone()))),
-        Box::new(SingleInstanceProvider::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
-        Box::new(SingleInstanceProvider::new(LinuxIp::new(netstat))),
-        Box::new(MultiInstanceProvider::new(Sockets::new(&roots, sockstat, page_size))),
+        Box::new(multi_instance(PhysicalDisk::new(disks.clone()))),
+        Box::new(multi_instance(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
+        Box::new(multi_instance(BlockIo::new(disks))),
+        Box::new(multi_instance(PagingFile::new(&roots))),
+        Box::new(multi_instance(NetworkInterface::new(roots.clone()))),
+        Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
+        Box::new(single_instance(LinuxIp::new(netstat))),
+        Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
         Box::new(LazyProvider::for_directory(
             roots.sys.join("class/thermal"),
-            MultiInstanceProvider::new(ThermalZones::new(&roots)),
+            multi_instance(ThermalZones::new(&roots)),
             deadline,
         )),
-        Box::new(MultiInstanceProvider::new(EnergyMeter::new(&roots))),
+        Box::new(multi_instance(EnergyMeter::new(&roots))),
         Box::new(LazyProvider::for_directory(
             roots.sys.join("class/hwmon"),
-            MultiInstanceProvider::new(LinuxSensors::new(&roots)),
+            multi_instance(LinuxSensors::new(&roots)),
             deadline,
         )),
     ];

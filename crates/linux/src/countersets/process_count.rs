@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::NoValue;
 
-use crate::provider::{Collection, CollectionCache, DirReader};
+use crate::provider::{Collection, CollectionCache, DirReader, ReadFiles};
 use crate::sources::processes::pid;
 
 /// Counts the names in `/proc` that are numbers.

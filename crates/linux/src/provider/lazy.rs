@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
     use crate::countersets::numa::{LinuxNuma, online};
-    use crate::provider::MultiInstanceProvider;
+    use crate::provider::multi_instance;
     use crate::testing::{CellOutcome, Tree, collect, fixture};
 
     const LONG: Duration = Duration::from_secs(3600);
@@ -130,7 +130,7 @@ mod tests {
     fn the_thread_starts_when_somebody_asks() {
         let roots = fixture("two-nodes");
         let mut provider = LazyProvider::waiting(
-            MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
+            multi_instance(LinuxNuma::new(&roots, online(&roots))),
             &Deadline::new(LONG),
         );
         assert_eq!(provider.catalogue().unwrap().countersets[0].guid, id::GUID);
@@ -148,7 +148,7 @@ mod tests {
     fn an_empty_folder_is_nobody_s_work() {
         let roots = fixture("two-nodes");
         let all = |folder: &str| {
-            let numa = MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots)));
+            let numa = multi_instance(LinuxNuma::new(&roots, online(&roots)));
             let mut provider =
                 LazyProvider::for_directory(roots.sys.join(folder), numa, &Deadline::new(LONG));
             let mut rows = Rows::default();
@@ -169,7 +169,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let mut provider = LazyProvider::for_directory(
             folder.clone(),
-            MultiInstanceProvider::new(LinuxNuma::new(&roots, online(&roots))),
+            multi_instance(LinuxNuma::new(&roots, online(&roots))),
             &Deadline::new(LONG),
         );
         let mut has_none = |at| provider.has_none(at);

@@ -1,28 +1,39 @@
-//! Kit of this crate's providers: single and several instances, files that are read once per collection, and kept file
-//! descriptors.
+//! Kit of this crate's providers: files that are read once per collection, kept file descriptors, and providers that
+//! start a thread at the first request.
+//!
+//! The portable half is [`perfset_engine::provider`], which every provider can use.
 
-mod collection;
+mod files;
 mod folder;
 mod kept_file;
 mod lazy;
 mod long_file;
-mod several;
-mod single;
-mod together;
 mod value;
 
-pub(crate) use collection::{
-    Attribute, Collection, CollectionCache, Parse, ParsedFile, SharedFile, SharedParsedFile,
-};
+pub(crate) use files::{Attribute, Parse, ParsedFile, ReadFiles, SharedFile, SharedParsedFile};
 pub(crate) use folder::DirReader;
 pub(crate) use kept_file::LOOK_AGAIN_NS;
 pub use kept_file::{KeptFile, ReadError, SeqFileKind};
 pub(crate) use lazy::LazyProvider;
 pub(crate) use long_file::ChunkedFile;
-pub(crate) use several::{
-    InstanceKey, InstanceSource, MultiInstanceProvider, TOTAL_ID, TOTAL_NAME, Total, birth_of_total,
-    source_error,
+pub(crate) use perfset_engine::provider::{
+    Collection, CollectionCache, InstanceKey, InstanceSource, MarkedRaw, MultiInstanceProvider,
+    ProviderGroup, SingleInstanceProvider, TOTAL_ID, TOTAL_NAME, Total, ValueSource, birth_of_total, fill,
+    instance_name, reading,
 };
-pub(crate) use single::{SingleInstanceProvider, ValueSource};
-pub(crate) use together::ProviderGroup;
-pub(crate) use value::{HOLD_SECONDS, MarkedRaw, fill, hold, instance_name, reading, unavailable};
+pub(crate) use value::{HOLD_SECONDS, unavailable};
+
+use crate::clock::elapsed_ns;
+
+/// Origin of all values of this crate.
+pub(crate) const ORIGIN: &str = "Linux";
+
+/// Creates the provider of a counterset with one instance.
+pub(crate) fn single_instance<V: ValueSource>(values: V) -> SingleInstanceProvider<V> {
+    SingleInstanceProvider::new(values).with_origin(ORIGIN).with_clock(elapsed_ns)
+}
+
+/// Creates the provider of a counterset of several instances.
+pub(crate) fn multi_instance<I: InstanceSource>(instances: I) -> MultiInstanceProvider<I> {
+    MultiInstanceProvider::new(instances).with_origin(ORIGIN).with_clock(elapsed_ns)
+}

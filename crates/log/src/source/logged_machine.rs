@@ -211,7 +211,7 @@ impl LoggedMachine {
             }
         }
         countersets.shrink_to_fit();
-        self.catalogue = Arc::new(Catalogue { origin: name, countersets });
+        self.catalogue = Arc::new(Catalogue::new(name, countersets));
     }
 
     /// Fills in the values of the current sample.

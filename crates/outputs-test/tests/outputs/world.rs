@@ -317,7 +317,7 @@ impl World {
                     {
                         Arc::clone(before)
                     }
-                    _ => Arc::new(Catalogue { origin: "Random".into(), countersets }),
+                    _ => Arc::new(Catalogue::new("Random", countersets)),
                 }
             };
             let both = vec![of(0), of(1)];

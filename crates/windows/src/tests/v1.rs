@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use perfset_core::{Counterset, Guid, Language, Status, Text};
+use perfset_core::{Counterset, Guid, Language, Status};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Catalogue, Entry, Machine, Provider, Snapshot};
 
@@ -237,7 +237,7 @@ fn objects_are_listed_anew_if_v2_has_others() {
     assert_eq!(failing.listed(10), (Ok(8), 0), "nothing, as before");
     let mut set = Counterset::clone(&failing.v1.catalogue().unwrap().countersets[0]);
     set.guid = Guid::NIL; // the name is enough
-    let catalogue = Catalogue { origin: Text::default(), countersets: vec![Arc::new(set)] };
+    let catalogue = Catalogue::new("", vec![Arc::new(set)]);
     failing.registered.set(&catalogue);
     assert_eq!(failing.listed(20), (Ok(7), 1));
     failing.registered.set(&catalogue);

@@ -23,7 +23,9 @@ impl Cache {
 }
 
 impl ValueSource for Cache {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match counter {

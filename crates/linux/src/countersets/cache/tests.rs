@@ -5,7 +5,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::Cache;
 use crate::countersets::vmstat;
-use crate::provider::SingleInstanceProvider;
+use crate::provider::{SingleInstanceProvider, single_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
@@ -14,7 +14,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<Cache> {
-    SingleInstanceProvider::new(Cache::new(vmstat(roots)))
+    single_instance(Cache::new(vmstat(roots)))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

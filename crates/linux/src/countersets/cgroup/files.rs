@@ -8,7 +8,9 @@ use perfset_core::{CounterId, NoValue};
 use super::ControlGroup;
 use super::mounts::{Hierarchy, Mounts};
 use crate::countersets::pressure_stall::{self, FULL, Line, SOME, StallReading, in_100ns};
-use crate::provider::{Collection, CollectionCache, KeptFile, ReadError, SeqFileKind, unavailable};
+use crate::provider::{
+    Collection, CollectionCache, KeptFile, ReadError, ReadFiles, SeqFileKind, unavailable,
+};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
 use crate::sources::named::Number;
@@ -69,11 +71,11 @@ impl CgroupFiles {
 
     /// Switches to the group at index `at`.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
-        if self.of != Some((at, pass.number)) {
+        if self.of != Some((at, pass.number())) {
             // The caches know only the collection, in which many groups are read. They begin empty for each
             // group; the buffer stays.
             let file = std::mem::replace(&mut self.file, KeptFile::new("", SeqFileKind::Single));
-            *self = Self { of: Some((at, pass.number)), file, ..Self::new(self.clock_ticks) };
+            *self = Self { of: Some((at, pass.number())), file, ..Self::new(self.clock_ticks) };
         }
     }
 

@@ -48,8 +48,11 @@ impl CGroup {
 }
 
 impl InstanceSource for CGroup {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         if self.mounts.refresh(pass) {
@@ -92,7 +95,7 @@ impl ControlGroup {
     fn key(&self) -> InstanceKey {
         let name = self.path.as_os_str().as_bytes();
         let name = if name.is_empty() { "/".to_owned() } else { instance_name(name) };
-        InstanceKey { name, id: self.id(), birth: self.birth() }
+        InstanceKey::new(name, self.id()).with_birth(self.birth())
     }
 
     fn inodes(&self) -> impl Iterator<Item = (u32, u64)> {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::GroupTree;
-use crate::provider::{Collection, KeptFile, LOOK_AGAIN_NS, SeqFileKind};
+use crate::provider::{Collection, KeptFile, LOOK_AGAIN_NS, ReadFiles, SeqFileKind};
 use crate::sources::cgroup::Controllers;
 
 /// A hierarchy: version 2, or that of a controller of version 1.
@@ -107,11 +107,11 @@ impl Mounts {
 
     /// Finds the mount points of the hierarchies. Returns `true` if they have changed.
     fn find(&mut self, pass: &mut Collection) -> bool {
-        let is_young = |at: u64| pass.elapsed_ns.saturating_sub(at) < LOOK_AGAIN_NS;
+        let is_young = |at: u64| pass.elapsed_ns().saturating_sub(at) < LOOK_AGAIN_NS;
         if !self.trees.is_empty() && self.found_at_ns.is_some_and(is_young) {
             return false;
         }
-        self.found_at_ns = Some(pass.elapsed_ns);
+        self.found_at_ns = Some(pass.elapsed_ns());
         // Version 1 has no file of this name.
         let is_unified = |folder: &Path| folder.join("cgroup.controllers").exists();
         let hybrid = self.folder.join("unified");

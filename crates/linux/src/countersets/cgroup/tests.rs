@@ -9,7 +9,7 @@ use perfset_core::catalogue::cgroup as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::CGroup;
-use crate::provider::MultiInstanceProvider;
+use crate::provider::{MultiInstanceProvider, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened};
 
@@ -19,7 +19,7 @@ use id::*;
 const CLOCK_TICKS: u64 = 250;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<CGroup> {
-    MultiInstanceProvider::new(CGroup::new(roots, CLOCK_TICKS))
+    multi_instance(CGroup::new(roots, CLOCK_TICKS))
 }
 
 /// The fixture `two-nodes`: what each counter of each group is, in the order of the ids.

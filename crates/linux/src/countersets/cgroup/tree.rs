@@ -119,7 +119,7 @@ impl GroupTree {
             len = len.saturating_add(name.len());
             children.push(path.join(OsStr::from_bytes(name)));
         });
-        pass.bytes_read = pass.bytes_read.saturating_add(len);
+        pass.count_bytes_read(len);
         children.sort_unstable();
         children
     }

@@ -22,8 +22,11 @@ impl BlockIo {
 }
 
 impl InstanceSource for BlockIo {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         // Most loop and ram devices are never used, and would only fill the list.

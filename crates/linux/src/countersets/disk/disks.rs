@@ -9,7 +9,8 @@ use perfset_core::{Birth, InstanceId, NoValue};
 
 use super::requests::{ReadTime, Requests};
 use crate::provider::{
-    Collection, InstanceKey, KeptFile, ParsedFile, ReadError, SeqFileKind, instance_name, unavailable,
+    Collection, InstanceKey, KeptFile, ParsedFile, ReadError, ReadFiles, SeqFileKind, instance_name,
+    unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -88,10 +89,10 @@ impl Disks {
 
 impl State {
     fn read(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
-        if self.pass == pass.number {
+        if self.pass == pass.number() {
             return Ok(());
         }
-        let time_100ns = (self.time_100ns)(pass.elapsed_ns);
+        let time_100ns = (self.time_100ns)(pass.elapsed_ns());
         let now = ReadTime { time_100ns, up_100ns: time_100ns.saturating_sub((self.time_100ns)(0)) };
         let devices = &self.stats.get(pass)?.devices;
         for (at, device) in devices.iter().enumerate() {
@@ -119,7 +120,7 @@ impl State {
             let text = text.cloned();
             disk.fault = text.map(|text| self.stats.fault(text));
         }
-        self.pass = pass.number;
+        self.pass = pass.number();
         Ok(())
     }
 }
@@ -134,7 +135,7 @@ impl Disk {
             name: device.name.clone(),
             requests: None,
             fault: None,
-            key: InstanceKey { name: instance_name(&device.name), id, birth: None },
+            key: InstanceKey::new(instance_name(&device.name), id),
             kind: None,
             came,
         }

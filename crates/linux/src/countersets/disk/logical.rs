@@ -113,7 +113,7 @@ impl LogicalDisk {
                 remote.get(since, since.checked_add(deadline).unwrap_or(since), deadline)
             }
         });
-        got.map(|(space, mark)| MarkedRaw { raw: part(*space), mark: *mark })
+        got.map(|(space, mark)| MarkedRaw::new(part(*space), *mark))
     }
 
     fn requests(&mut self, at: usize, pass: &mut Collection) -> Result<&Requests, NoValue> {
@@ -139,9 +139,12 @@ impl LogicalDisk {
 }
 
 impl InstanceSource for LogicalDisk {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
     const WAITS: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { mounts, changes, keys, volumes, .. } = self;
@@ -154,7 +157,7 @@ impl InstanceSource for LogicalDisk {
                 // The device of a volume that is still mounted stays known.
                 let same = before.iter().find(|(known, _)| known.volume == *volume);
                 let birth = same.and_then(|(known, _)| known.birth);
-                let key = InstanceKey { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
+                let key = volume.key().with_birth(same.and_then(|(_, key)| key.birth));
                 // A file system that has not responded gets no second request because another one was mounted.
                 let remote = same.map(|(known, _)| known.remote.clone()).unwrap_or_default();
                 volumes.push(VolumeState { birth, remote, ..VolumeState::new(volume) });
@@ -211,11 +214,12 @@ impl InstanceSource for LogicalDisk {
         if let id::PERCENT_DISK_TIME | id::PERCENT_DISK_READ_TIME | id::PERCENT_DISK_WRITE_TIME = counter {
             return Total::Own;
         }
-        let Some(same) = of_physical_disk(counter) else { return Total::Rows([Some(counter), None]) };
+        let Some(same) = of_physical_disk(counter) else { return Total::Sum(counter) };
         let own = |same: CounterId| CounterId(same.0.saturating_add(FIRST));
         match total_of(same) {
-            Total::Rows(of) => Total::Rows(of.map(|of| of.map(own))),
-            Total::Own => Total::Own,
+            Total::Sum(a) => Total::Sum(own(a)),
+            Total::SumOfTwo(a, b) => Total::SumOfTwo(own(a), own(b)),
+            other => other,
         }
     }
 
@@ -253,7 +257,7 @@ impl VolumeState {
 impl Volume {
     fn key(&self) -> InstanceKey {
         let id = InstanceId(self.major.wrapping_shl(20) | self.minor);
-        InstanceKey { name: instance_name(&self.mount_point), id, birth: None }
+        InstanceKey::new(instance_name(&self.mount_point), id)
     }
 
     /// Requests the space in another thread: the file system may be on a device that does not respond.

@@ -21,8 +21,11 @@ impl PhysicalDisk {
 }
 
 impl InstanceSource for PhysicalDisk {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.found.find(&self.disks, pass, |kind, _| kind == DeviceKind::Disk)

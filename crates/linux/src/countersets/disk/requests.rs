@@ -59,7 +59,7 @@ impl Requests {
         self.idle_100ns = self.resting();
         if self.idle_100ns.raw < before {
             // The clock of the kernel's ticks was ahead.
-            self.idle_100ns = MarkedRaw { raw: before, mark: Some(Mark::Held) };
+            self.idle_100ns = MarkedRaw::new(before, Some(Mark::Held));
         }
         true
     }
@@ -79,14 +79,14 @@ impl Requests {
         match (field, self.sum(field)) {
             // The number in flight is a level, which may fall.
             (DiskStatsField::InFlight, _) | (_, None) => Ok(raw.into()),
-            (_, Some(sum)) => Ok(MarkedRaw { raw: sum.sum, mark: sum.is_held.then_some(Mark::Held) }),
+            (_, Some(sum)) => Ok(MarkedRaw::new(sum.sum, sum.is_held.then_some(Mark::Held))),
         }
     }
 
     /// Returns a count multiplied by `factor`.
     fn times(&self, field: DiskStatsField, factor: u64) -> Result<MarkedRaw, NoValue> {
-        let MarkedRaw { raw, mark } = self.get(field)?;
-        Ok(MarkedRaw { raw: raw.wrapping_mul(factor), mark })
+        let MarkedRaw { raw, mark, .. } = self.get(field)?;
+        Ok(MarkedRaw::new(raw.wrapping_mul(factor), mark))
     }
 
     /// Returns a time in units of 100 ns.
@@ -184,7 +184,7 @@ pub(super) fn total_of(counter: CounterId) -> Total {
         id::AVG_DISK_BYTES_WRITE => (id::DISK_WRITE_BYTES_PER_SEC, None),
         other => (other, None),
     };
-    Total::Rows([Some(a), b])
+    b.map_or(Total::Sum(a), |b| Total::SumOfTwo(a, b))
 }
 
 /// Returns the mean of the devices that have such a value. If the value of one device could not be read, there is no
@@ -192,7 +192,7 @@ pub(super) fn total_of(counter: CounterId) -> Total {
 pub(super) fn mean(each: impl Iterator<Item = Result<MarkedRaw, NoValue>>) -> Result<MarkedRaw, NoValue> {
     let (mut sum, mut count, mut mark, mut none) = (0_u128, 0_u128, None, None);
     for value in each {
-        let MarkedRaw { raw, mark: its } = match value {
+        let MarkedRaw { raw, mark: its, .. } = match value {
             Err(NoValue::Unavailable(why)) => {
                 none.get_or_insert(why);
                 continue;
@@ -204,14 +204,14 @@ pub(super) fn mean(each: impl Iterator<Item = Result<MarkedRaw, NoValue>>) -> Re
     }
     let mean = sum.checked_div(count).and_then(|mean| u64::try_from(mean).ok());
     match (mean, none) {
-        (Some(raw), _) => Ok(MarkedRaw { raw, mark }),
+        (Some(raw), _) => Ok(MarkedRaw::new(raw, mark)),
         (None, why) => Err(why.map_or(NoValue::NotGiven, NoValue::Unavailable)),
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as its neighbours")]
 fn both(a: MarkedRaw, b: MarkedRaw) -> Result<MarkedRaw, NoValue> {
-    Ok(MarkedRaw { raw: a.raw.wrapping_add(b.raw), mark: a.mark.or(b.mark) })
+    Ok(MarkedRaw::new(a.raw.wrapping_add(b.raw), a.mark.or(b.mark)))
 }
 
 /// A count that only grows, of a kernel that prints some counts in 32 bits.

@@ -17,7 +17,7 @@ use rustix::fs::{StatVfs, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use super::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
-use crate::provider::{Collection, MultiInstanceProvider};
+use crate::provider::{Collection, MultiInstanceProvider, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,
@@ -32,23 +32,23 @@ fn disks(roots: &Roots) -> Disks {
 }
 
 fn physical(roots: &Roots) -> MultiInstanceProvider<PhysicalDisk> {
-    MultiInstanceProvider::new(PhysicalDisk::new(disks(roots)))
+    multi_instance(PhysicalDisk::new(disks(roots)))
 }
 
 fn block(roots: &Roots) -> MultiInstanceProvider<BlockIo> {
-    MultiInstanceProvider::new(BlockIo::new(disks(roots)))
+    multi_instance(BlockIo::new(disks(roots)))
 }
 
 /// No test depends on how quickly another thread runs.
 const LONG: Duration = Duration::from_secs(3600);
 
 fn elsewhere(roots: &Roots) -> MultiInstanceProvider<LogicalDisk> {
-    MultiInstanceProvider::new(LogicalDisk::new(roots, disks(roots), None))
+    multi_instance(LogicalDisk::new(roots, disks(roots), None))
 }
 
 fn logical(roots: &Roots) -> MultiInstanceProvider<LogicalDisk> {
     let ask: AskSpace = |path| space(path).ok_or(Errno::ACCESS);
-    MultiInstanceProvider::new(LogicalDisk::new(roots, disks(roots), Some(ask)).within(LONG))
+    multi_instance(LogicalDisk::new(roots, disks(roots), Some(ask)).within(LONG))
 }
 
 /// What the file systems of the fixture `many-disks` say.
@@ -363,8 +363,7 @@ fn mounts_of_another_tree_are_not_asked() {
 fn this_machine() {
     let roots = Roots::default();
     let ask: AskSpace = |path| rustix::fs::statvfs(path);
-    let mut provider =
-        MultiInstanceProvider::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
+    let mut provider = multi_instance(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
     let collected = collect_all(&mut provider);
     for name in collected.names() {
         let is_there =
@@ -395,8 +394,7 @@ fn failed_statvfs_affects_its_volume_only() {
             }
             _ => |path| if path == "/boot" { Err(Errno::IO) } else { space(path).ok_or(Errno::IO) },
         };
-        let mut provider =
-            MultiInstanceProvider::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
+        let mut provider = multi_instance(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
         let collected = collect(&mut provider, &[FREE_MEGABYTES], &["*"]);
         let reason = &collected.missing("/boot")[&FREE_MEGABYTES.0];
         assert!(want.ends_with(reason.as_str()) || reason == want, "{reason}");
@@ -421,7 +419,7 @@ fn a_file_system_that_hangs_stops_no_other() {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     machine.set_deadline(deadline);
     let disk = LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(deadline);
-    machine.register(Box::new(MultiInstanceProvider::new(disk)));
+    machine.register(Box::new(multi_instance(disk)));
     let mut query = machine.query();
     let entry = Entry::one(logical_disk::GUID, logical_disk::FREE_MEGABYTES).instance("*");
     assert!(query.add(&entry).is_success());
@@ -496,7 +494,7 @@ fn the_file_is_read_once_a_collection() {
     let mut bytes_read = |pass: u64| {
         let mut pass = Collection::new(pass, 0);
         disks.with(&mut pass, |disks, _, _| Ok(disks.len())).unwrap();
-        u64::try_from(pass.bytes_read).unwrap()
+        u64::try_from(pass.bytes_read()).unwrap()
     };
     assert_eq!([1, 1, 2, 2, 1].map(&mut bytes_read), [len, 0, len, 0, len]);
 }
@@ -638,7 +636,7 @@ impl OneDisk {
         tree.write("sys/block/sda/diskseq", "5\n");
         let disks =
             Disks::new(&tree.roots(), |elapsed_ns| if elapsed_ns == 0 { STARTED.get() } else { CLOCK.get() });
-        Self { tree, provider: MultiInstanceProvider::new(PhysicalDisk::new(disks)) }
+        Self { tree, provider: multi_instance(PhysicalDisk::new(disks)) }
     }
 
     /// Collects the disk at that time, after this number of reads, with these ms of reading and of being busy.

@@ -6,8 +6,8 @@ use perfset_core::catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{
-    Attribute, Collection, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, SeqFileKind, Total,
-    instance_name, unavailable,
+    Attribute, Collection, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ReadFiles,
+    SeqFileKind, Total, instance_name, unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -93,7 +93,7 @@ impl EnergyMeter {
             // 0 is the package itself, so its parts begin at 1.
             let part = zone.part.map_or(0, |part| part.saturating_add(1));
             let id = InstanceId(zone.top << 16 | part);
-            self.keys.push(InstanceKey { name: format!("RAPL_{of_package}{what}"), id, birth: None });
+            self.keys.push(InstanceKey::new(format!("RAPL_{of_package}{what}"), id));
         }
     }
 
@@ -109,8 +109,11 @@ fn picowatt_hours(micro_joules: u64) -> u64 {
 }
 
 impl InstanceSource for EnergyMeter {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { folder, zones, listed, .. } = self;

@@ -3,14 +3,14 @@
 use perfset_core::catalogue::energy_meter as id;
 
 use super::EnergyMeter;
-use crate::provider::{MultiInstanceProvider, TOTAL_NAME};
+use crate::provider::{MultiInstanceProvider, TOTAL_NAME, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<EnergyMeter> {
-    MultiInstanceProvider::new(EnergyMeter::new(roots))
+    multi_instance(EnergyMeter::new(roots))
 }
 
 const CLASS: &str = "sys/class/powercap";

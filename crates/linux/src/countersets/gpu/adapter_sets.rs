@@ -42,8 +42,11 @@ impl<V: AdapterView> AdapterSet<V> {
 }
 
 impl<V: AdapterView> InstanceSource for AdapterSet<V> {
-    const COUNTERSET: &'static Counterset = V::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        V::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut gpu = lock(&self.gpu);
@@ -53,7 +56,7 @@ impl<V: AdapterView> InstanceSource for AdapterSet<V> {
             self.generation = Some(adapters.generation);
             let key = |adapter: &Adapter| {
                 let id = InstanceId(adapter.luid.low());
-                InstanceKey { name: V::name(adapter), id, birth: None }
+                InstanceKey::new(V::name(adapter), id)
             };
             self.keys = adapters.list.iter().map(key).collect();
         }

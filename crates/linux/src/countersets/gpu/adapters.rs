@@ -6,7 +6,7 @@ use perfset_core::NoValue;
 
 use super::Luid;
 use super::card::CardFiles;
-use crate::provider::{Collection, DirReader, KeptFile, SeqFileKind};
+use crate::provider::{Collection, DirReader, KeptFile, LOOK_AGAIN_NS, ReadFiles, SeqFileKind};
 use crate::roots::Roots;
 use crate::sources::drm_nodes::{Node, node};
 use crate::sources::pci_address::PciAddress;
@@ -64,7 +64,7 @@ impl Adapters {
 
     /// Searches for adapters, every 10 s.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
-        if !pass.is_due(&mut self.looked_at_ns) {
+        if !pass.is_due(&mut self.looked_at_ns, LOOK_AGAIN_NS) {
             return Ok(());
         }
         let looked = self.look(pass);

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use perfset_core::NoValue;
 
-use crate::provider::{Attribute, Collection, DirReader, KeptFile, SeqFileKind, unavailable};
+use crate::provider::{
+    Attribute, Collection, DirReader, KeptFile, LOOK_AGAIN_NS, ReadFiles, SeqFileKind, unavailable,
+};
 use crate::sources::text::TextError;
 
 /// A momentary reading of a graphics processor, in the unit of the counters.
@@ -168,7 +170,7 @@ impl CardFiles {
 
     fn find_hwmon(&mut self, pass: &mut Collection) {
         // A driver may register its sensors after the card.
-        if self.hwmon.is_some() || !pass.is_due(&mut self.looked_for_hwmon_ns) {
+        if self.hwmon.is_some() || !pass.is_due(&mut self.looked_for_hwmon_ns, LOOK_AGAIN_NS) {
             return;
         }
         let folder = self.folder.join("device/hwmon");

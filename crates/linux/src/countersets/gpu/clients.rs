@@ -9,7 +9,9 @@ use rustix::io::Errno;
 
 use super::Luid;
 use super::adapters::Adapters;
-use crate::provider::{Collection, DirReader, KeptFile, MarkedRaw, ReadError, SeqFileKind};
+use crate::provider::{
+    Collection, DirReader, KeptFile, LOOK_AGAIN_NS, MarkedRaw, ReadError, ReadFiles, SeqFileKind,
+};
 use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use crate::sources::drm_nodes::{Node, open_node};
 use crate::sources::named::Number;
@@ -84,7 +86,7 @@ impl Clients {
 
     /// Reads all clients, and searches for new ones every 10 s. Does so once per collection.
     pub(super) fn refresh(&mut self, adapters: &Adapters, pass: &mut Collection) -> Result<(), NoValue> {
-        if self.read_in == pass.number {
+        if self.read_in == pass.number() {
             return Ok(());
         }
         let (mut changed, mut walked) = (false, Ok(()));
@@ -95,7 +97,7 @@ impl Clients {
                 came != ClientChange::Gone
             });
             // Finding clients examines every open file of the machine; reading known clients is cheap.
-            if pass.is_due(&mut self.walked_at_ns) {
+            if pass.is_due(&mut self.walked_at_ns, LOOK_AGAIN_NS) {
                 match self.walk(adapters, pass) {
                     Ok(found) => changed |= found,
                     Err(reason) => {
@@ -116,7 +118,7 @@ impl Clients {
         // The number of the collection is noted only after success, so that each counterset gets the reason
         // of a failure.
         walked?;
-        self.read_in = pass.number;
+        self.read_in = pass.number();
         Ok(())
     }
 
@@ -140,7 +142,7 @@ impl Clients {
             // The target of the link identifies a graphics device. The `fdinfo` of all other descriptors is
             // never opened.
             let listed = links(&self.proc.join(format!("{pid}/fd")), &mut self.buffer, |name, target| {
-                pass.bytes_read = pass.bytes_read.saturating_add(target.len());
+                pass.count_bytes_read(target.len());
                 if let (Some(fd), Some(node)) = (number(name), open_node(target)) {
                     found.push((ClientFd { pid, fd }, node));
                 }
@@ -289,7 +291,7 @@ impl Client {
     ) -> Result<Option<MarkedRaw>, NoValue> {
         let Some(now) = self.number(number)? else { return Ok(None) };
         let most = most.unwrap_or(0).max(now);
-        Ok(Some(MarkedRaw { raw: most, mark: (now < most).then_some(Mark::Held) }))
+        Ok(Some(MarkedRaw::new(most, (now < most).then_some(Mark::Held))))
     }
 
     /// Returns the cycles that have passed for an engine.

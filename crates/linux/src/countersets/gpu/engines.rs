@@ -76,7 +76,7 @@ struct EngineUsage {
 }
 
 fn add(a: MarkedRaw, b: MarkedRaw) -> MarkedRaw {
-    MarkedRaw { raw: a.raw.saturating_add(b.raw), mark: a.mark.or(b.mark) }
+    MarkedRaw::new(a.raw.saturating_add(b.raw), a.mark.or(b.mark))
 }
 
 /// Combines two values, if both are reported; returns the reason of an invalid one.
@@ -113,7 +113,7 @@ fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
             // The driver's name is part of an instance name, in which a backslash would split a counter path.
             let shown = engine.replace(['\\', '\0'], "_");
             let name = format!("pid_{pid}_{luid}_phys_0_eng_{number}_engtype_{shown}");
-            (InstanceKey { name, id: InstanceId(pid), birth }, (engine.to_owned(), members.clone()))
+            (InstanceKey::new(name, InstanceId(pid)).with_birth(birth), (engine.to_owned(), members.clone()))
         }));
     }
     rows
@@ -137,8 +137,11 @@ const NOT_TOLD: &str = "its driver does not tell";
 const NS_IN_UNIT: u64 = 100;
 
 impl InstanceSource for GpuEngine {
-    const COUNTERSET: &'static Counterset = &gpu_engine::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        gpu_engine::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.0.find(pass)
@@ -150,7 +153,7 @@ impl InstanceSource for GpuEngine {
 
     fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let told = self.0.read(at)?;
-        let Some(MarkedRaw { raw: ns, mark }) = told.busy_ns? else {
+        let Some(MarkedRaw { raw: ns, mark, .. }) = told.busy_ns? else {
             let counts_cycles = matches!(told.cycles, Ok(Some(_)));
             return Err(unavailable(if counts_cycles { COUNTS_CYCLES } else { NOT_TOLD }));
         };
@@ -162,13 +165,16 @@ impl InstanceSource for GpuEngine {
             }
             _ => return Err(NoValue::NotGiven),
         };
-        Ok(MarkedRaw { raw, mark })
+        Ok(MarkedRaw::new(raw, mark))
     }
 }
 
 impl InstanceSource for LinuxGpuEngine {
-    const COUNTERSET: &'static Counterset = &linux_gpu_engine::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        linux_gpu_engine::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.0.find(pass)
@@ -187,11 +193,11 @@ impl InstanceSource for LinuxGpuEngine {
             }
             linux_gpu_engine::PERCENT_UTILIZATION => {
                 let ns = told.busy_ns?.ok_or(unavailable(NOT_TOLD))?;
-                Ok(MarkedRaw { raw: ns.raw / NS_IN_UNIT, ..ns })
+                Ok(MarkedRaw::new(ns.raw / NS_IN_UNIT, ns.mark))
             }
             linux_gpu_engine::PERCENT_UTILIZATION_BASE => {
                 // Value and base must have the same unit: both in the driver's cycles, or both in 100 ns.
-                let passed = total_cycles.unwrap_or(pass.elapsed_ns / NS_IN_UNIT);
+                let passed = total_cycles.unwrap_or(pass.elapsed_ns() / NS_IN_UNIT);
                 Ok(passed.saturating_mul(told.capacity?).into())
             }
             linux_gpu_engine::CYCLES_PER_SEC => {

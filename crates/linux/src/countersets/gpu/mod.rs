@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::NoValue;
 use perfset_engine::{Deadline, Provider};
 
-use crate::provider::{Collection, LazyProvider, ProviderGroup};
+use crate::provider::{Collection, LazyProvider, ORIGIN, ProviderGroup, multi_instance};
 use crate::roots::Roots;
 use crate::sources::pci_address::PciAddress;
 
@@ -50,14 +50,14 @@ pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> 
 }
 
 fn together(gpu: &Shared) -> ProviderGroup {
-    ProviderGroup::new()
-        .with(GpuEngine::new(gpu))
-        .with(ProcessMemory::new(gpu))
-        .with(AdapterSet::<AdapterMemory>::new(gpu))
-        .with(AdapterSet::<LocalMemory>::new(gpu))
-        .with(AdapterSet::<NonLocalMemory>::new(gpu))
-        .with(AdapterSet::<LinuxGpu>::new(gpu))
-        .with(LinuxGpuEngine::new(gpu))
+    ProviderGroup::new(ORIGIN)
+        .with(multi_instance(GpuEngine::new(gpu)))
+        .with(multi_instance(ProcessMemory::new(gpu)))
+        .with(multi_instance(AdapterSet::<AdapterMemory>::new(gpu)))
+        .with(multi_instance(AdapterSet::<LocalMemory>::new(gpu)))
+        .with(multi_instance(AdapterSet::<NonLocalMemory>::new(gpu)))
+        .with(multi_instance(AdapterSet::<LinuxGpu>::new(gpu)))
+        .with(multi_instance(LinuxGpuEngine::new(gpu)))
 }
 
 /// Sources shared by the countersets.

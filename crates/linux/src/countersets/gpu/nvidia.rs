@@ -4,7 +4,7 @@ use perfset_core::NoValue;
 
 use super::card::CardReading;
 use super::nvml::{GpuProcess, Nvml, PciLookup};
-use crate::provider::{Collection, unavailable};
+use crate::provider::{Collection, LOOK_AGAIN_NS, unavailable};
 use crate::sources::pci_address::PciAddress;
 
 /// Opens the library, or returns the reason for failing.
@@ -44,7 +44,7 @@ impl Nvidia {
         address: PciAddress,
         pass: &mut Collection,
     ) -> Result<(&mut dyn Nvml, u32), NoValue> {
-        if pass.is_due(&mut self.looked_at_ns) {
+        if pass.is_due(&mut self.looked_at_ns, LOOK_AGAIN_NS) {
             // A library that was opened stays open: only its GPUs may change.
             if self.library.is_err() {
                 self.library = (self.open)();

@@ -62,18 +62,17 @@ impl ProcessMemory {
                 members.push(at);
             }
         }
-        let key = |pid, luid| InstanceKey {
-            name: format!("pid_{pid}_{luid}_phys_0"),
-            id: InstanceId(pid),
-            birth: None,
-        };
+        let key = |pid, luid| InstanceKey::new(format!("pid_{pid}_{luid}_phys_0"), InstanceId(pid));
         (self.keys, self.rows) = rows.into_iter().map(|((pid, luid), row)| (key(pid, luid), row)).unzip();
     }
 }
 
 impl InstanceSource for ProcessMemory {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut gpu = lock(&self.gpu);

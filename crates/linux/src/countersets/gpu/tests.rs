@@ -11,7 +11,7 @@ use perfset_core::{CounterId, Counterset};
 use perfset_engine::SourceError;
 
 use super::*;
-use crate::provider::{InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider};
+use crate::provider::{InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider, multi_instance};
 use crate::testing::{CellOutcome, Collected, Tree, collect, collect_all, fixture, opened, try_collect};
 
 /// No test depends on how quickly another thread runs.
@@ -20,22 +20,22 @@ const LONG: std::time::Duration = std::time::Duration::from_secs(3600);
 const MACHINE: &str = "gpu-desktop";
 
 fn engines(roots: &Roots) -> MultiInstanceProvider<GpuEngine> {
-    MultiInstanceProvider::new(GpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
+    multi_instance(GpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
 fn linux_engines(roots: &Roots) -> MultiInstanceProvider<LinuxGpuEngine> {
-    MultiInstanceProvider::new(LinuxGpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
+    multi_instance(LinuxGpuEngine::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
 fn process_memory(roots: &Roots) -> MultiInstanceProvider<ProcessMemory> {
-    MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(roots, nvidia::not_loaded)))
+    multi_instance(ProcessMemory::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
 fn adapters<V: adapter_sets::AdapterView>(roots: &Roots) -> MultiInstanceProvider<AdapterSet<V>>
 where
     AdapterSet<V>: InstanceSource,
 {
-    MultiInstanceProvider::new(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
+    multi_instance(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
 /// Values of the counters of a set, in its order; `None` where there is none.
@@ -529,7 +529,7 @@ fn cards_without_clients() {
 #[test]
 fn refusals() {
     let shared = Gpu::shared(&fixture(MACHINE), nvidia::not_loaded);
-    collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared)));
+    collect_all(&mut multi_instance(GpuEngine::new(&shared)));
     for (refused, want) in [
         (1, "open files of 1 process cannot be read: needs CAP_SYS_PTRACE"),
         (7, "open files of 7 processes cannot be read: needs CAP_SYS_PTRACE"),
@@ -538,17 +538,16 @@ fn refusals() {
         assert_eq!(lock(&shared).clients.refusal(), Some(NoValue::Denied(want.into())));
     }
     let counters = [linux::PROCESSES, linux::GRAPHICS_CLOCK];
-    let collected =
-        collect(&mut MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&shared)), &counters, &["*02.0"]);
+    let collected = collect(&mut multi_instance(AdapterSet::<LinuxGpu>::new(&shared)), &counters, &["*02.0"]);
     assert!(matches!(collected.get("0000:00:02.0", linux::PROCESSES), CellOutcome::None(NoValue::Denied(_))));
     assert_eq!(*collected.get("0000:00:02.0", linux::GRAPHICS_CLOCK), CellOutcome::Value(350));
     assert_eq!(
-        collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared))).names().len(),
+        collect_all(&mut multi_instance(GpuEngine::new(&shared))).names().len(),
         10,
         "what is seen is shown"
     );
 
-    let mut provider = MultiInstanceProvider::new(ProcessMemory::new(&shared));
+    let mut provider = multi_instance(ProcessMemory::new(&shared));
     {
         let mut gpu = lock(&shared);
         gpu.clients.list.clear();
@@ -646,8 +645,7 @@ fn with_nvidia(machine: &str) -> Tree {
 fn adapters_of_nvidia() {
     use linux::*;
     let tree = with_nvidia(MACHINE);
-    let mut provider =
-        MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&Gpu::shared(&tree.roots(), made_up)));
+    let mut provider = multi_instance(AdapterSet::<LinuxGpu>::new(&Gpu::shared(&tree.roots(), made_up)));
     let collected = collect_all(&mut provider);
     let names = ["0000:00:02.0", "0000:03:00.0", "0000:04:00.0", "0000:81:00.0", "0000:82:00.0", "card3"];
     assert_eq!(collected.names(), names);
@@ -671,7 +669,7 @@ fn adapters_of_nvidia() {
 fn a_gpu_of_nvidia_is_lost() {
     let tree = with_nvidia("two-nodes");
     let shared = Gpu::shared(&tree.roots(), made_up_with_a_lost_one);
-    let collected = collect_all(&mut MultiInstanceProvider::new(AdapterSet::<LinuxGpu>::new(&shared)));
+    let collected = collect_all(&mut multi_instance(AdapterSet::<LinuxGpu>::new(&shared)));
     assert_eq!(*collected.get("0000:81:00.0", linux::DEDICATED_MEMORY_USED), CellOutcome::Value(7_919));
     let missing = collected.missing("0000:82:00.0");
     assert!(missing.values().all(|reason| reason == "f of NVIDIA's library returned 15"), "{missing:?}");
@@ -683,7 +681,7 @@ fn one_adapter_of_two_sources() {
     let tree = Tree::copy_of(MACHINE);
     tree.write("proc/driver/nvidia/gpus/0000:03:00.0/information", "");
     let shared = Gpu::shared(&tree.roots(), nvidia::not_own_roots);
-    let collected = collect_all(&mut MultiInstanceProvider::new(AdapterSet::<AdapterMemory>::new(&shared)));
+    let collected = collect_all(&mut multi_instance(AdapterSet::<AdapterMemory>::new(&shared)));
     assert_eq!(collected.names().len(), 4);
     let missing = collected.missing("luid_0x00000000_0x00000300_phys_0");
     let why = "NVIDIA's library reports this machine, not the one whose files are read";
@@ -693,7 +691,7 @@ fn one_adapter_of_two_sources() {
 #[test]
 fn processes_of_nvidia() {
     let tree = with_nvidia(MACHINE);
-    let mut provider = MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(&tree.roots(), made_up)));
+    let mut provider = multi_instance(ProcessMemory::new(&Gpu::shared(&tree.roots(), made_up)));
     let collected = collect_all(&mut provider);
     let name = |pid: u32| format!("pid_{pid}_luid_0x00000000_0x00008100_phys_0");
     let names = collected.names();
@@ -708,13 +706,12 @@ fn processes_of_nvidia() {
 
     // Alone, without a library: that there are no rows has a reason.
     let tree = with_nvidia("two-nodes");
-    let mut provider =
-        MultiInstanceProvider::new(ProcessMemory::new(&Gpu::shared(&tree.roots(), nvidia::not_loaded)));
+    let mut provider = multi_instance(ProcessMemory::new(&Gpu::shared(&tree.roots(), nvidia::not_loaded)));
     let why = "unavailable: NVIDIA's driver was not loaded when this program started";
     assert_eq!(try_collect(&mut provider, &[], &["*"]).unwrap_err(), SourceError::Failed(why.into()));
     let shared = Gpu::shared(&tree.roots(), made_up);
-    assert_eq!(collect_all(&mut MultiInstanceProvider::new(ProcessMemory::new(&shared))).names().len(), 3);
-    assert_eq!(collect_all(&mut MultiInstanceProvider::new(GpuEngine::new(&shared))).names(), [""; 0]);
+    assert_eq!(collect_all(&mut multi_instance(ProcessMemory::new(&shared))).names().len(), 3);
+    assert_eq!(collect_all(&mut multi_instance(GpuEngine::new(&shared))).names(), [""; 0]);
 }
 
 /// A directory that cannot be listed is a reason in every collection, not only in the first.
@@ -722,7 +719,7 @@ fn processes_of_nvidia() {
 fn unlistable_proc_fails_each_collection() {
     let tree = Tree::copy_of(MACHINE);
     let shared = Gpu::shared(&tree.roots(), nvidia::not_loaded);
-    let mut provider = MultiInstanceProvider::new(GpuEngine::new(&shared));
+    let mut provider = multi_instance(GpuEngine::new(&shared));
     fs::rename(tree.roots().proc, tree.roots().sys.join("proc")).unwrap();
     for _ in 0..2 {
         let error = try_collect(&mut provider, &[], &["*"]).unwrap_err();

@@ -31,7 +31,9 @@ impl LinuxMemory {
 }
 
 impl ValueSource for LinuxMemory {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, pass: &mut Collection) {
         let is_of_meminfo = |counter: CounterId| counter < id::NR_FREE_PAGES; // which is the first of vmstat

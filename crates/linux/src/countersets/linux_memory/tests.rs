@@ -7,7 +7,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::LinuxMemory;
 use crate::countersets::vmstat;
-use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider, single_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
@@ -17,7 +17,7 @@ use id::*;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxMemory> {
     let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::Single);
-    SingleInstanceProvider::new(LinuxMemory::new(meminfo, vmstat(roots)))
+    single_instance(LinuxMemory::new(meminfo, vmstat(roots)))
 }
 
 /// What a file of a machine says, read the slow way: names, numbers, and whether they are in KiB.

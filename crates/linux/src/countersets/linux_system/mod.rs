@@ -50,12 +50,14 @@ impl LinuxSystem {
     fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let (files, reused) = self.files.in_turn(pass)?;
         let raw = of(files).ok_or(unavailable("there is no limit"))?;
-        Ok(MarkedRaw { raw, mark: reused.then_some(Mark::Reused) })
+        Ok(MarkedRaw::new(raw, reused.then_some(Mark::Reused)))
     }
 }
 
 impl ValueSource for LinuxSystem {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(match counter {

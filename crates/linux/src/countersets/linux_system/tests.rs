@@ -5,7 +5,9 @@ use perfset_core::catalogue::linux_system as id;
 use perfset_engine::{Provider, Rows};
 
 use super::LinuxSystem;
-use crate::provider::{Collection, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource};
+use crate::provider::{
+    Collection, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource, single_instance,
+};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
@@ -19,7 +21,7 @@ fn values(roots: &Roots) -> LinuxSystem {
 }
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxSystem> {
-    SingleInstanceProvider::new(values(roots))
+    single_instance(values(roots))
 }
 
 /// What they are in the fixture `two-nodes`.

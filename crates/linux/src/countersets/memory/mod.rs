@@ -79,7 +79,9 @@ impl Memory {
 }
 
 impl ValueSource for Memory {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(match counter {

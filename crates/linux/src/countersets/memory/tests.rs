@@ -8,7 +8,7 @@ use perfset_engine::{Provider, Rows, SourceError};
 
 use super::Memory;
 use crate::countersets::vmstat;
-use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider, single_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
@@ -21,7 +21,7 @@ const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<Memory> {
     let meminfo = SharedFile::new(roots.proc.join("meminfo"), SeqFileKind::Single);
-    SingleInstanceProvider::new(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
+    single_instance(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
 }
 
 /// Counters that never have a value on Linux.

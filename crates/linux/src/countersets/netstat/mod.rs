@@ -99,7 +99,9 @@ impl LinuxTcp {
 }
 
 impl ValueSource for LinuxTcp {
-    const COUNTERSET: &'static Counterset = &linux_tcp::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        linux_tcp::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         if counter == linux_tcp::MEMORY_PAGES {
@@ -107,7 +109,7 @@ impl ValueSource for LinuxTcp {
                 .sockstat
                 .number(|sockstat| sockstat.protocol("TCP").map_or(&None, |tcp| &tcp.mem), pass);
         }
-        self.named.value(Self::COUNTERSET, counter, pass)
+        self.named.value(&linux_tcp::COUNTERSET, counter, pass)
     }
 }
 
@@ -124,9 +126,11 @@ impl LinuxIp {
 }
 
 impl ValueSource for LinuxIp {
-    const COUNTERSET: &'static Counterset = &linux_ip::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        linux_ip::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
-        self.named.value(Self::COUNTERSET, counter, pass)
+        self.named.value(&linux_ip::COUNTERSET, counter, pass)
     }
 }

@@ -6,7 +6,7 @@ use perfset_core::catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset};
 
 use super::{LinuxIp, LinuxTcp};
-use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider, single_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, all_instances, check_line, collect, collect_all, fixture, opened,
@@ -19,11 +19,11 @@ fn shared(roots: &Roots, name: &str) -> SharedFile {
 }
 
 fn tcp(roots: &Roots) -> SingleInstanceProvider<LinuxTcp> {
-    SingleInstanceProvider::new(LinuxTcp::new(shared(roots, "netstat"), shared(roots, "sockstat")))
+    single_instance(LinuxTcp::new(shared(roots, "netstat"), shared(roots, "sockstat")))
 }
 
 fn ip(roots: &Roots) -> SingleInstanceProvider<LinuxIp> {
-    SingleInstanceProvider::new(LinuxIp::new(shared(roots, "netstat")))
+    single_instance(LinuxIp::new(shared(roots, "netstat")))
 }
 
 /// The numbers of a file by group and name in one word, read the slow way.
@@ -109,14 +109,15 @@ fn a_file_that_both_read_is_read_once() {
 
     let roots = fixture("two-nodes");
     let netstat = shared(&roots, "netstat");
-    let mut tcp = SingleInstanceProvider::new(LinuxTcp::new(netstat.clone(), shared(&roots, "sockstat")));
-    let mut ip = SingleInstanceProvider::new(LinuxIp::new(netstat));
+    let mut tcp = single_instance(LinuxTcp::new(netstat.clone(), shared(&roots, "sockstat")));
+    let mut ip = single_instance(LinuxIp::new(netstat));
     let instances = all_instances();
     let bytes_read =
         |provider: &mut dyn perfset_engine::Provider, counterset: &Counterset, counter, collection| {
             let mut rows = Rows::new(counterset.counters.iter().filter(|c| c.id == counter));
             rows.start();
-            let want = CollectRequest { counterset, counters: &[counter], instances: &instances, collection };
+            let counters = [counter];
+            let want = CollectRequest::new(counterset, &counters, &instances).with_collection(collection);
             provider.collect(&want, &mut rows).unwrap();
             rows.end();
             rows.bytes_read()

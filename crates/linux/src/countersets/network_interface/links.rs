@@ -10,8 +10,8 @@ use perfset_core::NoValue;
 use rustix::io::Errno;
 
 use crate::provider::{
-    Attribute, Collection, CollectionCache, KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind, instance_name,
-    unavailable,
+    Attribute, Collection, CollectionCache, KeptFile, LOOK_AGAIN_NS, ReadError, ReadFiles, SeqFileKind,
+    instance_name, unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
@@ -109,12 +109,12 @@ impl Link {
         let inode = self.folder.as_deref().and_then(|folder| Some(rustix::fs::lstat(folder).ok()?.st_ino));
         let is_other = std::mem::replace(&mut self.inode, inode) != inode;
         let is_new = self.looked_at_ns == 0;
-        let is_old = pass.elapsed_ns.saturating_sub(self.looked_at_ns) >= LOOK_AGAIN_NS;
+        let is_old = pass.elapsed_ns().saturating_sub(self.looked_at_ns) >= LOOK_AGAIN_NS;
         if !(must || is_other || fell || is_new || is_old) {
             return false;
         }
         // 0 means that the index was never read.
-        self.looked_at_ns = pass.elapsed_ns.max(1);
+        self.looked_at_ns = pass.elapsed_ns().max(1);
         let ifindex = self.number("ifindex", pass).and_then(|number| u32::try_from(number).ok());
         if !is_new && ifindex == self.ifindex {
             return false;
@@ -193,11 +193,11 @@ impl Speed {
         let speed = latest.get(pass, |pass| {
             // The kernel reports an unknown speed with `EINVAL`.
             let is_invalid = |error: &io::Error| error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
-            let text = match file.read(pass.elapsed_ns) {
+            let text = match file.read(pass.elapsed_ns()) {
                 Err(ReadError::Io { source, .. }) if is_invalid(&source) => return Err(unavailable(UNKNOWN)),
                 read => read?.ok_or_else(|| unavailable(NOT_IN_SYS))?,
             };
-            pass.bytes_read = pass.bytes_read.saturating_add(text.len());
+            pass.count_bytes_read(text.len());
             let speed = link_speed::megabits(text);
             let speed = speed.map_err(|text| ReadError::Text { path: file.path().to_owned(), text })?;
             speed.ok_or_else(|| unavailable(UNKNOWN))

@@ -81,8 +81,11 @@ fn known(number: Option<u64>) -> Result<u64, NoValue> {
 }
 
 impl InstanceSource for NetworkInterface {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { roots, dev, links, rows, keys, .. } = self;
@@ -92,7 +95,7 @@ impl InstanceSource for NetworkInterface {
             keys.clear();
             for (at, link) in links.iter().enumerate().filter(|(_, link)| !link.is_loopback) {
                 rows.push(at);
-                keys.push(InstanceKey { name: link.instance_name(), id: InstanceId(link.id()), birth: None });
+                keys.push(InstanceKey::new(link.instance_name(), InstanceId(link.id())));
             }
         }
         Ok(())

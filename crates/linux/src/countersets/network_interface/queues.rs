@@ -98,7 +98,7 @@ fn ask(
             Err(errno) => return Err(failed(&errno)),
         };
         let Some(datagram) = buffer.get(..len) else { return Err(failed(&"an answer is too long")) };
-        pass.bytes_read = pass.bytes_read.saturating_add(len);
+        pass.count_bytes_read(len);
         if qdiscs.read(datagram, number).map_err(|error| failed(&error))? {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::network_interface as id;
 
 use super::NetworkInterface;
-use crate::provider::{Collection, InstanceSource, MultiInstanceProvider};
+use crate::provider::{Collection, InstanceSource, MultiInstanceProvider, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,
@@ -17,7 +17,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<NetworkInterface> {
-    MultiInstanceProvider::new(NetworkInterface::new(roots.clone()))
+    multi_instance(NetworkInterface::new(roots.clone()))
 }
 
 /// Counters that never have a value on Linux.

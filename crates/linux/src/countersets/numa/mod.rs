@@ -75,7 +75,7 @@ impl<T: Default> Nodes<T> {
             let file =
                 SharedFile::keeping(path, SeqFileKind::Single, self.keys.len() < Self::NODES_THAT_KEEP);
             self.tables.push(ParsedFile::from_file(file, Self::ABSENT, self.parse));
-            self.keys.push(InstanceKey { name: id.to_string(), id: InstanceId(*id), birth: None });
+            self.keys.push(InstanceKey::new(id.to_string(), InstanceId(*id)));
         }
         Ok(())
     }
@@ -127,8 +127,11 @@ impl NodeMemory {
 const KIB_IN_MIB: u64 = 1_024;
 
 impl InstanceSource for NodeMemory {
-    const COUNTERSET: &'static Counterset = &numa_node_memory::COUNTERSET;
     const HAS_TOTAL: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        numa_node_memory::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.nodes.find(pass)
@@ -164,7 +167,7 @@ impl InstanceSource for NodeMemory {
         let mark = NonZeroU32::new(missing).map(Mark::Partial);
         match reason {
             Some(reason) if !known => Err(reason),
-            _ => Ok(MarkedRaw { raw: sum / KIB_IN_MIB, mark }),
+            _ => Ok(MarkedRaw::new(sum / KIB_IN_MIB, mark)),
         }
     }
 }
@@ -183,8 +186,11 @@ impl LinuxNuma {
 }
 
 impl InstanceSource for LinuxNuma {
-    const COUNTERSET: &'static Counterset = &linux_numa::COUNTERSET;
     const HAS_TOTAL: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        linux_numa::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.nodes.find(pass)

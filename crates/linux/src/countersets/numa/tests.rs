@@ -5,16 +5,16 @@ use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_engine::SourceError;
 
 use super::{LinuxNuma, NodeMemory, online};
-use crate::provider::{MultiInstanceProvider, TOTAL_NAME};
+use crate::provider::{MultiInstanceProvider, TOTAL_NAME, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect};
 
 fn memory(roots: &Roots) -> MultiInstanceProvider<NodeMemory> {
-    MultiInstanceProvider::new(NodeMemory::new(roots, online(roots)))
+    multi_instance(NodeMemory::new(roots, online(roots)))
 }
 
 fn pages(roots: &Roots) -> MultiInstanceProvider<LinuxNuma> {
-    MultiInstanceProvider::new(LinuxNuma::new(roots, online(roots)))
+    multi_instance(LinuxNuma::new(roots, online(roots)))
 }
 
 const NODE_0: &str = "sys/devices/system/node/node0";

@@ -43,7 +43,9 @@ impl Objects {
 }
 
 impl ValueSource for Objects {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match counter {

@@ -5,7 +5,7 @@ use perfset_core::catalogue::objects as id;
 
 use super::Objects;
 use crate::countersets::process_count::ProcessCount;
-use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider, single_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture, opened,
@@ -15,7 +15,7 @@ use id::*;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<Objects> {
     let loadavg = SharedFile::new(roots.proc.join("loadavg"), SeqFileKind::Single);
-    SingleInstanceProvider::new(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
+    single_instance(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
@@ -91,9 +91,9 @@ fn processes_are_counted_once_a_collection() {
     let processes = ProcessCount::new(&tree.roots().proc);
     let mut pass = crate::provider::Collection::new(u64::MAX / 2, 0);
     assert_eq!(processes.get(&mut pass), Ok(5));
-    let listed = pass.bytes_read;
+    let listed = pass.bytes_read();
     std::fs::create_dir(tree.path("proc/11")).unwrap();
-    assert_eq!((processes.clone().get(&mut pass), pass.bytes_read), (Ok(5), listed));
+    assert_eq!((processes.clone().get(&mut pass), pass.bytes_read()), (Ok(5), listed));
     let mut next = crate::provider::Collection::new(u64::MAX / 2 + 1, 0);
     assert_eq!(processes.get(&mut next), Ok(6));
 }

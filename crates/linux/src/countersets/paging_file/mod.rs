@@ -32,8 +32,11 @@ impl PagingFile {
 }
 
 impl InstanceSource for PagingFile {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { swaps, keys, paths } = self;
@@ -85,5 +88,5 @@ fn key(paths: &[Vec<u8>]) -> Option<InstanceKey> {
         path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
     // The ids from `TOTAL_ID` on are reserved.
     let id = InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)));
-    Some(InstanceKey { name: instance_name(path), id, birth: None })
+    Some(InstanceKey::new(instance_name(path), id))
 }

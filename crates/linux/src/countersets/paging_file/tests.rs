@@ -5,14 +5,14 @@ use perfset_core::catalogue::paging_file as id;
 use perfset_engine::SourceError;
 
 use super::PagingFile;
-use crate::provider::MultiInstanceProvider;
+use crate::provider::{MultiInstanceProvider, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect};
 
 use id::*;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<PagingFile> {
-    MultiInstanceProvider::new(PagingFile::new(roots))
+    multi_instance(PagingFile::new(roots))
 }
 
 #[test]

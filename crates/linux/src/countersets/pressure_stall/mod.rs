@@ -7,8 +7,8 @@ use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::provider::{
-    Collection, CollectionCache, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ReadError, SeqFileKind,
-    unavailable,
+    Collection, CollectionCache, InstanceKey, InstanceSource, KeptFile, LOOK_AGAIN_NS, MarkedRaw, ReadError,
+    SeqFileKind, unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::pressure::{Pressure, Stall};
@@ -60,12 +60,15 @@ impl PressureStall {
 }
 
 impl InstanceSource for PressureStall {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { resources, found, looked_at_ns, keys } = self;
-        if !pass.is_due(looked_at_ns) {
+        if !pass.is_due(looked_at_ns, LOOK_AGAIN_NS) {
             return Ok(());
         }
         found.clear();
@@ -76,11 +79,7 @@ impl InstanceSource for PressureStall {
         let id = |at: usize| InstanceId(u32::try_from(at).unwrap_or(u32::MAX));
         if !keys.iter().map(|key| key.id).eq(found.iter().map(|at| id(*at))) {
             let found = found.iter().filter_map(|at| Some((*at, resources.get(*at)?)));
-            let key = |(at, resource): (usize, &Resource)| InstanceKey {
-                name: resource.name.to_owned(),
-                id: id(at),
-                birth: None,
-            };
+            let key = |(at, resource): (usize, &Resource)| InstanceKey::new(resource.name, id(at));
             *keys = found.map(key).collect();
         }
         Ok(())
@@ -161,7 +160,7 @@ pub(super) fn read(
     let mut len = 0;
     for _ in 0..TRIES {
         let before = elapsed_ns();
-        let text = file.read(pass.elapsed_ns).map_err(or_off)?.ok_or(unavailable(absent))?;
+        let text = file.read(pass.elapsed_ns()).map_err(or_off)?.ok_or(unavailable(absent))?;
         let took = elapsed_ns().saturating_sub(before);
         len = text.len();
         let mut pressure = Pressure::default();
@@ -177,7 +176,7 @@ pub(super) fn read(
             break;
         }
     }
-    pass.bytes_read = pass.bytes_read.saturating_add(len);
+    pass.count_bytes_read(len);
     best.map(|(_, reading)| reading).ok_or(NoValue::NotGiven)
 }
 

@@ -8,14 +8,16 @@ use perfset_core::{CounterId, CounterType};
 
 use super::{PressureStall, or_off};
 use crate::clock::{elapsed_ns, time_100ns_at};
-use crate::provider::{Collection, InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider, ReadError};
+use crate::provider::{
+    Collection, InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider, ReadError, multi_instance,
+};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<PressureStall> {
-    MultiInstanceProvider::new(PressureStall::new(roots))
+    multi_instance(PressureStall::new(roots))
 }
 
 const SOME: [CounterId; 4] = [

@@ -274,13 +274,13 @@ impl ProcessField {
         let raw = match self {
             // The CPU clock has ns and needs no file; `stat` has ticks.
             Self::ProcessorTime if units.clocks => {
-                return Ok(MarkedRaw { raw: of.clock_ns / 100, mark: of.held.then_some(Mark::Held) });
+                return Ok(MarkedRaw::new(of.clock_ns / 100, of.held.then_some(Mark::Held)));
             }
             Self::ProcessorTime => {
                 let user = held(of.stat.get()?.utime, of.most_utime, units);
                 let privileged = held(of.stat.get()?.stime, of.most_stime, units);
                 let raw = user.raw.saturating_add(privileged.raw);
-                return Ok(MarkedRaw { raw, mark: user.mark.or(privileged.mark) });
+                return Ok(MarkedRaw::new(raw, user.mark.or(privileged.mark)));
             }
             // The kernel's count of either share can fall a little: the most so far is reported, marked
             // `Held`.
@@ -359,7 +359,7 @@ const BYTES_IN_KIB: u64 = 1_024;
 /// Returns ticks in units of 100 ns: the most so far, marked `Held`, if the kernel's count has fallen.
 pub(super) fn held(ticks: u64, most: u64, units: Units) -> MarkedRaw {
     let mark = (ticks < most).then_some(Mark::Held);
-    MarkedRaw { raw: units.ticks_to_100ns(ticks.max(most)), mark }
+    MarkedRaw::new(units.ticks_to_100ns(ticks.max(most)), mark)
 }
 
 /// Returns the `stat` of a process that still has memory.

@@ -9,8 +9,8 @@ use super::fields::{ProcessField, Units};
 use crate::clock::time_100ns_at;
 use crate::may_trace::may_trace;
 use crate::provider::{
-    Collection, CollectionCache, HOLD_SECONDS, KeptFile, MarkedRaw, ParsedFile, SeqFileKind, SharedFile,
-    SharedParsedFile, hold,
+    Collection, CollectionCache, HOLD_SECONDS, KeptFile, LOOK_AGAIN_NS, MarkedRaw, ParsedFile, ReadFiles,
+    SeqFileKind, SharedFile, SharedParsedFile,
 };
 use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
@@ -120,7 +120,7 @@ impl Kernel {
 
     /// Returns `true` if the listed processes are all processes of the machine. Only then are the kernel's sums theirs.
     pub(super) fn has_all(&mut self, pass: &mut Collection) -> bool {
-        if self.is_first && pass.is_due(&mut self.looked_at_ns) {
+        if self.is_first && pass.is_due(&mut self.looked_at_ns, LOOK_AGAIN_NS) {
             let Self { mounts, proc, .. } = self;
             // A mount option is read every 10 s, because a check at each collection would cost more than the
             // sums.
@@ -144,7 +144,7 @@ impl Kernel {
             }
             let limit = HOLD_SECONDS.saturating_mul(units.clock_ticks);
             let all = || lines.iter().filter_map(|line| Some((line.cpu, line.ticks.as_ref().ok()?)));
-            let at = [start_100ns(), time_100ns_at(pass.elapsed_ns)];
+            let at = [start_100ns(), time_100ns_at(pass.elapsed_ns())];
             let since_100ns = cpus.follow(all().map(|(cpu, ticks)| (cpu, ticks.resting())), limit, at);
             let (mut user, mut privileged, mut rest) = (0_u64, 0_u64, 0_u64);
             for (_, ticks) in all() {
@@ -154,11 +154,11 @@ impl Kernel {
                     privileged.saturating_add(ticks.privileged()).saturating_add(ticks.steal.unwrap_or(0));
                 rest = rest.saturating_add(ticks.resting());
             }
-            let rest = hold(&mut cpus.most_rest, rest, limit);
+            let rest = MarkedRaw::held(&mut cpus.most_rest, rest, limit);
             Ok(Times {
                 user: units.ticks_to_100ns(user),
                 privileged: units.ticks_to_100ns(privileged),
-                rest: MarkedRaw { raw: units.ticks_to_100ns(rest.raw), ..rest },
+                rest: MarkedRaw::new(units.ticks_to_100ns(rest.raw), rest.mark),
                 since_100ns,
             })
         };
@@ -187,7 +187,7 @@ impl Kernel {
         pass: &mut Collection,
     ) -> Result<(MarkedRaw, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
-        let of = |raw, mark: Option<Mark>| Ok((MarkedRaw { raw, mark }, times.since_100ns));
+        let of = |raw, mark: Option<Mark>| Ok((MarkedRaw::new(raw, mark), times.since_100ns));
         // Idle time counts as privileged, as in Windows' `Idle` process, so that the parts of `_Total` add
         // up.
         let resting = times.rest.raw.saturating_add(times.privileged);
@@ -205,7 +205,7 @@ impl Kernel {
                     _ => {
                         /// Maximum number of faults that one count can be ahead of the other.
                         const AHEAD: u64 = 1 << 20;
-                        let minor = hold(&mut self.most_minor, all.saturating_sub(major), AHEAD);
+                        let minor = MarkedRaw::held(&mut self.most_minor, all.saturating_sub(major), AHEAD);
                         of(minor.raw, minor.mark)
                     }
                 }

@@ -12,8 +12,8 @@ use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, Sourc
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::provider::{
-    Collection, KeptFile, MarkedRaw, SeqFileKind, SharedFile, SharedParsedFile, TOTAL_ID, TOTAL_NAME, fill,
-    reading, source_error, unavailable,
+    Collection, KeptFile, MarkedRaw, ORIGIN, ReadFiles, SeqFileKind, SharedFile, SharedParsedFile, TOTAL_ID,
+    TOTAL_NAME, fill, reading, unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -97,10 +97,7 @@ impl Processes {
         let sets =
             [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
         Self {
-            catalogue: Arc::new(Catalogue {
-                origin: "Linux".into(),
-                countersets: sets.into_iter().map(|set| Arc::new(set.clone())).collect(),
-            }),
+            catalogue: Arc::new(Catalogue::new(ORIGIN, sets.map(|set| Arc::new(set.clone())).into())),
             source: ProcessCollector::new(roots, clocks, wish),
             table: ProcessTable::default(),
             units,
@@ -130,7 +127,7 @@ impl Processes {
                 totals.forget(|added| matches!(added, Added::Processes(_, field) if Kernel::is_time(*field)));
             }
         }
-        totals.start(time_100ns_at(pass.elapsed_ns));
+        totals.start(time_100ns_at(pass.elapsed_ns()));
         parts_of_total.clear();
         added.clear();
         let mut column = |field: ProcessField, sum: Sum| {
@@ -206,7 +203,7 @@ impl Processes {
         self.read_kernel(has_total, rests, pass);
         let wanted = |process: &ProcessEntry| want.wants(name_of(process), InstanceId(process.pid));
         let Self { source, table, fields, parts_of_total, added, totals, units, kernel, .. } = self;
-        source.refresh(parts, &|process| adds_up || wanted(process), table, pass).map_err(source_error)?;
+        source.refresh(parts, &|process| adds_up || wanted(process), table, pass)?;
         rows.set_layer(source.layer().number());
 
         // As on Windows, `Idle` stands for the processors' idle time. It is part of `_Total`, so that the sum
@@ -305,14 +302,14 @@ impl Processes {
         pass: &mut Collection,
     ) -> Result<(), SourceError> {
         let Self { source, table, totals, units, parts_of_total, .. } = self;
-        source.refresh(FileSet::TASK, &|_| true, table, pass).map_err(source_error)?;
+        source.refresh(FileSet::TASK, &|_| true, table, pass)?;
         rows.set_layer(source.layer().number());
         let has_total = want.wants(THREADS_TOTAL, TOTAL_ID);
         parts_of_total.clear();
         parts_of_total.resize(want.counters.len(), PartOfTotal::Nothing);
         let mut sums = 0_usize;
         if has_total {
-            totals.start(time_100ns_at(pass.elapsed_ns));
+            totals.start(time_100ns_at(pass.elapsed_ns()));
             for (part, counter) in parts_of_total.iter_mut().zip(want.counters) {
                 let counter = want.counterset.counter(*counter);
                 if let Some(counter) = counter.filter(|counter| threads::adds_up(counter.id)) {
@@ -450,7 +447,7 @@ impl Provider for Processes {
         let parts = if is_thread { FileSet::TASK } else { FileSet::NONE };
         self.known(*counterset)?;
         let Self { source, table, .. } = self;
-        source.refresh(parts, &|_| true, table, &mut pass).map_err(source_error)?;
+        source.refresh(parts, &|_| true, table, &mut pass)?;
         if let Some(name) = idle_name(*counterset) {
             rows.push(name, IDLE_ID, None);
         }
@@ -467,7 +464,7 @@ impl Provider for Processes {
             }
         }
         rows.push(if is_thread { THREADS_TOTAL } else { TOTAL_NAME }, TOTAL_ID, None);
-        rows.count_bytes_read(pass.bytes_read);
+        rows.count_bytes_read(pass.bytes_read());
         Ok(())
     }
 
@@ -481,7 +478,7 @@ impl Provider for Processes {
         } else {
             self.collect_processes(want, rows, &mut pass)?;
         }
-        rows.count_bytes_read(pass.bytes_read);
+        rows.count_bytes_read(pass.bytes_read());
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub(super) fn read(pid: u32, pass: &mut Collection) -> Option<LineValues<7>> {
     let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;
     let mut text = [0; ROOM];
     let len = file.read_at(&mut text, 0).ok()?;
-    pass.bytes_read = pass.bytes_read.saturating_add(len);
+    pass.count_bytes_read(len);
     io(text.get(..len)?).ok()
 }
 

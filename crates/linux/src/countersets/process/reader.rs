@@ -93,7 +93,7 @@ impl ProcDirReader {
             Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
             Err(errno) => return Err(self.refused(file, errno)),
         };
-        pass.bytes_read = pass.bytes_read.saturating_add(len);
+        pass.count_bytes_read(len);
         // A file that fills the buffer may be longer, and its end would be missing.
         let Some(text) = self.text.get(..len).filter(|_| len < Self::LIMIT) else {
             let path = self.shown_path();
@@ -227,7 +227,7 @@ fn list(
         match entry {
             Ok(entry) => {
                 let name = entry.file_name().to_bytes();
-                pass.bytes_read = pass.bytes_read.saturating_add(name.len());
+                pass.count_bytes_read(name.len());
                 each(name);
             }
             Err(Errno::NOENT) => return Ok(()), // of a process that ended meanwhile

@@ -438,18 +438,18 @@ impl ProcessEntry {
 impl ProcessTable {
     /// Returns `true` if the processes were listed in this collection.
     pub(super) fn is_listed(&self, pass: &Collection) -> bool {
-        self.listed_in == pass.number
+        self.listed_in == pass.number()
     }
 
     /// Starts a listing in this collection.
     pub(super) fn start(&mut self, pass: &Collection) {
-        self.listed_in = pass.number;
+        self.listed_in = pass.number();
         self.turn = self.turn.saturating_add(1);
     }
 
     /// Returns the current time of this collection.
     pub(super) fn moment(&self, pass: &Collection) -> CollectionTime {
-        let seconds = pass.elapsed_ns / 1_000_000_000;
+        let seconds = pass.elapsed_ns() / 1_000_000_000;
         CollectionTime { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn value(
                 let user = held(thread.stat()?.utime, thread.most_utime, units);
                 let privileged = held(thread.stat()?.stime, thread.most_stime, units);
                 let raw = user.raw.saturating_add(privileged.raw);
-                return Ok(MarkedRaw { raw, mark: user.mark.or(privileged.mark) });
+                return Ok(MarkedRaw::new(raw, user.mark.or(privileged.mark)));
             }
         },
         id::PERCENT_USER_TIME => return Ok(held(thread.stat()?.utime, thread.most_utime, units)),

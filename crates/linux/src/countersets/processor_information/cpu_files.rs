@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use perfset_core::NoValue;
 
-use crate::provider::{Attribute, Collection, CollectionCache, KeptFile, SeqFileKind};
+use crate::provider::{Attribute, Collection, CollectionCache, KeptFile, ReadFiles, SeqFileKind};
 use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
 use crate::sources::cpuidle::{self, IdleClass};
 

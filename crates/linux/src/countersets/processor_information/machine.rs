@@ -8,7 +8,8 @@ use perfset_engine::SourceError;
 
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
 use crate::provider::{
-    Collection, CollectionCache, HOLD_SECONDS, KeptFile, MarkedRaw, ParsedFile, SeqFileKind, SharedFile, hold,
+    Collection, CollectionCache, HOLD_SECONDS, KeptFile, MarkedRaw, ParsedFile, ReadFiles, SeqFileKind,
+    SharedFile,
 };
 use crate::roots::Roots;
 use crate::sources::cpuinfo::CpuInfo;
@@ -288,9 +289,9 @@ impl Cpu {
             Ok(Times {
                 irq: counted(ticks.irq, counts_irq, NO_IRQ_TIME),
                 softirq: counted(ticks.softirq, counts_softirq, NO_SOFTIRQ_TIME),
-                resting: hold(&mut highest.resting, ticks.resting(), limit),
-                idle: hold(&mut highest.idle, ticks.idle, limit),
-                iowait: ticks.iowait.map(|iowait| hold(&mut highest.iowait, iowait, limit)),
+                resting: MarkedRaw::held(&mut highest.resting, ticks.resting(), limit),
+                idle: MarkedRaw::held(&mut highest.idle, ticks.idle, limit),
+                iowait: ticks.iowait.map(|iowait| MarkedRaw::held(&mut highest.iowait, iowait, limit)),
                 ticks,
             })
         })

@@ -8,7 +8,7 @@ use perfset_core::{Birth, CounterId, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 
 use crate::provider::{
-    Collection, MarkedRaw, SeqFileKind, SharedFile, TOTAL_ID, TOTAL_NAME, birth_of_total, fill,
+    Collection, MarkedRaw, ORIGIN, SeqFileKind, SharedFile, TOTAL_ID, TOTAL_NAME, birth_of_total, fill,
 };
 use crate::roots::Roots;
 
@@ -71,15 +71,15 @@ impl ProcessorInformation {
     /// Creates a provider as [`new`](Self::new) does, with a `/proc/stat` that other providers share.
     pub(crate) fn sharing(roots: Roots, stat: SharedFile, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
         Self {
-            catalogue: Arc::new(Catalogue {
-                origin: "Linux".into(),
-                countersets: vec![
+            catalogue: Arc::new(Catalogue::new(
+                ORIGIN,
+                vec![
                     Arc::new(processor_information::COUNTERSET.clone()),
                     Arc::new(processor::COUNTERSET.clone()),
                     Arc::new(linux_processor::COUNTERSET.clone()),
                     Arc::new(scheduler::COUNTERSET.clone()),
                 ],
-            }),
+            )),
             elapsed_ns,
             machine: CpuSources::new(roots, stat, clock_ticks),
             rows: Vec::new(),
@@ -164,7 +164,7 @@ impl Provider for ProcessorInformation {
         for row in self.rows_of(set) {
             rows.push(&row.name, row.id, row.birth);
         }
-        rows.count_bytes_read(pass.bytes_read);
+        rows.count_bytes_read(pass.bytes_read());
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Provider for ProcessorInformation {
                 fill(&mut cells, column, value);
             }
         }
-        rows.count_bytes_read(pass.bytes_read);
+        rows.count_bytes_read(pass.bytes_read());
         Ok(())
     }
 }

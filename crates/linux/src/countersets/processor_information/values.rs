@@ -100,7 +100,7 @@ impl CpuSources {
                 cycles(sum(cpus, |cpu| cpu.cppc.work(pass))?.saturating_mul(100), count)
             }
             id::UTILITY_BASE => {
-                cycles(sum(cpus, |cpu| Ok(cpu.cppc.speed(pass)?.cycles_in(pass.elapsed_ns)))?, count)
+                cycles(sum(cpus, |cpu| Ok(cpu.cppc.speed(pass)?.cycles_in(pass.elapsed_ns())))?, count)
             }
             id::PERCENT_PRIVILEGED_UTILITY => {
                 // The kernel does not count the cycles delivered in kernel mode, and an estimated share of all cycles
@@ -123,7 +123,7 @@ impl CpuSources {
             }
             _ => return Err(NoValue::NotGiven),
         };
-        Ok(MarkedRaw { raw: saturated(raw), mark })
+        Ok(MarkedRaw::new(saturated(raw), mark))
     }
 
     /// Returns the mean over the CPUs of a share of their times, in 100 ns.
@@ -144,7 +144,7 @@ impl CpuSources {
         })?;
         // Divided once, at the end, so that no precision is lost.
         let in_100ns = ticks.saturating_mul(SECOND_100NS).checked_div(u128::from(*clock_ticks));
-        Ok(MarkedRaw { raw: saturated(mean(in_100ns.unwrap_or(0), count)), mark })
+        Ok(MarkedRaw::new(saturated(mean(in_100ns.unwrap_or(0), count)), mark))
     }
 }
 
@@ -164,8 +164,8 @@ fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
         id::PERCENT_INTERRUPT_TIME => |times| times.irq.map(MarkedRaw::from),
         id::PERCENT_PRIORITY_TIME => |times| {
             // An inverse timer, too: its raw value is the time that is idle or spent on work of low priority.
-            let MarkedRaw { raw, mark } = times.resting;
-            Ok(MarkedRaw { raw: raw.saturating_add(times.ticks.nice), mark })
+            let MarkedRaw { raw, mark, .. } = times.resting;
+            Ok(MarkedRaw::new(raw.saturating_add(times.ticks.nice), mark))
         },
         _ => return None,
     })

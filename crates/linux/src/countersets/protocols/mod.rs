@@ -3,7 +3,9 @@
 use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
 
-use crate::provider::{Collection, ParsedFile, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource};
+use crate::provider::{
+    Collection, ParsedFile, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource, single_instance,
+};
 use crate::roots::Roots;
 use crate::sources::Number;
 use crate::sources::snmp::{Icmp, Ip, Tcp, Udp};
@@ -56,7 +58,7 @@ impl Providers {
         let none = "there is no /proc/net/snmp";
         Self {
             tcpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Tcp::parse)),
-            tcpv6: SingleInstanceProvider::new(Tcpv6::new(roots)),
+            tcpv6: single_instance(Tcpv6::new(roots)),
             udpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Udp::parse)),
             udpv6: Counted::provider(ParsedFile::from_file(snmp6.clone(), NO_IPV6, Udp6::parse)),
             ipv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Ip::parse)),
@@ -97,7 +99,7 @@ where
     Self: ValueSource,
 {
     fn provider(numbers: ParsedFile<P::Numbers>) -> SingleInstanceProvider<Self> {
-        SingleInstanceProvider::new(Self { numbers })
+        single_instance(Self { numbers })
     }
 }
 
@@ -105,7 +107,9 @@ impl<P> ValueSource for Counted<P>
 where
     P: Protocol<Numbers: std::fmt::Debug + Send> + std::fmt::Debug,
 {
-    const COUNTERSET: &'static Counterset = P::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        P::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match P::fields(counter) {

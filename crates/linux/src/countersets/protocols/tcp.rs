@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::FieldSum::{self, One, Sum};
 use super::{NO_IPV6, Protocol};
-use crate::provider::{ChunkedFile, Collection, ReadError, ValueSource, unavailable};
+use crate::provider::{ChunkedFile, Collection, ReadError, ReadFiles, ValueSource, unavailable};
 use crate::roots::Roots;
 use crate::sources::snmp::Tcp;
 use crate::sources::tcp_sockets::TcpSockets;
@@ -55,7 +55,9 @@ impl Tcpv6 {
 }
 
 impl ValueSource for Tcpv6 {
-    const COUNTERSET: &'static Counterset = &tcpv6::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        tcpv6::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         match counter {

@@ -6,8 +6,8 @@ use perfset_core::catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{
-    Collection, CollectionCache, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, SeqFileKind,
-    instance_name, unavailable,
+    Collection, CollectionCache, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ReadFiles,
+    SeqFileKind, instance_name, unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -81,7 +81,7 @@ impl LinuxSensors {
                 let name = format!("{chip_name}/{}", label.as_ref().unwrap_or(&sensor));
                 // 16 bits for the chip, 4 for the kind of sensor, 12 for the number.
                 let id = InstanceId(chip.id.wrapping_shl(16) | kind_number(*kind) << 12 | *number);
-                self.keys.push(InstanceKey { name, id, birth: None });
+                self.keys.push(InstanceKey::new(name, id));
                 let item = if *is_average { "average" } else { "input" };
                 // With more sensors, opening files each time is better than using up the descriptors of the
                 // program.
@@ -115,8 +115,11 @@ fn kind_number(kind: SensorKind) -> u32 {
 }
 
 impl InstanceSource for LinuxSensors {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { class, folder, ids, listed, chips, .. } = self;

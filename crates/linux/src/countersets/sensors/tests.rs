@@ -4,14 +4,14 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::linux_sensors as id;
 
 use super::LinuxSensors;
-use crate::provider::MultiInstanceProvider;
+use crate::provider::{MultiInstanceProvider, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<LinuxSensors> {
-    MultiInstanceProvider::new(LinuxSensors::new(roots))
+    multi_instance(LinuxSensors::new(roots))
 }
 
 const CLASS: &str = "sys/class/hwmon";

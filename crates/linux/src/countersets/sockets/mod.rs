@@ -97,8 +97,11 @@ impl Sockets {
 }
 
 impl InstanceSource for Sockets {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let mut next = 0_usize;
@@ -113,7 +116,7 @@ impl InstanceSource for Sockets {
                 let name = PROTOCOLS.get(protocol).copied().unwrap_or_default().to_owned();
                 let number = InstanceId(u32::try_from(protocol).unwrap_or(u32::MAX));
                 self.rows.push(protocol);
-                self.keys.push(InstanceKey { name, id: number, birth: None });
+                self.keys.push(InstanceKey::new(name, number));
             }
             next = next.saturating_add(1);
         }
@@ -134,7 +137,7 @@ impl InstanceSource for Sockets {
     }
 
     fn total_of(&self, counter: CounterId) -> Total {
-        if counter == id::IN_USE { Total::Own } else { Total::Rows([Some(counter), None]) }
+        if counter == id::IN_USE { Total::Own } else { Total::Sum(counter) }
     }
 
     /// Returns the kernel's number of sockets in use, of all kinds together.

@@ -4,7 +4,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::sockets as id;
 
 use super::Sockets;
-use crate::provider::{MultiInstanceProvider, SeqFileKind, SharedFile, TOTAL_NAME};
+use crate::provider::{MultiInstanceProvider, SeqFileKind, SharedFile, TOTAL_NAME, multi_instance};
 use crate::roots::Roots;
 use crate::sources::sockstat::PROTOCOLS;
 use crate::testing::{
@@ -18,7 +18,7 @@ const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<Sockets> {
     let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::Single);
-    MultiInstanceProvider::new(Sockets::new(roots, sockstat, PAGE_SIZE))
+    multi_instance(Sockets::new(roots, sockstat, PAGE_SIZE))
 }
 
 /// The values of a row, in order of ids.

@@ -39,7 +39,9 @@ impl System {
 }
 
 impl ValueSource for System {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(match counter {

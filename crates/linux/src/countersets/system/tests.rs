@@ -7,7 +7,7 @@ use perfset_core::catalogue::system as id;
 
 use super::System;
 use crate::countersets::process_count::ProcessCount;
-use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider};
+use crate::provider::{SeqFileKind, SharedFile, SingleInstanceProvider, single_instance};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, check_line, collect, collect_all, fixture,
@@ -20,7 +20,7 @@ const START_100NS: u64 = 133_456_789_012_345_678;
 fn provider(roots: &Roots) -> SingleInstanceProvider<System> {
     let file = |name| SharedFile::new(roots.proc.join(name), SeqFileKind::Single);
     let processes = ProcessCount::new(&roots.proc);
-    SingleInstanceProvider::new(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
+    single_instance(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

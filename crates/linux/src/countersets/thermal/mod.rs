@@ -6,8 +6,8 @@ use perfset_core::catalogue::thermal_zone_information as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{
-    Collection, CollectionCache, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, SeqFileKind,
-    instance_name, unavailable,
+    Collection, CollectionCache, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ReadFiles,
+    SeqFileKind, instance_name, unavailable,
 };
 use crate::roots::Roots;
 use crate::sources::attribute;
@@ -78,8 +78,11 @@ impl ThermalZones {
 }
 
 impl InstanceSource for ThermalZones {
-    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
+
+    fn counterset(&self) -> Counterset {
+        id::COUNTERSET.clone()
+    }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let Self { class, folder, ids, listed, keys, zones } = self;
@@ -92,7 +95,7 @@ impl InstanceSource for ThermalZones {
             for id in ids.iter() {
                 let zone = class.join(format!("thermal_zone{id}"));
                 zones.push(ThermalZone::new(zone, zones.len() < Self::ZONES_THAT_KEEP));
-                keys.push(InstanceKey { name: String::new(), id: InstanceId(*id), birth: None });
+                keys.push(InstanceKey::new(String::new(), InstanceId(*id)));
             }
         }
         // A zone may have been replaced by another one with the same number.

@@ -4,14 +4,14 @@ use perfset_core::NoValue;
 use perfset_core::catalogue::thermal_zone_information as id;
 
 use super::ThermalZones;
-use crate::provider::MultiInstanceProvider;
+use crate::provider::{MultiInstanceProvider, multi_instance};
 use crate::roots::Roots;
 use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened};
 
 use id::*;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<ThermalZones> {
-    MultiInstanceProvider::new(ThermalZones::new(roots))
+    multi_instance(ThermalZones::new(roots))
 }
 
 const CLASS: &str = "sys/class/thermal";

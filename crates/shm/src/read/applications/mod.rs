@@ -130,7 +130,7 @@ impl ApplicationProvider {
             registered,
             registered_sets: Vec::new(),
             sets: BTreeMap::new(),
-            catalogue: Arc::new(Catalogue { origin: "applications".into(), countersets: Vec::new() }),
+            catalogue: Arc::new(Catalogue::new("applications", Vec::new())),
             refused: BTreeMap::new(),
             left_out: Vec::new(),
             renamed: Vec::new(),

@@ -106,7 +106,7 @@ impl ApplicationProvider {
         let countersets: Vec<_> = sets.values().map(|served| Arc::clone(&served.set)).collect();
         self.sets = sets;
         if !same(&countersets, &self.catalogue.countersets) {
-            self.catalogue = Arc::new(Catalogue { origin: "applications".into(), countersets });
+            self.catalogue = Arc::new(Catalogue::new("applications", countersets));
         }
     }
 }

@@ -19,7 +19,7 @@ impl Provider for Only {
         let all = self.0.catalogue()?;
         let countersets: Vec<Arc<Counterset>> =
             all.countersets.iter().filter(|set| set.guid == self.1).cloned().collect();
-        Ok(Arc::new(Catalogue { origin: all.origin.clone(), countersets }))
+        Ok(Arc::new(Catalogue::new(all.origin.clone(), countersets)))
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {

@@ -1,12 +1,12 @@
-//! A collection, and sources that it reads at most once.
+//! Files that a collection reads, at most once if several counters or countersets use them.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::NoValue;
+use perfset_engine::provider::{Collection, CollectionCache};
 
 use super::folder::DirReader;
 use super::kept_file::{KeptFile, LOOK_AGAIN_NS, ReadError, SeqFileKind};
@@ -15,80 +15,62 @@ use crate::sources::attribute;
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
 
-/// A collection: one reading of all requested counters.
-#[derive(Debug)]
-pub(crate) struct Collection {
-    /// Unique number of the collection.
-    pub(crate) number: u64,
-    /// Start of the collection, on the monotonic clock.
-    pub(crate) elapsed_ns: u64,
-    /// Number of bytes read so far.
-    pub(crate) bytes_read: usize,
+/// Reads of kernel files in a collection.
+pub(crate) trait ReadFiles {
+    /// Reads and parses a file. `absent` is the reason for an absent file.
+    fn read<T>(
+        &mut self,
+        file: &mut KeptFile,
+        absent: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
+    ) -> Result<T, NoValue>;
+
+    /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` as in [`read`](Self::read).
+    fn read_in_pieces(
+        &mut self,
+        file: &mut ChunkedFile,
+        absent: &'static str,
+        each: impl FnMut(&[u8]) -> Result<(), TextError>,
+    ) -> Result<(), NoValue>;
+
+    /// Lists a directory as [`list`](Self::list) does, if it exists. Returns `true` if it does.
+    fn list_if_there(&mut self, folder: &mut DirReader, each: impl FnMut(&[u8])) -> Result<bool, NoValue>;
+
+    /// Calls `each` with every name in a directory. The bytes read are those of the names.
+    fn list(&mut self, folder: &mut DirReader, each: impl FnMut(&[u8])) -> Result<(), NoValue>;
 }
 
-impl Collection {
-    pub(crate) fn new(number: u64, elapsed_ns: u64) -> Self {
-        Self { number, elapsed_ns, bytes_read: 0 }
-    }
-
-    /// Creates a collection for an enumeration of instances. Its number counts down from the maximum and those of
-    /// other collections count up, so neither reuses the data of the other.
-    pub(crate) fn enumeration(elapsed_ns: u64) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
-        // Only the numbers must be unique; no other memory is ordered by them.
-        Self::new(NEXT.fetch_sub(1, Relaxed), elapsed_ns)
-    }
-
-    /// Returns `true` if a check is due, 10 s after `looked_at_ns` on the monotonic clock. If so, sets `looked_at_ns`
-    /// to now.
-    pub(crate) fn is_due(&self, looked_at_ns: &mut Option<u64>) -> bool {
-        let due = looked_at_ns.is_none_or(|at| self.elapsed_ns.saturating_sub(at) >= LOOK_AGAIN_NS);
-        if due {
-            *looked_at_ns = Some(self.elapsed_ns);
-        }
-        due
-    }
-
-    /// Reads and parses a file. `absent` is the reason for an absent file.
-    pub(crate) fn read<T>(
+impl ReadFiles for Collection {
+    fn read<T>(
         &mut self,
         file: &mut KeptFile,
         absent: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
-        match parse(self.text(file, absent)?) {
+        match parse(text(self, file, absent)?) {
             Ok(parsed) => Ok(parsed),
             Err(text) => Err(invalid(file.path(), text)),
         }
     }
 
-    /// Reads the text of a file. Apart from [`read`](Self::read), which is compiled once for each type of result.
-    fn text<'f>(&mut self, file: &'f mut KeptFile, absent: &'static str) -> Result<&'f [u8], NoValue> {
-        let Some(text) = file.read(self.elapsed_ns)? else { return Err(NoValue::Unavailable(absent.into())) };
-        self.bytes_read = self.bytes_read.saturating_add(text.len());
-        Ok(text)
-    }
-
-    /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` as in [`read`](Self::read).
-    pub(crate) fn read_in_pieces(
+    fn read_in_pieces(
         &mut self,
         file: &mut ChunkedFile,
         absent: &'static str,
         each: impl FnMut(&[u8]) -> Result<(), TextError>,
     ) -> Result<(), NoValue> {
         let Some(len) = file.read(each)? else { return Err(NoValue::Unavailable(absent.into())) };
-        self.bytes_read = self.bytes_read.saturating_add(len);
+        self.count_bytes_read(len);
         Ok(())
     }
 
-    /// Lists a directory as [`list`](Self::list) does, if it exists. Returns `true` if it does.
-    pub(crate) fn list_if_there(
+    fn list_if_there(
         &mut self,
         folder: &mut DirReader,
         mut each: impl FnMut(&[u8]),
     ) -> Result<bool, NoValue> {
         let listed = folder.names(|name| {
-            self.bytes_read = self.bytes_read.saturating_add(name.len());
+            self.count_bytes_read(name.len());
             each(name);
         });
         match listed {
@@ -102,46 +84,24 @@ impl Collection {
         }
     }
 
-    /// Calls `each` with every name in a directory. The bytes read are those of the names.
-    pub(crate) fn list(
-        &mut self,
-        folder: &mut DirReader,
-        mut each: impl FnMut(&[u8]),
-    ) -> Result<(), NoValue> {
+    fn list(&mut self, folder: &mut DirReader, mut each: impl FnMut(&[u8])) -> Result<(), NoValue> {
         folder.names(|name| {
-            self.bytes_read = self.bytes_read.saturating_add(name.len());
+            self.count_bytes_read(name.len());
             each(name);
         })?;
         Ok(())
     }
 }
 
-/// Cached result of a source, from the last collection that requested it.
-#[derive(Debug)]
-pub(crate) struct CollectionCache<T> {
-    pass: u64,
-    value: Result<T, NoValue>,
-}
-
-impl<T> Default for CollectionCache<T> {
-    fn default() -> Self {
-        // No collection has the number 0.
-        Self { pass: 0, value: Err(NoValue::NotGiven) }
-    }
-}
-
-impl<T> CollectionCache<T> {
-    /// Returns the result of this collection: calls `ask` only at the first call in a collection.
-    pub(crate) fn get(
-        &mut self,
-        pass: &mut Collection,
-        ask: impl FnOnce(&mut Collection) -> Result<T, NoValue>,
-    ) -> Result<&T, NoValue> {
-        if self.pass != pass.number {
-            *self = Self { pass: pass.number, value: ask(pass) };
-        }
-        self.value.as_ref().map_err(NoValue::clone)
-    }
+/// Reads the text of a file. Apart from [`ReadFiles::read`], which is compiled once for each type of result.
+fn text<'f>(
+    pass: &mut Collection,
+    file: &'f mut KeptFile,
+    absent: &'static str,
+) -> Result<&'f [u8], NoValue> {
+    let Some(text) = file.read(pass.elapsed_ns())? else { return Err(NoValue::Unavailable(absent.into())) };
+    pass.count_bytes_read(text.len());
+    Ok(text)
 }
 
 /// An attribute of `/sys` that is one number.
@@ -187,7 +147,7 @@ impl SharedFile {
         Self { path: file.path().to_owned(), latest: Arc::new(Mutex::new((file, 0))) }
     }
 
-    /// Reads and parses the file as [`Collection::read`] does; only the first call in a collection reads.
+    /// Reads and parses the file as [`ReadFiles::read`] does; only the first call in a collection reads.
     fn read<T>(
         &self,
         pass: &mut Collection,
@@ -208,13 +168,13 @@ impl SharedFile {
         pass: &mut Collection,
         absent: &'static str,
     ) -> Result<&'f [u8], NoValue> {
-        if *read_in != pass.number {
+        if *read_in != pass.number() {
             // If the reading fails, the next counterset reads again. It must not get the text of an earlier
             // collection.
             *read_in = 0;
-            let len = file.read(pass.elapsed_ns)?.map_or(0, <[u8]>::len);
-            pass.bytes_read = pass.bytes_read.saturating_add(len);
-            *read_in = pass.number;
+            let len = file.read(pass.elapsed_ns())?.map_or(0, <[u8]>::len);
+            pass.count_bytes_read(len);
+            *read_in = pass.number();
         }
         file.text().ok_or_else(|| NoValue::Unavailable(absent.into()))
     }
@@ -272,7 +232,7 @@ impl<T: Default> ParsedFile<T> {
     pub(crate) fn get(&mut self, pass: &mut Collection) -> Result<&T, NoValue> {
         let Self { file, absent, parse, parsed, latest, read_at_ns } = self;
         latest.get(pass, |pass| {
-            *read_at_ns = pass.elapsed_ns;
+            *read_at_ns = pass.elapsed_ns();
             file.read(pass, absent, |text| parse(parsed, text))
         })?;
         Ok(parsed)
@@ -281,10 +241,10 @@ impl<T: Default> ParsedFile<T> {
     /// Returns the same as [`get`](Self::get), with a periodic refresh, for data that hardly ever changes and costs
     /// much: the file is read again after 10 s. The flag is `true` if the data was read earlier.
     pub(crate) fn in_turn(&mut self, pass: &mut Collection) -> Result<(&T, bool), NoValue> {
-        let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
+        let young = pass.elapsed_ns().saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
         // An error is not reused: its cause may have gone. In the collection that read the data, they are not
         // marked.
-        let reused = self.latest.pass != pass.number && self.latest.value.is_ok() && young;
+        let reused = !self.latest.is_of(pass) && self.latest.last().is_ok() && young;
         if reused {
             return Ok((&self.parsed, true));
         }

@@ -1,15 +1,53 @@
-//! Interface of providers: the operating system's modules, publishers, the engine itself.
+//! Interface of providers, and a kit for writing them.
+//!
+//! A [`Provider`] supplies the rows of one or more countersets to a [`Machine`](crate::Machine), where it is
+//! [registered](crate::Machine::register). The providers of Linux' own counters are written with this kit, too.
+//!
+//! | to write | implement |
+//! |---|---|
+//! | a counterset with one instance | [`ValueSource`], for a [`SingleInstanceProvider`] |
+//! | a counterset of several instances | [`InstanceSource`], for a [`MultiInstanceProvider`] |
+//! | anything else | [`Provider`] |
+//!
+//! **Shape**: one call of [`Provider::collect`] per collection and counterset. Its [`CollectRequest`] has the requested
+//! counters, which are the columns of the [`Rows`] to fill, and filters for instances. A cell gets a raw value, in the
+//! unit of the counter's type, or a [reason](perfset_core::NoValue) for having none; a reason affects only its cell. An
+//! error affects all entries of the counterset. A panic is an error of that call.
+//!
+//! **Sources** that several counters or countersets share are read once per collection: a [`CollectionCache`] stores
+//! the result under the number of the [`Collection`]. Sources that can hang belong behind a
+//! [`DeadlineProvider`](crate::DeadlineProvider).
+//!
+//! Counters of this program itself need no provider: derive a counterset from a struct, which other programs see as
+//! well.
+
+mod collection;
+mod group;
+mod several;
+mod single;
+mod value;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use perfset_core::clock::UNIX_EPOCH_100NS;
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, Status, Text};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::filters::InstanceFilters;
-use crate::rows::Rows;
+
+pub use crate::rows::{CellState, RowWriter, Rows};
+pub use crate::total::Reading;
+pub use collection::{Collection, CollectionCache, elapsed_ns};
+pub(crate) use collection::{CollectionStart, next_number};
+pub use group::ProviderGroup;
+pub use several::{
+    InstanceKey, InstanceSource, MultiInstanceProvider, TOTAL_ID, TOTAL_NAME, Total, birth_of_total,
+};
+pub use single::{SingleInstanceProvider, ValueSource};
+pub use value::{MarkedRaw, fill, instance_name, reading};
 
 /// Source of the values of some countersets.
 ///
@@ -99,13 +137,32 @@ pub(crate) fn guarded<T>(
         .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }
 
+/// Checks that a requested counterset is the one that a provider has.
+fn check_counterset(requested: &Guid, own: &Guid) -> Result<(), SourceError> {
+    if requested == own { Ok(()) } else { Err(SourceError::UnknownCounterset(*requested)) }
+}
+
 /// Countersets of a provider, and their origin.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Catalogue {
     /// Origin of the values, for users: an operating system, a program.
     pub origin: Text,
     /// Countersets of the provider.
     pub countersets: Vec<Arc<Counterset>>,
+}
+
+impl Catalogue {
+    /// Creates the catalogue of these countersets.
+    #[must_use]
+    pub fn new(origin: impl Into<Text>, countersets: Vec<Arc<Counterset>>) -> Self {
+        Self { origin: origin.into(), countersets }
+    }
+
+    /// Creates the catalogue of one counterset, with the name of its provider as the origin.
+    fn of_one(counterset: Counterset) -> Self {
+        Self::new(counterset.provider.name.clone(), vec![Arc::new(counterset)])
+    }
 }
 
 /// Kind of change to a query's entry.
@@ -120,7 +177,22 @@ pub enum Change {
 }
 
 /// Request of one collection to one counterset: the union of a query's entries.
+///
+/// The engine creates the requests; [`new`](Self::new) is for tests of a provider.
+///
+/// ```ignore
+/// use perfset::provider::CollectRequest;
+/// use perfset::{InstanceFilters, catalogue::perfset_engine as own};
+///
+/// let (counters, all) = ([own::COLLECTIONS_PER_SEC], InstanceFilters::any());
+/// let want = CollectRequest::new(&own::COUNTERSET, &counters, &all);
+/// let mut rows = want.rows();
+/// // provider.collect(&want, &mut rows)?;
+/// rows.end();
+/// assert!(rows.is_empty());
+/// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CollectRequest<'a> {
     /// Counterset that is collected.
     pub counterset: &'a Counterset,
@@ -129,11 +201,51 @@ pub struct CollectRequest<'a> {
     /// Filters of the requested instances; an instance is requested if it passes any of them.
     pub instances: &'a InstanceFilters,
     /// Number of the collection: the same for all countersets of one collection, different for every other. It lets a
-    /// source that several countersets need be read once.
+    /// source that several countersets need be read once. Never 0.
     pub collection: u64,
+    /// Start of the collection in terms of PerfTime100NSec: 100 ns since 1601 UTC.
+    pub time_100ns: u64,
+}
+
+impl<'a> CollectRequest<'a> {
+    /// Creates a request of a collection of its own, at the beginning of 1970.
+    #[must_use]
+    pub fn new(
+        counterset: &'a Counterset,
+        counters: &'a [CounterId],
+        instances: &'a InstanceFilters,
+    ) -> Self {
+        Self {
+            counterset,
+            counters,
+            instances,
+            collection: next_number(),
+            time_100ns: UNIX_EPOCH_100NS.unsigned_abs(),
+        }
+    }
+
+    /// Sets the number of the collection, for requests to several countersets in one collection.
+    #[must_use]
+    pub fn with_collection(self, collection: u64) -> Self {
+        Self { collection, ..self }
+    }
+
+    /// Sets the start of the collection.
+    #[must_use]
+    pub fn at(self, time_100ns: u64) -> Self {
+        Self { time_100ns, ..self }
+    }
 }
 
 impl CollectRequest<'_> {
+    /// Returns empty rows for the response, with the requested counters as columns.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        let mut rows = Rows::new(self.counters.iter().filter_map(|id| self.counterset.counter(*id)));
+        rows.start();
+        rows
+    }
+
     /// Returns `true` if an instance is requested. A hint: the engine filters again.
     #[must_use]
     pub fn wants(&self, name: &str, id: InstanceId) -> bool {

@@ -1,0 +1,345 @@
+//! Countersets of several instances.
+
+use std::fmt::Debug;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Instant;
+
+use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue, Text};
+
+use super::{
+    Catalogue, CollectRequest, Collection, MarkedRaw, Provider, check_counterset, elapsed_ns, fill, reading,
+};
+
+use crate::error::SourceError;
+use crate::rows::Rows;
+use crate::total::{Member, Sum, Totals};
+
+/// Instances of a counterset, with the sources of their values.
+pub trait InstanceSource: Debug + Send {
+    /// `true` if a row `_Total` follows the instances.
+    const HAS_TOTAL: bool = false;
+
+    /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
+    const WAITS: bool = false;
+
+    /// Returns the counterset that the instances belong to. [`MultiInstanceProvider::new`] calls this once.
+    fn counterset(&self) -> Counterset;
+
+    /// Finds the instances. Reads only what their names need.
+    ///
+    /// # Errors
+    /// If the instances cannot be listed; finding no instances is not an error.
+    fn find(&mut self, collection: &mut Collection) -> Result<(), NoValue>;
+
+    /// Returns the keys of the instances found last, in the order of their rows, without `_Total`.
+    fn keys(&self) -> &[InstanceKey];
+
+    /// Requests the values of these instances that must be waited for; `indexes` are indexes of [`keys`](Self::keys).
+    /// Waiting ends at `until`. An implementation sends its requests and returns; it never waits.
+    fn begin(&mut self, indexes: &[usize], counters: &[CounterId], until: Instant) {
+        let _ = (indexes, counters, until);
+    }
+
+    /// Describes the sources that have not responded in time, for users.
+    fn late(&self) -> Vec<Text> {
+        Vec::new()
+    }
+
+    /// Returns the raw value of a counter of the instance at index `at` of [`keys`](Self::keys), in the unit that the
+    /// counter's type requires. Reads only the sources that the counter needs.
+    ///
+    /// # Errors
+    /// The reason for having no value. It affects only this counter of this instance.
+    fn value(
+        &mut self,
+        at: usize,
+        counter: CounterId,
+        collection: &mut Collection,
+    ) -> Result<MarkedRaw, NoValue>;
+
+    /// Returns the rule by which a counter of `_Total` is computed: by default the sum over the rows.
+    fn total_of(&self, counter: CounterId) -> Total {
+        Total::Sum(counter)
+    }
+
+    /// Returns the raw value of a counter of `_Total` that is [`Total::Own`].
+    ///
+    /// # Errors
+    /// As for [`value`](Self::value).
+    fn total(&mut self, counter: CounterId, collection: &mut Collection) -> Result<MarkedRaw, NoValue> {
+        let _ = (counter, collection);
+        Err(NoValue::NotGiven)
+    }
+}
+
+/// Rule by which a counter of `_Total` is computed.
+///
+/// A sum of counts does not fall when an instance ends, and has a start of its own: the collection in which it was
+/// first requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Total {
+    /// Sum of this counter over the rows. A counter with the meaning of another one has its sum.
+    Sum(CounterId),
+    /// Sum of two counters over the rows, for a counter that is their sum in each row.
+    SumOfTwo(CounterId, CounterId),
+    /// Mean, or a value of the source itself, computed by [`InstanceSource::total`]. Two samples of it are compared
+    /// only if they have the same instances.
+    Own,
+}
+
+impl Total {
+    /// Returns the counters whose sums are added; `None` if the total is none of rows.
+    fn summed(self) -> Option<[Option<CounterId>; 2]> {
+        match self {
+            Self::Sum(counter) => Some([Some(counter), None]),
+            Self::SumOfTwo(a, b) => Some([Some(a), Some(b)]),
+            Self::Own => None,
+        }
+    }
+}
+
+/// Identity of an instance.
+///
+/// Samples of two collections are compared only if name, id and birth agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstanceKey {
+    /// Name of the instance; it need not be unique.
+    pub name: String,
+    /// Id that distinguishes instances of the same name: a process id, an index.
+    pub id: InstanceId,
+    /// Start of the instance in 100 ns since 1601 UTC, if it can end and come back under the same name and id.
+    pub birth: Birth,
+}
+
+impl InstanceKey {
+    /// Creates the identity of an instance without a start.
+    #[must_use]
+    pub fn new(name: impl Into<String>, id: InstanceId) -> Self {
+        Self { name: name.into(), id, birth: None }
+    }
+
+    /// Sets the start of the instance.
+    #[must_use]
+    pub fn with_birth(self, birth: Birth) -> Self {
+        Self { birth, ..self }
+    }
+}
+
+/// Name of the row for all instances.
+pub const TOTAL_NAME: &str = "_Total";
+/// Id of the row for all instances.
+pub const TOTAL_ID: InstanceId = InstanceId(0xFFFF_FFFE);
+
+/// Returns a birth that distinguishes sums over different sets of instances, the same in every process: the FNV-1a
+/// hash of their ids and births.
+pub fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Birth {
+    let hash = covered.fold(FNV_BASIS, |hash, (id, birth)| {
+        let hash = id.to_le_bytes().into_iter().fold(hash, fnv);
+        birth.map_or(hash, |birth| birth.get().to_le_bytes().into_iter().fold(hash, fnv))
+    });
+    // 0 is no birth.
+    NonZeroU64::new(hash.max(1))
+}
+
+const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+
+/// Adds a byte to an FNV-1a hash.
+fn fnv(hash: u64, byte: u8) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01B3;
+    (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+}
+
+/// Provider of a counterset of several instances.
+///
+/// Counts in `_Total` have births of their own. For means and the like the birth of that row depends on the instances
+/// that it covers. When an instance appears or disappears, they are not comparable, and have no rate for one
+/// interval.
+///
+/// **New rows** contribute to counts only what they count from then on. Many a device had counted for long when it
+/// got a row, for example a disk that has just been mounted.
+#[derive(Debug)]
+pub struct MultiInstanceProvider<I> {
+    catalogue: Arc<Catalogue>,
+    counterset: Guid,
+    elapsed_ns: fn() -> u64,
+    instances: I,
+    totals: Totals<CounterId>,
+    /// Counters that are added up in this collection.
+    added: Vec<CounterId>,
+    /// Collection that was announced.
+    collection: Option<Collection>,
+    /// Indexes of instances that are waited for. The memory is reused.
+    indexes: Vec<usize>,
+}
+
+impl<I: InstanceSource> MultiInstanceProvider<I> {
+    /// Creates a provider of these instances. The origin of their values is the name of the counterset's provider.
+    #[must_use]
+    pub fn new(instances: I) -> Self {
+        let counterset = instances.counterset();
+        let guid = counterset.guid;
+        Self {
+            catalogue: Arc::new(Catalogue::of_one(counterset)),
+            counterset: guid,
+            elapsed_ns,
+            instances,
+            totals: Totals::default(),
+            added: Vec::new(),
+            collection: None,
+            indexes: Vec::new(),
+        }
+    }
+
+    /// Sets the origin of the values, a text for users: an operating system, a program.
+    #[must_use]
+    pub fn with_origin(mut self, origin: impl Into<Text>) -> Self {
+        Arc::make_mut(&mut self.catalogue).origin = origin.into();
+        self
+    }
+
+    /// Sets the monotonic clock of [`Collection::elapsed_ns`].
+    #[must_use]
+    pub fn with_clock(self, elapsed_ns: fn() -> u64) -> Self {
+        Self { elapsed_ns, ..self }
+    }
+
+    /// Returns the instances, for tests that change their sources.
+    #[must_use]
+    pub fn source_mut(&mut self) -> &mut I {
+        &mut self.instances
+    }
+
+    fn birth_of_total(&self) -> Birth {
+        birth_of_total(self.instances.keys().iter().map(|key| (key.id.0, key.birth)))
+    }
+
+    fn find(&mut self, collection: &mut Collection) -> Result<(), SourceError> {
+        Ok(self.instances.find(collection)?)
+    }
+
+    /// Adds up the counters of `_Total` that are sums of rows.
+    fn add_up(&mut self, want: &CollectRequest<'_>, collection: &mut Collection) {
+        let Self { instances, totals, added, .. } = self;
+        added.clear();
+        totals.start(want.time_100ns);
+        for counter in want.counters {
+            let Some(of) = instances.total_of(*counter).summed() else { continue };
+            for of in of.into_iter().flatten() {
+                let Some(counter) = want.counterset.counter(of).filter(|_| !added.contains(&of)) else {
+                    continue;
+                };
+                totals.want(of, Sum::for_counter(want.counterset, counter).wide());
+                added.push(of);
+            }
+        }
+        let mut at = 0_usize;
+        while let Some(key) = instances.keys().get(at) {
+            let name = key.name.bytes().fold(FNV_BASIS, fnv);
+            // An instance without a birth is identified by its name. If it has a birth later, it has been replaced by
+            // another.
+            let birth = key.birth.or(NonZeroU64::new(name | 1 << 63));
+            // Start time 0 is before the first collection, so what a new row has counted so far is not added.
+            totals.row(Member { birth, id: key.id.0, name, parent: 0 }, Some(0));
+            for (column, counter) in added.iter().enumerate() {
+                let value = instances.value(at, *counter, collection);
+                totals.add(column, reading(&value));
+            }
+            at = at.saturating_add(1);
+        }
+        totals.end();
+    }
+
+    /// Returns `true` if there is a row `_Total`, which requires at least one instance.
+    fn has_total(&self) -> bool {
+        I::HAS_TOTAL && !self.instances.keys().is_empty()
+    }
+}
+
+impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        check_counterset(counterset, &self.counterset)?;
+        let mut collection = Collection::enumeration((self.elapsed_ns)());
+        self.find(&mut collection)?;
+        for key in self.instances.keys() {
+            rows.push(&key.name, key.id, key.birth);
+        }
+        if self.has_total() {
+            rows.push(TOTAL_NAME, TOTAL_ID, self.birth_of_total());
+        }
+        rows.count_bytes_read(collection.bytes_read());
+        Ok(())
+    }
+
+    fn begin(&mut self, want: &CollectRequest<'_>, until: Instant) {
+        if !I::WAITS || want.counterset.guid != self.counterset {
+            return;
+        }
+        let mut collection = Collection::new(want.collection, (self.elapsed_ns)());
+        // An error is returned by the collection, which reads the same again.
+        if self.find(&mut collection).is_ok() {
+            // The total needs the values of all instances, even of those that have no row in the response.
+            let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
+            let is_wanted = |(_, key): &(usize, &InstanceKey)| wants_all || want.wants(&key.name, key.id);
+            let keys = self.instances.keys().iter().enumerate();
+            let mut indexes = std::mem::take(&mut self.indexes);
+            indexes.clear();
+            indexes.extend(keys.filter(is_wanted).map(|(at, _)| at));
+            self.instances.begin(&indexes, want.counters, until);
+            self.indexes = indexes;
+        }
+        self.collection = Some(collection);
+    }
+
+    fn late(&mut self) -> Vec<Text> {
+        self.instances.late()
+    }
+
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        check_counterset(&want.counterset.guid, &self.counterset)?;
+        // An announced collection may never have been collected. Its time and its data must not get into this
+        // one.
+        let begun = self.collection.take().filter(|collection| collection.number() == want.collection);
+        let mut collection = begun.unwrap_or_else(|| Collection::new(want.collection, (self.elapsed_ns)()));
+        self.find(&mut collection)?;
+        let mut at = 0_usize;
+        while let Some(key) = self.instances.keys().get(at) {
+            if want.wants(&key.name, key.id) {
+                let mut cells = rows.push(&key.name, key.id, key.birth);
+                for (column, counter) in want.counters.iter().enumerate() {
+                    fill(&mut cells, column, self.instances.value(at, *counter, &mut collection));
+                }
+            }
+            at = at.saturating_add(1);
+        }
+        if self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID) {
+            self.add_up(want, &mut collection);
+            let mut cells = rows.push(TOTAL_NAME, TOTAL_ID, self.birth_of_total());
+            let Self { instances, totals, added, .. } = self;
+            for (column, counter) in want.counters.iter().enumerate() {
+                match instances.total_of(*counter).summed() {
+                    None => fill(&mut cells, column, instances.total(*counter, &mut collection)),
+                    Some(of) => {
+                        let place = |of: Option<CounterId>| added.iter().position(|added| Some(*added) == of);
+                        let places = of.map(|of| place(of).unwrap_or(usize::MAX));
+                        totals.fill(&places, &mut cells, column);
+                    }
+                }
+            }
+        }
+        if I::WAITS && !self.instances.late().is_empty() {
+            rows.set_late();
+        }
+        rows.count_bytes_read(collection.bytes_read());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
