@@ -35,6 +35,7 @@ mod countersets;
 mod cpu_clock;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
+#[path = "../tests/faults/mod.rs"]
 mod faults;
 #[cfg(target_os = "linux")]
 mod heap;
@@ -45,6 +46,7 @@ mod provider;
 mod roots;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
+#[path = "../tests/testing/mod.rs"]
 mod testing;
 
 #[cfg(target_os = "linux")]

@@ -28,6 +28,7 @@ pub mod read;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+#[path = "../tests/faults/mod.rs"]
 mod faults;
 
 pub use folder::Folders;

@@ -50,7 +50,7 @@ pub fn wrong_unsafe_files(sources: &[(PathBuf, String)], map: &str) -> Vec<Probl
         .filter(|path| path.starts_with("crates"))
         .collect();
     let is_source = |path: &Path| {
-        let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs" || part == "faults");
+        let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs");
         path.starts_with("crates") && path.iter().any(|part| part == "src") && !is_test
     };
     let found = sources.iter().filter(|(path, text)| is_source(path) && has_unsafe(text));

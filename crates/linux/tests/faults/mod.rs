@@ -4,6 +4,9 @@
 //! The model has what really happened, so it has a rule for each value. Without a fault it is exactly one number. A
 //! count that was reset, wrapped or fell is never more than what happened. A value is missing only if its source is at
 //! fault.
+//!
+//! A module of the unit tests: the library asks [`kernel`] there instead of the kernel.
+//!
 //! A [`World`] is the machine, a [`Tree`] has its files, and a [`Judge`] compares. The code under test computes no
 //! expected value.
 

@@ -1,4 +1,5 @@
-//! Helpers for tests of all countersets: changed copies of the fixtures, and collections from them.
+//! Helpers for tests of all countersets: changed copies of the fixtures, and collections from them. A module of
+//! the unit tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,5 @@
-//! Fault tests: publishers that lie, die, stop and fork, and invalid files.
+//! Fault tests: publishers that lie, die, stop and fork, and invalid files. A module of the unit tests: some of them
+//! refuse child processes, set limits or write segments as the library itself does.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may fail")]
 
