@@ -24,16 +24,19 @@ pub(crate) fn check(provider: &Element<'_>, sets: &[ParsedSet<'_, '_>], mode: Mo
     for set in sets {
         let (element, entry) = (set.element, &set.entry);
         if set.guid.is_some_and(|guid| !guids.insert(guid)) {
-            let what = format_args!("this guid belongs to a counterSet above");
-            report.error(element.offset("guid"), Rule::Unique, what, format_args!("each has its own"));
+            report.error(
+                element.offset("guid"),
+                Rule::Unique,
+                format_args!("this guid belongs to a counterSet above"),
+                format_args!("each has its own"),
+            );
         }
         // Counter paths compare counterset names without case.
         if !entry.name.is_empty() && !names.insert(entry.name.to_lowercase()) {
-            let what = format_args!("a counterSet above is called {} too", shown(&entry.name));
             report.error(
                 element.offset("name"),
                 Rule::Unique,
-                what,
+                format_args!("a counterSet above is called {} too", shown(&entry.name)),
                 format_args!("no path could tell them apart"),
             );
         }
@@ -67,16 +70,19 @@ impl<'e> Conventions<'e> {
                 }
             };
             if !is_new {
-                let what = format_args!("{name} {} stands above already", shown(&attribute.value));
-                report.warning(attribute.value_offset, Rule::Unique, what, format_args!("{right}"));
+                report.warning(
+                    attribute.value_offset,
+                    Rule::Unique,
+                    format_args!("{name} {} stands above already", shown(&attribute.value)),
+                    format_args!("{right}"),
+                );
             }
         }
         if let Some(symbol) = element.attribute("symbol").filter(|a| is_word_of_c(&a.value)) {
-            let what = format_args!("symbol {} is a word of C or C++", shown(&symbol.value));
             report.warning(
                 symbol.value_offset,
                 Rule::Value,
-                what,
+                format_args!("symbol {} is a word of C or C++", shown(&symbol.value)),
                 format_args!("no code can be generated with it"),
             );
         }
@@ -85,8 +91,12 @@ impl<'e> Conventions<'e> {
 
 fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
     if set.counters.len() > COUNTERS {
-        let what = format_args!("counterSet has {} counters", set.counters.len());
-        report.error(set.element.offset, Rule::Limit, what, format_args!("{COUNTERS} are the most"));
+        report.error(
+            set.element.offset,
+            Rule::Limit,
+            format_args!("counterSet has {} counters", set.counters.len()),
+            format_args!("{COUNTERS} are the most"),
+        );
     }
     let structs = structs(set, report);
     let mut ids: BTreeMap<CounterId, &ParsedCounter<'_, '_>> = BTreeMap::new();
@@ -97,20 +107,22 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
             let id = counter.id;
             // PerfLib's wildcard for counters is an id.
             if CounterFilter::from_wire(id.0) == CounterFilter::All {
-                let what = format_args!("id {} means all counters", id.0);
                 report.error(
                     element.offset("id"),
                     Rule::Limit,
-                    what,
+                    format_args!("id {} means all counters", id.0),
                     format_args!("any smaller number is good"),
                 );
             }
             if let Entry::Vacant(free) = ids.entry(id) {
                 free.insert(read);
             } else {
-                let what = format_args!("id {} belongs to a counter above", id.0);
-                let right = format_args!("each of a counterSet has its own; 0x10 and 16 are the same");
-                report.error(element.offset("id"), Rule::Unique, what, right);
+                report.error(
+                    element.offset("id"),
+                    Rule::Unique,
+                    format_args!("id {} belongs to a counter above", id.0),
+                    format_args!("each of a counterSet has its own; 0x10 and 16 are the same"),
+                );
             }
         }
         if let Some(name) = counter.name.as_deref().filter(|name| !name.is_empty()) {
@@ -119,25 +131,31 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
             let is_new = folded.insert(name.to_lowercase());
             let place = element.offset("name");
             if !names.insert(name) {
-                let what = format_args!("a counter above is called {} too", shown(name));
                 report.error(
                     place,
                     Rule::Unique,
-                    what,
+                    format_args!("a counter above is called {} too", shown(name)),
                     format_args!("each of a counterSet has its own name"),
                 );
             } else if !is_new {
-                let what = format_args!("the name {} differs from one above in capitals only", shown(name));
-                report.warning(place, Rule::Unique, what, format_args!("paths do not tell them apart"));
+                report.warning(
+                    place,
+                    Rule::Unique,
+                    format_args!("the name {} differs from one above in capitals only", shown(name)),
+                    format_args!("paths do not tell them apart"),
+                );
             }
         }
         members(read, mode, &structs, report);
         // The schema permits an aggregate in any counterset, so this is only a warning.
         let is_aggregated = !matches!(set.entry.instances, InstanceType::Single | InstanceType::Multiple);
         if !is_aggregated && counter.aggregate != Aggregate::Undefined {
-            let what = format_args!("aggregate stands in a counterSet that is not aggregated");
-            let right = format_args!("its instances would have to be one of the aggregates");
-            report.warning(element.offset("aggregate"), Rule::Aggregate, what, right);
+            report.warning(
+                element.offset("aggregate"),
+                Rule::Aggregate,
+                format_args!("aggregate stands in a counterSet that is not aggregated"),
+                format_args!("its instances would have to be one of the aggregates"),
+            );
         }
     }
     // If an id is invalid, a reference might mean that id, so references are not checked.
@@ -150,9 +168,12 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
             let Some(id) = relation.counter_id(&read.entry.counter) else { continue };
             if *first.get_or_insert(id) != id {
                 let name = relation.attribute();
-                let what = format_args!("{name} differs from that of a counter above");
-                let right = format_args!("all counters of a counterSet should share one");
-                report.warning(read.element.offset(name), Rule::Relation, what, right);
+                report.warning(
+                    read.element.offset(name),
+                    Rule::Relation,
+                    format_args!("{name} differs from that of a counter above"),
+                    format_args!("all counters of a counterSet should share one"),
+                );
             }
         }
     }
@@ -164,11 +185,10 @@ fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str
     for element in &set.structs {
         let Some(name) = element.attribute("name") else { continue };
         if !names.insert(name.value.as_ref()) {
-            let what = format_args!("a struct above is called {} too", shown(&name.value));
             report.error(
                 name.value_offset,
                 Rule::Unique,
-                what,
+                format_args!("a struct above is called {} too", shown(&name.value)),
                 format_args!("each of a counterSet has its own name"),
             );
         }
@@ -182,27 +202,37 @@ fn members(read: &ParsedCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, r
     match mode {
         Mode::User => {
             for attribute in ["struct", "field"].into_iter().filter_map(|name| element.attribute(name)) {
-                let what = format_args!("{} stands in a provider of userMode", attribute.name);
-                report.error(attribute.offset, Rule::Mode, what, format_args!("it belongs to kernelMode"));
+                report.error(
+                    attribute.offset,
+                    Rule::Mode,
+                    format_args!("{} stands in a provider of userMode", attribute.name),
+                    format_args!("it belongs to kernelMode"),
+                );
             }
         }
         Mode::Kernel => {
             if read.entry.field.is_none() {
-                let what = format_args!("counter has no field");
-                report.error(element.offset("field"), Rule::Mode, what, format_args!("kernelMode needs it"));
+                report.error(
+                    element.offset("field"),
+                    Rule::Mode,
+                    format_args!("counter has no field"),
+                    format_args!("kernelMode needs it"),
+                );
             }
             match &read.entry.of_struct {
                 Some(name) if !structs.contains(name.as_str()) => {
-                    let what = format_args!("the counterSet has no struct {}", shown(name));
-                    let right = format_args!("structs stand before its counters");
-                    report.error(element.offset("struct"), Rule::Reference, what, right);
+                    report.error(
+                        element.offset("struct"),
+                        Rule::Reference,
+                        format_args!("the counterSet has no struct {}", shown(name)),
+                        format_args!("structs stand before its counters"),
+                    );
                 }
                 None if structs.len() > 1 => {
-                    let what = format_args!("counter has no struct");
                     report.warning(
                         element.offset,
                         Rule::Mode,
-                        what,
+                        format_args!("counter has no struct"),
                         format_args!("the counterSet has several"),
                     );
                 }
@@ -225,10 +255,12 @@ fn relations(
         let need = if read.has_type { relation.needs(counter.counter_type) } else { Requirement::No };
         let Some(attribute) = element.attribute(name) else {
             if let Requirement::Must(wanted) = need {
-                let what = format_args!("counter has no {name}");
-                let right =
-                    format_args!("{} is computed with a {}", word(counter.counter_type), word(wanted));
-                report.error(element.offset, Rule::Relation, what, right);
+                report.error(
+                    element.offset,
+                    Rule::Relation,
+                    format_args!("counter has no {name}"),
+                    format_args!("{} is computed with a {}", word(counter.counter_type), word(wanted)),
+                );
             }
             continue;
         };
@@ -236,11 +268,10 @@ fn relations(
         let Some(id) = relation.counter_id(counter) else { continue };
         let Some(ids) = ids else { continue };
         let Some(other) = ids.get(&id) else {
-            let what = format_args!("{name} {}: the counterSet has no counter of that id", id.0);
             report.error(
                 attribute.value_offset,
                 Rule::Reference,
-                what,
+                format_args!("{name} {}: the counterSet has no counter of that id", id.0),
                 format_args!("it must be one of its own"),
             );
             continue;
@@ -248,18 +279,20 @@ fn relations(
         let found = other.entry.counter.counter_type;
         match need {
             Requirement::Must(wanted) | Requirement::May(wanted) if other.has_type && found != wanted => {
-                let what = format_args!("{name} {} is a {}", id.0, word(found));
                 report.error(
                     attribute.value_offset,
                     Rule::Relation,
-                    what,
+                    format_args!("{name} {} is a {}", id.0, word(found)),
                     format_args!("it must be a {}", word(wanted)),
                 );
             }
             Requirement::No if read.has_type => {
-                let what = format_args!("nothing is computed with this {name}");
-                let right = format_args!("{} has none", word(counter.counter_type));
-                report.warning(attribute.offset, Rule::Relation, what, right);
+                report.warning(
+                    attribute.offset,
+                    Rule::Relation,
+                    format_args!("nothing is computed with this {name}"),
+                    format_args!("{} has none", word(counter.counter_type)),
+                );
             }
             Requirement::No | Requirement::May(_) | Requirement::Must(_) => {}
         }

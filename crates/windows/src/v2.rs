@@ -136,9 +136,7 @@ impl V2Provider {
             fill(block, *index, want, rows)
         });
         let has_grown = query.kept() > before;
-        if let Err(error) = &done
-            && is_broken(error)
-        {
+        if let Some(error) = done.as_ref().err().filter(|error| is_broken(error)) {
             self.queries.remove(&key_of(want));
             if error.status() == Status::ERROR_WMI_ITEMID_NOT_FOUND {
                 self.compared = None; // it has other counters now

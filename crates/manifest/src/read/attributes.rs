@@ -18,16 +18,23 @@ impl ManifestReader<'_> {
         let number = |text: &str| Some(text).filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?.parse().ok();
         let parts = attribute.value.split_once('.').and_then(|(a, b)| Some((number(a)?, number(b)?)));
         let Some((major, minor)) = parts else {
-            let what = format_args!("schemaVersion {} is no version", shown(&attribute.value));
-            self.error(attribute.value_offset, Rule::Value, what, "1.1 or 2.0");
+            self.error(
+                attribute.value_offset,
+                Rule::Value,
+                format_args!("schemaVersion {} is no version", shown(&attribute.value)),
+                "1.1 or 2.0",
+            );
             return None;
         };
         let version = SchemaVersion { major, minor };
         if ![SchemaVersion::V1_1, SchemaVersion::V2_0].contains(&version) {
             let read_as = if version.has_ids() { SchemaVersion::V2_0 } else { SchemaVersion::V1_1 };
-            let what = format_args!("schemaVersion {version} is not known");
-            let right = format_args!("it is read as {read_as}");
-            self.report.warning(attribute.value_offset, Rule::Version, what, right);
+            self.report.warning(
+                attribute.value_offset,
+                Rule::Version,
+                format_args!("schemaVersion {version} is not known"),
+                format_args!("it is read as {read_as}"),
+            );
         }
         Some(version)
     }
@@ -49,8 +56,12 @@ impl ManifestReader<'_> {
                     }
                 }
             };
-            let what = format_args!("type {} is none of a manifest", shown(&attribute.value));
-            self.error(attribute.value_offset, Rule::Value, what, &right);
+            self.error(
+                attribute.value_offset,
+                Rule::Value,
+                format_args!("type {} is none of a manifest", shown(&attribute.value)),
+                &right,
+            );
         }
         found
     }
@@ -59,11 +70,10 @@ impl ManifestReader<'_> {
         let Some(attribute) = element.attribute("defaultScale") else { return 0 };
         let scale = attribute.value.parse().ok().filter(|scale| (-10..=10).contains(scale));
         if scale.is_none() {
-            let what = format_args!("defaultScale {} is out of range", shown(&attribute.value));
             self.error(
                 attribute.value_offset,
                 Rule::Value,
-                what,
+                format_args!("defaultScale {} is out of range", shown(&attribute.value)),
                 "a power of ten from -10 to 10 is expected",
             );
         }
@@ -81,12 +91,20 @@ impl ManifestReader<'_> {
             let found = element.attribute(attribute);
             match (found, self.version.has_ids()) {
                 (Some(found), false) => {
-                    let what = format_args!("{attribute} stands here");
-                    self.error(found.offset, Rule::Version, what, "it belongs to schemaVersion 2.0");
+                    self.error(
+                        found.offset,
+                        Rule::Version,
+                        format_args!("{attribute} stands here"),
+                        "it belongs to schemaVersion 2.0",
+                    );
                 }
                 (None, true) if is_needed => {
-                    let what = format_args!("{} has no {attribute}", element.name);
-                    self.error(element.offset, Rule::Version, what, "schemaVersion 2.0 needs it");
+                    self.error(
+                        element.offset,
+                        Rule::Version,
+                        format_args!("{} has no {attribute}", element.name),
+                        "schemaVersion 2.0 needs it",
+                    );
                 }
                 _ => {}
             }
@@ -98,11 +116,10 @@ impl ManifestReader<'_> {
     pub(super) fn uri(&mut self, element: &Element<'_>) -> String {
         let Some(attribute) = self.required(element, "uri") else { return String::new() };
         if attribute.value.is_empty() {
-            let what = format_args!("uri is empty");
             self.report.warning(
                 attribute.value_offset,
                 Rule::Name,
-                what,
+                format_args!("uri is empty"),
                 format_args!("such as Company.Product.Name"),
             );
         }
@@ -113,12 +130,20 @@ impl ManifestReader<'_> {
         let attribute = element.attribute(name)?;
         let units = attribute.value.encode_utf16().count();
         if units == 0 {
-            let what = format_args!("the {name} of this {of} is empty");
-            self.error(attribute.value_offset, Rule::Name, what, "people know it by that");
+            self.error(
+                attribute.value_offset,
+                Rule::Name,
+                format_args!("the {name} of this {of} is empty"),
+                "people know it by that",
+            );
         }
         if units > NAME_MAX {
-            let what = format_args!("this {name} has {units} characters");
-            self.error(attribute.value_offset, Rule::Name, what, "1023 are the most");
+            self.error(
+                attribute.value_offset,
+                Rule::Name,
+                format_args!("this {name} has {units} characters"),
+                "1023 are the most",
+            );
         }
         Some(attribute.value.clone())
     }
@@ -128,9 +153,13 @@ impl ManifestReader<'_> {
         // The type accepts GUIDs without braces as well, and the schema does not.
         let guid = attribute.value.parse().ok().filter(|_| is_braced);
         if guid.is_none() {
-            let what = format_args!("{} {} is no GUID", attribute.name, shown(&attribute.value));
             let right = "{xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx} is expected, hexadecimal, with the braces";
-            self.error(attribute.value_offset, Rule::Value, what, right);
+            self.error(
+                attribute.value_offset,
+                Rule::Value,
+                format_args!("{} {} is no GUID", attribute.name, shown(&attribute.value)),
+                right,
+            );
         }
         guid
     }
@@ -138,9 +167,13 @@ impl ManifestReader<'_> {
     pub(super) fn uint32(&mut self, attribute: &Attribute<'_>) -> Option<u32> {
         let number = uint32(&attribute.value);
         if number.is_none() {
-            let what = format_args!("{} {} is no number", attribute.name, shown(&attribute.value));
             let right = "decimal up to 4294967295, or 0x and up to 8 hexadecimal digits";
-            self.error(attribute.value_offset, Rule::Value, what, right);
+            self.error(
+                attribute.value_offset,
+                Rule::Value,
+                format_args!("{} {} is no number", attribute.name, shown(&attribute.value)),
+                right,
+            );
         }
         number
     }
@@ -154,11 +187,10 @@ impl ManifestReader<'_> {
         if is_first(first) && bytes.all(|b| is_first(b) || b.is_ascii_digit()) {
             return Some(attribute.value.to_string());
         }
-        let what = format_args!("{name} {} is no C name", shown(&attribute.value));
         self.error(
             attribute.value_offset,
             Rule::Value,
-            what,
+            format_args!("{name} {} is no C name", shown(&attribute.value)),
             "letters, digits and _ are, without a digit in front",
         );
         None
@@ -187,11 +219,10 @@ impl ManifestReader<'_> {
         let found = from_word(words, &attribute.value);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let what = format_args!("{name} {} is unknown", shown(&attribute.value));
             self.error(
                 attribute.value_offset,
                 Rule::Value,
-                what,
+                format_args!("{name} {} is unknown", shown(&attribute.value)),
                 &format!("it is one of {}", known.join(", ")),
             );
         }
@@ -205,8 +236,12 @@ impl ManifestReader<'_> {
     ) -> Option<&'e Attribute<'a>> {
         let found = element.attribute(name);
         if found.is_none() {
-            let what = format_args!("{} has no {name}", element.name);
-            self.error(element.offset, Rule::Attribute, what, "it is required");
+            self.error(
+                element.offset,
+                Rule::Attribute,
+                format_args!("{} has no {name}", element.name),
+                "it is required",
+            );
         }
         found
     }
@@ -222,8 +257,12 @@ impl ManifestReader<'_> {
                 None if known.is_empty() => "it has none".to_owned(),
                 None => format!("it has {}", known.join(", ")),
             };
-            let what = format_args!("{} has no attribute {}", element.name, shown(attribute.name));
-            self.error(attribute.offset, Rule::Attribute, what, &right);
+            self.error(
+                attribute.offset,
+                Rule::Attribute,
+                format_args!("{} has no attribute {}", element.name, shown(attribute.name)),
+                &right,
+            );
         }
     }
 }

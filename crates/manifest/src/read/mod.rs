@@ -36,9 +36,13 @@ impl Manifest {
         let text = match decode::decode(bytes) {
             Ok(text) => text,
             Err(error) => {
-                let (what, right) = (format_args!("{}", error.what), format_args!("{}", error.right));
                 // The offset counts in the decoded text, because line and column are computed from it.
-                report.error(error.before.len(), Rule::Xml, what, right);
+                report.error(
+                    error.before.len(),
+                    Rule::Xml,
+                    format_args!("{}", error.what),
+                    format_args!("{}", error.right),
+                );
                 return (None, report.finish(&error.before));
             }
         };
@@ -81,12 +85,11 @@ pub(crate) struct ParsedSet<'e, 'a> {
 fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
     let is_root = root.namespace == Namespace::Events && root.name == "instrumentationManifest";
     if !is_root {
-        let right = format_args!("instrumentationManifest of the namespace {}", Namespace::EVENTS);
         report.error(
             root.offset,
             Rule::Element,
             format_args!("the file begins with {}", shown(root.name)),
-            right,
+            format_args!("instrumentationManifest of the namespace {}", Namespace::EVENTS),
         );
         return None;
     }
@@ -96,8 +99,12 @@ fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
     // Other children of `instrumentation`, such as `events`, do not concern counters.
     let mut counters = all.filter(|e| e.namespace == Namespace::Counters);
     let Some(first) = counters.next() else {
-        let right = format_args!("instrumentation holds one, of the namespace {}", Namespace::COUNTERS);
-        report.error(root.offset, Rule::Element, format_args!("there is no counters element"), right);
+        report.error(
+            root.offset,
+            Rule::Element,
+            format_args!("there is no counters element"),
+            format_args!("instrumentation holds one, of the namespace {}", Namespace::COUNTERS),
+        );
         return None;
     };
     let mut reader = ManifestReader { report, version: SchemaVersion::V1_1 };
@@ -165,11 +172,10 @@ impl ManifestReader<'_> {
             && mode == Mode::User
             && element.attribute("symbol").is_none_or(|a| a.value.is_empty())
         {
-            let what = format_args!("provider has no symbol");
             self.error(
                 element.offset("symbol"),
                 Rule::Attribute,
-                what,
+                format_args!("provider has no symbol"),
                 "userMode needs the C name of its handle",
             );
         }
@@ -181,11 +187,10 @@ impl ManifestReader<'_> {
         let has_callback = self.word(element, "callback", &[("default", false), ("custom", true)]);
         let resource_base = element.attribute("resourceBase").and_then(|a| self.uint32(a));
         if let (Some(base), true) = (element.attribute("resourceBase"), self.version.has_ids()) {
-            let what = format_args!("resourceBase stands here");
             self.error(
                 base.offset,
                 Rule::Version,
-                what,
+                format_args!("resourceBase stands here"),
                 "since schemaVersion 2.0 nameID and descriptionID do that",
             );
         }
@@ -260,15 +265,23 @@ impl ManifestReader<'_> {
             } else {
                 has_structs = true;
                 if mode == Mode::User {
-                    let what = format_args!("structs stands in a provider of userMode");
-                    self.error(child.offset, Rule::Mode, what, "structs belong to kernelMode");
+                    self.error(
+                        child.offset,
+                        Rule::Mode,
+                        format_args!("structs stands in a provider of userMode"),
+                        "structs belong to kernelMode",
+                    );
                 }
                 structs = self.structs(child);
             }
         }
         if counters.is_empty() {
-            let what = format_args!("counterSet has no counter");
-            self.error(element.offset, Rule::Element, what, "it has at least one");
+            self.error(
+                element.offset,
+                Rule::Element,
+                format_args!("counterSet has no counter"),
+                "it has at least one",
+            );
         }
         let entry = ManifestSet {
             guid: guid.unwrap_or(Guid::NIL),
@@ -353,11 +366,10 @@ impl ManifestReader<'_> {
             [("name", element.attribute("name").is_none()), ("description", description.is_none())]
         {
             if is_missing && !is_hidden {
-                let what = format_args!("counter has no {attribute}");
                 self.error(
                     element.offset,
                     Rule::Name,
-                    what,
+                    format_args!("counter has no {attribute}"),
                     "only one with the attribute noDisplay may be without",
                 );
             }
@@ -401,8 +413,12 @@ impl ManifestReader<'_> {
             self.attributes(list, &[]);
             self.no_text(list);
             if list.children.is_empty() {
-                let what = format_args!("counterAttributes has no counterAttribute");
-                self.error(list.offset, Rule::Element, what, "it has one to five");
+                self.error(
+                    list.offset,
+                    Rule::Element,
+                    format_args!("counterAttributes has no counterAttribute"),
+                    "it has one to five",
+                );
             }
             for child in &list.children {
                 if !is(child, "counterAttribute") {
@@ -413,16 +429,24 @@ impl ManifestReader<'_> {
                 let _ = self.required(child, "name");
                 let Some(one) = self.word(child, "name", &ATTRIBUTES) else { continue };
                 if all.contains(one) {
-                    let what = format_args!("this counterAttribute stands here twice");
-                    self.error(child.offset("name"), Rule::Unique, what, "once is enough");
+                    self.error(
+                        child.offset("name"),
+                        Rule::Unique,
+                        format_args!("this counterAttribute stands here twice"),
+                        "once is enough",
+                    );
                 }
                 all = all.with(one);
             }
             if !all.is_allowed() {
-                let what = format_args!("these counterAttributes contradict each other");
                 let right = "noDisplay takes none of noDigitGrouping, displayAsReal and displayAsHex beside it, \
                              displayAsHex none of the other two";
-                self.error(list.offset, Rule::Display, what, right);
+                self.error(
+                    list.offset,
+                    Rule::Display,
+                    format_args!("these counterAttributes contradict each other"),
+                    right,
+                );
             }
         }
         all
@@ -438,8 +462,12 @@ impl ManifestReader<'_> {
 
     fn no_text(&mut self, element: &Element<'_>) {
         if let Some(at) = element.text {
-            let what = format_args!("there is text inside of {}", element.name);
-            self.error(at, Rule::Element, what, "everything stands in attributes");
+            self.error(
+                at,
+                Rule::Element,
+                format_args!("there is text inside of {}", element.name),
+                "everything stands in attributes",
+            );
         }
     }
 

@@ -178,10 +178,10 @@ impl CaptureWriter<'_> {
         mut answer: Answer,
         hide: fn(&NameMask, &mut [u8]) -> Result<(), WireError>,
     ) -> io::Result<Answer> {
-        if let (Some(hidden), Ok(bytes)) = (&self.hidden, &mut answer)
-            && let Err(error) = hide(hidden, bytes)
-        {
-            self.blanked(question, &error)?;
+        if let (Some(hidden), Ok(bytes)) = (&self.hidden, &mut answer) {
+            if let Err(error) = hide(hidden, bytes) {
+                self.blanked(question, &error)?;
+            }
         }
         Ok(answer)
     }

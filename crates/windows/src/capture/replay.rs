@@ -114,8 +114,8 @@ impl CaptureReplay {
                 _ => return Err(bad(format!("line {number}: the line has neither two nor five fields"))),
             }
         }
-        if let Some(CapturedResponse::At(_, range)) = read_folder.answers.get("countersets")
-            && range.len() > COUNTERSETS_MOST.saturating_mul(16)
+        let most = COUNTERSETS_MOST.saturating_mul(16);
+        if matches!(read_folder.answers.get("countersets"), Some(CapturedResponse::At(_, range)) if range.len() > most)
         {
             return Err(bad(format!("the capture has more than {COUNTERSETS_MOST} countersets")));
         }

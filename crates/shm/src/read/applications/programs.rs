@@ -84,10 +84,10 @@ impl ApplicationProvider {
         let machine = Arc::clone(&self.machine);
         self.make_room();
         self.living(&entry.counterset, |kept, _, fit, asks| {
-            if kept.file.has_socket()
-                && let Some(entry) = of_program(entry, fit)
-            {
-                kept.asking.about_entry(change, &entry, &machine, asks);
+            if kept.file.has_socket() {
+                if let Some(entry) = of_program(entry, fit) {
+                    kept.asking.about_entry(change, &entry, &machine, asks);
+                }
             }
             false
         });
