@@ -3,13 +3,11 @@
 //! A build of the workspace has the features of all crates at once. Users choose, so an item that only compiles
 //! because another crate needs a feature is found here.
 
-use std::collections::BTreeMap;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use anyhow::{Result, bail};
 
-use crate::repository::{output_of, root};
+use crate::repository::{Package, output_of, root};
 
 /// Check each crate without features, and with each of its features alone
 #[derive(clap::Args)]
@@ -19,37 +17,18 @@ pub struct Args {
     only: Option<String>,
 }
 
-/// The part of Cargo's description of a workspace that lists features.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-/// A crate of the workspace.
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    /// Names of features, with the features that each turns on.
-    features: BTreeMap<String, Vec<String>>,
-    /// Registries that accept the crate: an empty list for a crate that is not published.
-    publish: Option<Vec<String>>,
-}
-
 /// Runs the chore.
 pub fn run(args: &Args) -> Result<()> {
-    let mut metadata = Command::new("cargo");
-    metadata.args(["metadata", "--no-deps", "--format-version", "1", "--locked"]).current_dir(root());
-    let sets = sets(&output_of(&mut metadata)?)?;
-    let wanted = sets.iter().filter(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)));
+    let sets = sets(&Package::published()?);
+    let wanted = sets.iter().filter(|set| args.only.as_ref().is_none_or(|only| set[0].contains(only)));
     let (mut count, mut failed) = (0_usize, 0_usize);
-    for (name, feature) in wanted {
+    for set in wanted {
         let mut clippy = Command::new("cargo");
-        clippy.args(["clippy", "--quiet", "--locked", "--package", name, "--no-default-features"]);
-        clippy.args(feature.iter().flat_map(|feature| ["--features", feature]));
+        clippy.args(["clippy", "--quiet", "--locked"]).args(set).args(["--", "-D", "warnings"]);
         count += 1;
-        if let Err(error) = output_of(clippy.args(["--", "-D", "warnings"]).current_dir(root())) {
+        if let Err(error) = output_of(clippy.current_dir(root())) {
             failed += 1;
-            println!("FAIL {name} with {}: {error:#}", feature.as_deref().unwrap_or("no feature"));
+            println!("FAIL {error:#}");
         }
     }
     match (count, failed) {
@@ -60,20 +39,18 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the sets to build: each published crate without features, then with each one.
-fn sets(metadata: &str) -> Result<Vec<(String, Option<String>)>> {
-    let metadata: Metadata =
-        serde_json::from_str(metadata).context("cargo metadata prints something else")?;
+/// Returns Cargo's options for each set: each crate without features, then with each one.
+fn sets(packages: &[Package]) -> Vec<Vec<String>> {
     let mut sets = Vec::new();
-    for package in metadata.packages {
-        if package.publish.is_some_and(|registries| registries.is_empty()) {
-            continue;
-        }
-        sets.push((package.name.clone(), None));
-        let features = package.features.into_keys().filter(|feature| feature != "default");
-        sets.extend(features.map(|feature| (package.name.clone(), Some(feature))));
+    for package in packages {
+        let alone = vec![format!("--package={}", package.name), "--no-default-features".to_owned()];
+        let features = package.features.keys().filter(|feature| *feature != "default");
+        let with = |feature: &String| [&alone[..], &[format!("--features={feature}")]].concat();
+        let with_each: Vec<_> = features.map(with).collect();
+        sets.push(alone);
+        sets.extend(with_each);
     }
-    Ok(sets)
+    sets
 }
 
 #[cfg(test)]
@@ -82,14 +59,15 @@ mod tests {
 
     #[test]
     fn each_feature_is_a_set() {
-        let metadata = r#"{"packages": [
-            {"name": "a", "features": {}, "publish": null},
-            {"name": "b", "features": {"default": ["y"], "x": [], "y": ["x"]}, "publish": ["registry"]},
-            {"name": "chores", "features": {"z": []}, "publish": []}
-        ]}"#;
-        let set = |name: &str, feature: Option<&str>| (name.to_owned(), feature.map(str::to_owned));
-        let want = [set("a", None), set("b", None), set("b", Some("x")), set("b", Some("y"))];
-        assert_eq!(sets(metadata).unwrap(), want);
-        assert!(sets("{}").is_err());
+        let features = |all: &[&str]| all.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
+        let package = |name: &str, all: &[&str]| Package { name: name.to_owned(), features: features(all) };
+        let sets = sets(&[package("a", &[]), package("b", &["default", "x", "y"])]);
+        let want = [
+            "--package=a --no-default-features",
+            "--package=b --no-default-features",
+            "--package=b --no-default-features --features=x",
+            "--package=b --no-default-features --features=y",
+        ];
+        assert_eq!(sets.iter().map(|set| set.join(" ")).collect::<Vec<_>>(), want);
     }
 }

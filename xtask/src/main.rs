@@ -17,6 +17,7 @@ mod fuzz;
 mod install;
 mod live;
 mod mutants;
+mod oldest;
 mod static_binary;
 mod tidy;
 mod vectors;
@@ -39,6 +40,7 @@ enum Chore {
     Fuzz(fuzz::Args),
     Live(live::Args),
     Mutants(mutants::Args),
+    Oldest(oldest::Args),
     Vectors(vectors::Args),
     Windows(windows::Args),
     Static(static_binary::Args),
@@ -54,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Live(args) => live::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
+        Chore::Oldest(args) => oldest::run(&args),
         Chore::Vectors(args) => vectors::run(&args),
         Chore::Windows(args) => windows::run(&args),
         Chore::Static(args) => static_binary::run(&args),

@@ -1,9 +1,11 @@
 //! Where things are, and how other programs are started.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -37,4 +39,54 @@ pub fn output_of(command: &mut Command) -> Result<String> {
         bail!("{name} {} failed: {}\n{printed}{said}", args.join(" "), output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("{name} did not print text"))
+}
+
+/// A crate of the workspace.
+#[derive(Deserialize)]
+pub struct Package {
+    /// Name in the manifest.
+    pub name: String,
+    /// Features, with the features that each turns on.
+    pub features: BTreeMap<String, Vec<String>>,
+}
+
+impl Package {
+    /// Returns the crates that are published.
+    pub fn published() -> Result<Vec<Self>> {
+        let mut metadata = Command::new("cargo");
+        metadata.args(["metadata", "--no-deps", "--format-version", "1", "--locked"]).current_dir(root());
+        published(&output_of(&mut metadata)?)
+    }
+}
+
+/// Returns the published crates of a description by `cargo metadata`.
+fn published(metadata: &str) -> Result<Vec<Package>> {
+    const UNEXPECTED: &str = "cargo metadata does not list packages";
+    let metadata: serde_json::Value = serde_json::from_str(metadata).context(UNEXPECTED)?;
+    let packages = metadata.get("packages").and_then(|packages| packages.as_array()).context(UNEXPECTED)?;
+    // A crate that is not published has an empty list of registries.
+    let is_published = |package: &&serde_json::Value| {
+        let registries = package.get("publish").and_then(|publish| publish.as_array());
+        registries.is_none_or(|registries| !registries.is_empty())
+    };
+    packages.iter().filter(is_published).map(|package| Ok(Package::deserialize(package)?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_crates() {
+        let metadata = r#"{"packages": [
+            {"name": "a", "features": {}, "publish": null},
+            {"name": "b", "features": {"x": ["y"], "y": []}, "publish": ["registry"]},
+            {"name": "chores", "features": {}, "publish": []}
+        ]}"#;
+        let packages = published(metadata).unwrap();
+        let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(packages[1].features["x"], ["y"]);
+        assert!(published("{}").is_err());
+    }
 }
