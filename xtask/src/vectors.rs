@@ -10,7 +10,7 @@ use crate::repository::root;
 /// Check the formulas against a table of vectors; print mismatches and a count, exit with 1 on any.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The table; its shape stands in crates/core/src/vectors.rs
+    /// The table; its shape stands in crates/core/tests/vectors/mod.rs
     #[arg(default_value = "testdata/formulas/counter-type-vectors.csv")]
     file: PathBuf,
 }

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use perfset_core::vectors;
+#[path = "../tests/vectors/mod.rs"]
+mod vectors;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let file = std::env::args_os().nth(1).ok_or("which file?")?;

@@ -59,7 +59,6 @@ pub struct SeriesMap {
 }
 
 impl SeriesMap {
-
     /// Returns the number of a value's series, if it has one. `source` is the index of the path or machine that
     /// requested the value. Positions count through a sample.
     pub fn find(&mut self, position: usize, source: usize, v: &PathValue<'_>) -> Option<usize> {

@@ -5,15 +5,12 @@
 //! `obj_freq`; `n_size` bytes of the raw value; `samples` (1 = there is no older one); `wrap32` (1 = values of 4
 //! bytes may wrap); `status`; and, if that is `ok`, `value_raw`, `value_nocap`, `value_default`. Other columns are
 //! ignored. No cell contains a comma.
+//!
+//! A module of the unit tests, and of the example that checks any table.
 
-use crate::counter_type::CounterType;
-use crate::counterset::CounterId;
-use crate::formula::format;
-use crate::guid::Guid;
-use crate::instance::{Identity, InstanceId};
-use crate::sample::{Clocks, Sample};
-use crate::utf16::Name;
-use crate::value::{NoValue, RawValue};
+use perfset_core::formula::format;
+use perfset_core::sample::Clocks;
+use perfset_core::{CounterId, CounterType, Guid, Identity, InstanceId, Name, NoValue, RawValue, Sample};
 
 /// Result of checking a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
