@@ -11,7 +11,7 @@ use std::fmt;
 /// Source: `winperf.h`; MS Learn, "Counter Types".
 ///
 /// ```
-/// use perfset_core::{CounterType, counter_type::Clock};
+/// use perfset::{CounterType, counter_type::Clock};
 /// let timer = CounterType::PERF_100NSEC_TIMER_INV.decode();
 /// assert!(timer.delta && timer.inverse);
 /// assert_eq!(timer.clock, Clock::Time100Ns);

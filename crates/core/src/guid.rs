@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// Ordered by the stored bytes, which is the order of an enumeration (R-12).
 ///
 /// ```
-/// use perfset_core::Guid;
+/// use perfset::Guid;
 /// let guid: Guid = "b4fc721a-0378-476f-89ba-a5a79f810b36".parse().unwrap();
 /// assert_eq!(guid.to_wire()[..4], [0x1a, 0x72, 0xfc, 0xb4]);
 /// assert_eq!(guid.to_string(), "b4fc721a-0378-476f-89ba-a5a79f810b36");

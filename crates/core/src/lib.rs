@@ -5,7 +5,7 @@
 //! with the reason why there is none.
 //!
 //! ```
-//! use perfset_core::formula::{Reading, counter_rate};
+//! use perfset::formula::{Reading, counter_rate};
 //!
 //! let old = Reading { raw: 5, time: 0, freq: 10 };
 //! let new = Reading { raw: 15, time: 20, freq: 10 };

@@ -9,7 +9,7 @@ use crate::utf16::upper;
 /// rely on. Letters of other alphabets that look alike stay different.
 ///
 /// ```
-/// use perfset_core::likeness::likeness;
+/// use perfset::likeness::likeness;
 /// for name in ["memory ", "\u{a0}MEMORY", "mem\u{200b}ory", "\u{feff}Memory\t"] {
 ///     assert_eq!(likeness(name), likeness("Memory"));
 /// }

@@ -81,7 +81,7 @@ impl fmt::Debug for Name<'_> {
 /// Every unit from a C caller or a block is kept, including invalid Unicode.
 ///
 /// ```
-/// use perfset_core::Utf16;
+/// use perfset::Utf16;
 /// assert_eq!(Utf16::from("0,_Total").to_string(), "0,_Total");
 /// assert_eq!(Utf16::from("_Total").len(), 6);
 /// ```

@@ -63,7 +63,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
 
             impl #struct_name {
                 /// The GUID of the counterset.
-                pub const GUID: #publish::core::Guid = #publish::core::Guid::from_u128(#set_guid);
+                pub const GUID: #publish::__private::Guid = #publish::__private::Guid::from_u128(#set_guid);
             }
 
             #[automatically_derived]
@@ -75,8 +75,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
                                 #struct_name::GUID,
                                 #name,
                                 #set_help,
-                                (#publish::core::Guid::from_u128(#provider_guid), #provider),
-                                #publish::core::InstanceType::#instance_type,
+                                (#publish::__private::Guid::from_u128(#provider_guid), #provider),
+                                #publish::__private::InstanceType::#instance_type,
                                 #stripes,
                             )
                             #(#described)*
@@ -273,7 +273,7 @@ impl Counter<'_> {
         };
         let counter_type = match self.counter_type {
             Some(CounterType(bits)) => {
-                quote!(::core::option::Option::Some(#publish::core::CounterType(#bits)))
+                quote!(::core::option::Option::Some(#publish::__private::CounterType(#bits)))
             }
             None => quote!(::core::option::Option::None),
         };
@@ -287,10 +287,10 @@ impl Counter<'_> {
                 name: #name,
                 help: #help,
                 counter_type: #counter_type,
-                attributes: #publish::core::Attributes(#attributes),
-                detail: #publish::core::DetailLevel::#detail,
+                attributes: #publish::__private::Attributes(#attributes),
+                detail: #publish::__private::DetailLevel::#detail,
                 scale: #scale,
-                aggregate: #publish::core::Aggregate::#aggregate,
+                aggregate: #publish::__private::Aggregate::#aggregate,
                 unit: #unit,
                 base: #base,
                 perf_time: #perf_time,

@@ -5,8 +5,8 @@ use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, Utf16};
 /// Query entry: a counterset and three filters.
 ///
 /// ```
-/// use perfset_engine::Entry;
-/// use perfset_core::catalogue::processor_information as cpu;
+/// use perfset::Entry;
+/// use perfset::catalogue::processor_information as cpu;
 /// let all = Entry::all(cpu::GUID).instance("*");
 /// let busy = Entry::one(cpu::GUID, cpu::PERCENT_PROCESSOR_TIME).instance("_Total");
 /// assert_ne!(all, busy);

@@ -42,8 +42,8 @@ impl InstanceFilter {
 /// name instances cannot fill it.
 ///
 /// ```
-/// use perfset_core::{InstanceId, InstanceIdFilter};
-/// use perfset_engine::{InstanceFilter, InstanceFilters, Pattern};
+/// use perfset::{InstanceId, InstanceIdFilter};
+/// use perfset::{InstanceFilter, InstanceFilters, Pattern};
 /// let filter = |name: &str| InstanceFilter { pattern: Pattern::new(&name.into()), id: InstanceIdFilter::Any };
 /// let filters: InstanceFilters = ["a", "b*"].into_iter().map(filter).collect();
 /// let asked = |name: &str| filters.wants(name.encode_utf16(), InstanceId(1));

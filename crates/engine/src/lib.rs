@@ -6,8 +6,8 @@
 //! [`Sink`].
 //!
 //! ```
-//! use perfset_core::catalogue::perfset_engine as own;
-//! use perfset_engine::{Entry, Machine, Snapshot, testing::FixedClock};
+//! use perfset::catalogue::perfset_engine as own;
+//! use perfset::{Entry, Machine, Snapshot, testing::FixedClock};
 //!
 //! let machine = Machine::new(Box::new(FixedClock::default()));
 //! let mut query = machine.query();

@@ -10,7 +10,7 @@ use crate::filters::hash;
 /// Pattern for instance names: `*` matches any units, `?` matches one. Case is ignored; there is no escape character.
 ///
 /// ```
-/// use perfset_engine::Pattern;
+/// use perfset::Pattern;
 /// let pattern = Pattern::new(&"0,*".into());
 /// assert!(pattern.matches("0,_total".encode_utf16()) && !pattern.matches("_Total".encode_utf16()));
 /// ```

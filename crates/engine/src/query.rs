@@ -19,8 +19,8 @@ use crate::snapshot::{ResolvedEntry, Snapshot};
 /// Query handle: entries are added and deleted, and collected together.
 ///
 /// ```
-/// # use perfset_core::{catalogue::perfset_engine as own, Status};
-/// # use perfset_engine::{Entry, Machine, Snapshot, testing::FixedClock};
+/// # use perfset::{catalogue::perfset_engine as own, Status};
+/// # use perfset::{Entry, Machine, Snapshot, testing::FixedClock};
 /// # let machine = Machine::new(Box::new(FixedClock::default()));
 /// let mut query = machine.query();
 /// let entry = Entry::one(own::GUID, own::LAST_BLOCK_BYTES);

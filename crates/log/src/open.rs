@@ -69,7 +69,7 @@ impl<R: Read> Log<R> {
     /// Opens a log: detects its format and reads its header.
     ///
     /// ```
-    /// use perfset_log::Log;
+    /// use perfset::log::Log;
     ///
     /// let csv = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\\\\\HOST\\\\Memory\\\\Available Bytes\"\r\n";
     /// assert!(matches!(Log::open(csv.as_bytes()), Ok(Log::Text(_))));

@@ -1,14 +1,13 @@
 //! Instrumentation manifests: the XML files (`.man`) in which a provider declares its countersets, as on Windows.
 //!
-//! ```
-//! use perfset_manifest::Manifest;
+//! ```no_run
+//! use perfset::manifest::Manifest;
 //!
-//! # let bytes = include_bytes!("../../../testdata/manifests/waves.man");
-//! let manifest = Manifest::parse(bytes)?;
+//! let manifest = Manifest::parse(&std::fs::read("harbour.man")?)?;
 //! for set in manifest.countersets() {
 //!     println!("{}: {} counters", set.name, set.counters.len());
 //! }
-//! # Ok::<(), perfset_manifest::Problems>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! [`Manifest::check`] returns all problems of a file, each [`Problem`] with its position, a description and a

@@ -29,10 +29,21 @@
 //! values](Snapshot::values) are computed from two snapshots. An unknown value is never reported as 0: [`NoValue`]
 //! contains the reason.
 //!
-//! [`catalogue`] contains the built-in countersets, with their GUIDs and counter ids as constants. [`v2`] and [`v1`]
-//! read and write blocks independently of a machine, including blocks of other programs; [`v1`] also provides a
-//! [`Source`] for recorded blocks. [`perflib`] implements PerfLib's functions for consumers on blocks; the C library
-//! is built on it. [`Provider`], [`Source`] and [`Sink`] are the traits for custom values, machines and outputs.
+//! **Where to go from here**:
+//!
+//! | to | see |
+//! |---|---|
+//! | read counters by path, such as `\Memory\Available Bytes`, from this machine or a log | [`path`] |
+//! | publish counters of your own program | [`publish`](publish/index.html), with the feature of that name on Linux |
+//! | add counters of another source to a machine | [`provider`] |
+//! | find a counterset, with its GUID and counter ids as constants | [`catalogue`] |
+//! | read logs of Performance Monitor | [`log`] |
+//! | write values as tables, CSV or JSON, or in a format of your own | [`output`](output/index.html), with the feature of that name |
+//! | read and write blocks, also of other programs, without a machine | [`v2`], [`v1`] |
+//! | call PerfLib's functions for consumers, as the C library does | [`perflib`] |
+//!
+//! [`Provider`], [`Source`] and [`Sink`] are the traits for custom values, machines and receivers of raw samples.
+//! Guides in the repository, `docs/guides`, show a provider, a source and an output step by step.
 //!
 //! **Features**: `publish` is the module of that name on Linux, `manifest`, and counters of applications on the local
 //! machine. `derive` is the derive macro for countersets. Both are on by default. `output` is the module of that name,

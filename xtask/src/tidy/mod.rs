@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{output_of, root};
 
+mod examples;
 mod manifests;
 mod map;
 mod plain;
@@ -73,6 +74,7 @@ pub fn run(_: &Args) -> Result<()> {
     problems.extend(map::wrong_unsafe_files(&sources, &map));
     problems.extend(map::wrong_layouts(&files));
     problems.extend(rules::check(&pages, &sources));
+    problems.extend(examples::check(&read(Path::new(examples::FACADE)), &sources));
     for measure in plain::measure(&sources) {
         println!("{measure}");
         problems.extend(measure.problem());

@@ -58,3 +58,18 @@ fn texts() {
         assert_eq!(problems, want.map(str::to_owned).into_iter().collect::<Vec<_>>(), "{path}");
     }
 }
+
+#[test]
+fn examples_name_the_facade() {
+    let manifest =
+        "[dependencies]\njiff = 1\nperfset-core.workspace = true\nperfset-linux.workspace = true\n";
+    let text = "//! ```\n//! use perfset_core::Guid;\n//! ```\n//! See perfset_core::Guid.\n\
+                /// ```\n/// use perfset::catalogue::perfset_engine::GUID;\n/// # let _ = perfset_core::Guid::ZERO;\n";
+    let sources = |path: &str| vec![(PathBuf::from(path), text.to_owned())];
+    let lines = |path: &str| -> Vec<_> {
+        examples::check(manifest, &sources(path)).into_iter().map(|problem| problem.line).collect()
+    };
+    assert_eq!(lines("crates/core/src/guid.rs"), [Some(2), Some(7)]);
+    assert_eq!(lines("crates/linux/src/lib.rs"), []);
+    assert_eq!(lines("crates/web/src/lib.rs"), []);
+}

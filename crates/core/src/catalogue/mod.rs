@@ -6,7 +6,7 @@
 //! know at build time what they want; [`ALL`] and [`by_guid`] for those that do not.
 //!
 //! ```
-//! use perfset_core::catalogue::{self, processor_information};
+//! use perfset::catalogue::{self, processor_information};
 //!
 //! let set = catalogue::by_guid(processor_information::GUID).unwrap();
 //! let busy = set.counter(processor_information::PERCENT_PROCESSOR_TIME).unwrap();

@@ -11,8 +11,8 @@ use super::raw_counter::unsigned;
 /// Computes values from raw counters of one counter.
 ///
 /// ```
-/// use perfset_core::CounterType;
-/// use perfset_core::pdh::{Calculation, Format, FormatKind, Number, PdhStatus, RawCounter};
+/// use perfset::CounterType;
+/// use perfset::path::{Calculation, Format, FormatKind, Number, PdhStatus, RawCounter};
 ///
 /// let at = |first, second| RawCounter { first, second, ..RawCounter::without_value(PdhStatus(0), 0) };
 /// let rate = CounterType::PERF_COUNTER_BULK_COUNT;

@@ -7,8 +7,8 @@ use crate::value::{FormattedValue, RawValue};
 /// Number format of a value, with the adjustments made before conversion.
 ///
 /// ```
-/// use perfset_core::pdh::{Format, Number, PdhStatus, Scale};
-/// use perfset_core::{CounterType, FormattedValue, RawValue};
+/// use perfset::path::{Format, Number, PdhStatus, Scale};
+/// use perfset::{CounterType, FormattedValue, RawValue};
 ///
 /// let percent = FormattedValue { raw: 123.456, counter_type: CounterType::PERF_100NSEC_TIMER };
 /// let number = |bits| Ok(Format::from_bits(bits)?.number(percent, RawValue::U64(7), Scale::ONE));

@@ -11,7 +11,7 @@ use crate::value::NoValue;
 /// Counter Data Status Codes".
 ///
 /// ```
-/// use perfset_core::{NoValue, pdh::PdhStatus};
+/// use perfset::{NoValue, path::PdhStatus};
 /// let status = PdhStatus::from(&NoValue::NegativeDenominator);
 /// assert_eq!(status, PdhStatus::PDH_CALC_NEGATIVE_DENOMINATOR);
 /// assert!(!status.has_value() && PdhStatus::PDH_CSTATUS_NEW_DATA.has_value());

@@ -6,8 +6,8 @@
 //! ignores. [`visit::dump`](crate::visit::dump) prints a block.
 //!
 //! ```
-//! use perfset_core::v1::{BlockBuilder, Contents, DataBlock, NewCounter, NewInstance, NewObject};
-//! use perfset_core::{CounterType, DetailLevel, RawValue, clock::ClockReading};
+//! use perfset::v1::{BlockBuilder, Contents, DataBlock, NewCounter, NewInstance, NewObject};
+//! use perfset::{CounterType, DetailLevel, RawValue, clock::ClockReading};
 //!
 //! let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
 //! let processor = NewObject::new(238);

@@ -8,8 +8,8 @@
 //! first violation, or lists the violations that it ignores. [`visit::dump`](crate::visit::dump) prints a block.
 //!
 //! ```
-//! use perfset_core::v2::{Block, BlockBuilder, Body, raw::Cell};
-//! use perfset_core::{InstanceId, RawValue, clock::ClockReading};
+//! use perfset::v2::{Block, BlockBuilder, Body, raw::Cell};
+//! use perfset::{InstanceId, RawValue, clock::ClockReading};
 //!
 //! let mut builder = BlockBuilder::new(&ClockReading::default());
 //! let mut table = builder.multiple_instances();

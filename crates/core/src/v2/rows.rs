@@ -12,7 +12,7 @@ use crate::wire::length;
 /// [lent](super::TableBuilder::lend) by the block that they belong to.
 ///
 /// ```
-/// use perfset_core::{InstanceId, v2::TableRows, v2::raw::Cell};
+/// use perfset::{InstanceId, v2::TableRows, v2::raw::Cell};
 ///
 /// let mut rows = TableRows::new(1);
 /// for value in [5, 7] {

@@ -30,7 +30,7 @@ pub struct ExpandOptions {
 /// Parent, instance, index and counter can each be a name or a pattern; helpers are omitted.
 ///
 /// ```
-/// use perfset_engine::{Machine, path::{ExpandOptions, expand}, testing::FixedClock};
+/// use perfset::{Machine, path::{ExpandOptions, expand}, testing::FixedClock};
 ///
 /// let mut machine = Machine::new(Box::new(FixedClock::default()));
 /// let paths = expand(&mut machine, &r"\perfset engine\collections*".parse()?, ExpandOptions::default())?;

@@ -17,7 +17,7 @@ use super::instance_name::InstanceName;
 /// Source: MS Learn, "Specifying a Counter Path".
 ///
 /// ```
-/// use perfset_engine::path::CounterPath;
+/// use perfset::path::CounterPath;
 /// let path: CounterPath = r"\\HOST\PhysicalDisk(0 C:)\Disk Bytes/sec".parse().unwrap();
 /// assert_eq!(path.machine.as_deref(), Some("HOST"));
 /// assert_eq!((path.counterset.as_str(), path.instance.as_deref()), ("PhysicalDisk", Some("0 C:")));

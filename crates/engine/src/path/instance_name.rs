@@ -8,11 +8,11 @@ use perfset_core::pdh::PdhStatus;
 /// Instance name, parsed: `name`, `name#index`, `parent/name` or `parent/name#index`.
 ///
 /// ```
-/// use perfset_engine::path::InstanceName;
+/// use perfset::path::InstanceName;
 /// let name: InstanceName = "bash/4242#1".parse()?;
 /// assert_eq!((name.parent.as_deref(), name.name.as_str(), name.index), (Some("bash"), "4242", 1));
 /// assert_eq!(InstanceName { index: 0, ..name }.to_string(), "bash/4242");
-/// # Ok::<_, perfset_engine::path::PdhStatus>(())
+/// # Ok::<_, perfset::path::PdhStatus>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[doc(alias = "PdhParseInstanceName")]
@@ -81,7 +81,7 @@ pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
 /// Used in output for readers of PDH's paths. This project's own paths take names unchanged.
 ///
 /// ```
-/// assert_eq!(perfset_engine::path::substituted(r"Intel(R) #2 a/b\c"), "Intel[R] _2 a_b_c");
+/// assert_eq!(perfset::path::substituted(r"Intel(R) #2 a/b\c"), "Intel[R] _2 a_b_c");
 /// ```
 #[must_use]
 pub fn substituted(name: &str) -> String {

@@ -26,7 +26,7 @@ use crate::values::Value;
 /// instance that does not exist yet is no error: a pattern selects the instances of each collection.
 ///
 /// ```
-/// use perfset_engine::{Machine, path::PathQuery, testing::FixedClock};
+/// use perfset::{Machine, path::PathQuery, testing::FixedClock};
 ///
 /// let mut machine = Machine::new(Box::new(FixedClock::default()));
 /// let mut query = PathQuery::open(&mut machine)?;

@@ -44,8 +44,8 @@ pub struct CounterInfo<'a> {
 /// of those two.
 ///
 /// ```
-/// use perfset_engine::path::{Format, FormatKind, Number, PathQuery, PdhStatus};
-/// use perfset_engine::{Machine, testing::FixedClock};
+/// use perfset::path::{Format, FormatKind, Number, PathQuery, PdhStatus};
+/// use perfset::{Machine, testing::FixedClock};
 ///
 /// let mut machine = Machine::new(Box::new(FixedClock::default()));
 /// let mut query = PathQuery::open(&mut machine)?;

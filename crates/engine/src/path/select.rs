@@ -8,7 +8,7 @@ use crate::pattern::Pattern;
 /// Part of a path, as a test for names.
 ///
 /// ```
-/// use perfset_engine::path::Selector;
+/// use perfset::path::Selector;
 /// let disks = Selector::new("{sd*,!sdb}");
 /// assert!(disks.matches("sda".encode_utf16(), 0) && !disks.matches("sdb".encode_utf16(), 0));
 /// ```

@@ -28,8 +28,8 @@ impl Statistics {
     /// [`FormatKind::number`](super::FormatKind::number) converts the results to integers.
     ///
     /// ```
-    /// use perfset_core::CounterType;
-    /// use perfset_engine::path::{Calculation, Format, FormatKind, PdhStatus, RawCounter, Statistics};
+    /// use perfset::CounterType;
+    /// use perfset::path::{Calculation, Format, FormatKind, PdhStatus, RawCounter, Statistics};
     ///
     /// let size = |first| RawCounter { first, ..RawCounter::without_value(PdhStatus(0), 0) };
     /// let calculation =

@@ -102,7 +102,7 @@ pub fn elapsed_ns() -> u64 {
 /// A source that several counters or countersets use is read once per collection. An error is stored like a value: a
 /// file that cannot be read is not read again for each counter.
 ///
-/// ```ignore
+/// ```
 /// use perfset::provider::{Collection, CollectionCache};
 ///
 /// let mut load = CollectionCache::default();

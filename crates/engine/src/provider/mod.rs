@@ -180,7 +180,7 @@ pub enum Change {
 ///
 /// The engine creates the requests; [`new`](Self::new) is for tests of a provider.
 ///
-/// ```ignore
+/// ```
 /// use perfset::provider::CollectRequest;
 /// use perfset::{InstanceFilters, catalogue::perfset_engine as own};
 ///

@@ -51,7 +51,7 @@ pub trait ValueSource: Debug + Send {
 
 /// Provider of a counterset that has one instance, without a name.
 ///
-/// ```ignore
+/// ```
 /// use perfset::provider::{Collection, SingleInstanceProvider, ValueSource};
 /// use perfset::{CounterId, Counterset, NoValue};
 ///

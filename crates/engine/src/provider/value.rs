@@ -7,7 +7,7 @@ use crate::total::Reading;
 
 /// A raw value, with its mark.
 ///
-/// ```ignore
+/// ```
 /// use perfset::Mark;
 /// use perfset::provider::MarkedRaw;
 ///
@@ -79,7 +79,7 @@ pub fn reading(value: &Result<MarkedRaw, NoValue>) -> Reading<'_> {
 
 /// Converts a name of a source to an instance name: `\` and NUL become `_`, bytes that are not UTF-8 become U+FFFD.
 ///
-/// ```ignore
+/// ```
 /// use perfset::provider::instance_name;
 ///
 /// assert_eq!(instance_name(br"C:\temp"), "C:_temp");

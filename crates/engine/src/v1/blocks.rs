@@ -27,9 +27,9 @@ use crate::source::{QueryHandle, Source};
 /// that name. If an object has elapsed times and an id counter, the start time is the birth.
 ///
 /// ```
-/// use perfset_core::visit::Mode;
-/// use perfset_engine::{path::PathQuery, v1::Blocks};
-/// # use perfset_core::{v1::*, CounterType, clock::ClockReading};
+/// use perfset::visit::Mode;
+/// use perfset::{path::PathQuery, v1::Blocks};
+/// # use perfset::{v1::*, CounterType, clock::ClockReading};
 /// # let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
 /// # builder.single(&NewObject::new(4), &[NewCounter::new(24, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)], [7]);
 /// # let bytes = builder.finish()?;

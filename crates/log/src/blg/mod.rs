@@ -9,7 +9,7 @@
 //! Record times are local, and the log contains the bias. Times that are raw values of counters are UTC.
 //!
 //! ```no_run
-//! use perfset_log::blg::{CounterBlock, BlgReader, Record};
+//! use perfset::log::blg::{CounterBlock, BlgReader, Record};
 //!
 //! let mut log = BlgReader::open(std::fs::File::open("customer.blg")?)?;
 //! while let Some(record) = log.next_record()? {

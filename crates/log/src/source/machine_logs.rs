@@ -16,8 +16,8 @@ use super::{LogPlayer, Logs, OpenError};
 /// the whole log for one machine. [`queries`](Self::queries) reads it once for all machines.
 ///
 /// ```
-/// use perfset_engine::{NextOutcome, path::PathQuery};
-/// use perfset_log::Logs;
+/// use perfset::{NextOutcome, path::PathQuery};
+/// use perfset::log::Logs;
 ///
 /// let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\"\n\
 ///            \"11/05/2026 10:00:00.000\",\"12.5\",\"40\"\n";

@@ -51,8 +51,8 @@ use selection::{SampleChoice, Selection};
 /// [`Mark::Formatted`](perfset_core::Mark::Formatted).
 ///
 /// ```
-/// use perfset_engine::{NextOutcome, path::PathQuery};
-/// use perfset_log::Logs;
+/// use perfset::{NextOutcome, path::PathQuery};
+/// use perfset::log::Logs;
 ///
 /// let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Pages/sec\"\n\
 ///            \"11/05/2026 10:00:00.000\",\"12.5\"\n\"11/05/2026 10:00:01.000\",\"40\"\n";

@@ -4,7 +4,7 @@
 //! [`TextLogWriter`] writes the same format.
 //!
 //! ```
-//! use perfset_log::text::{TextLogReader, is_one};
+//! use perfset::log::text::{TextLogReader, is_one};
 //!
 //! let log = b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available MBytes\"\r\n\
 //!             \"10/29/2017 01:59:44.562\",\"2048\"\r\n";
@@ -14,7 +14,7 @@
 //!     assert_eq!((line.time, line.values), (131_537_159_845_620_000, &[Some(2048.0)][..]));
 //! }
 //! assert!(reader.damages().is_empty());
-//! # Ok::<(), perfset_log::text::TextLogError>(())
+//! # Ok::<(), perfset::log::text::TextLogError>(())
 //! ```
 //!
 //! **Shape**: a header has the paths of all counters. A line has a time, and for each path a value or none.

@@ -10,7 +10,7 @@ use super::{Header, Separator};
 /// Writer of text logs as perfmon and relog read them: UTF-8, every field in quotes, lines that end in CR LF.
 ///
 /// ```
-/// use perfset_log::text::{Header, TextLogWriter};
+/// use perfset::log::text::{Header, TextLogWriter};
 ///
 /// let mut log = TextLogWriter::new(Vec::new(), &Header::new(vec![r"\\HOST\Memory\Available MBytes".into()]))?;
 /// log.line(131_537_159_845_620_000, [Some(2048.5)])?;

@@ -33,7 +33,7 @@ const FILES: usize = 4_096;
 /// Registered providers of a machine, or of given directories.
 ///
 /// ```no_run
-/// use perfset_manifest::store::{Store, system_folders};
+/// use perfset::manifest::store::{Store, system_folders};
 ///
 /// let mut store = Store::new(system_folders(true));
 /// store.refresh();

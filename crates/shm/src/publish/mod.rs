@@ -29,5 +29,8 @@ pub use status::{PublishStatus, VisibleTo};
 
 pub use crate::folder::Folders;
 pub use crate::merge::LeftOut;
+/// Types that the code of the derive macro names. Programs name them by their paths in `perfset`.
 #[doc(hidden)]
-pub use perfset_core as core;
+pub mod __private {
+    pub use perfset_core::{Aggregate, Attributes, CounterType, DetailLevel, Guid, InstanceType};
+}

@@ -182,7 +182,7 @@ pub fn problem() -> Option<PublishError> {
 /// Returns where this process publishes its counters, who can see them, and all problems.
 ///
 /// ```
-/// println!("{}", perfset_shm::publish::status());
+/// println!("{}", perfset::publish::status());
 /// // /run/perfset: only user 1000, root and members of group perfset see these counters
 /// // /tmp/perfset-990: private /tmp: no other program sees these counters; …
 /// ```

@@ -1,0 +1,8 @@
+//! Runs every example of the crates that `perfset` re-exports, as a doc test of this crate, which depends on `perfset`
+//! alone. The name of a failing test contains the file and the line of the example.
+//!
+//! An example that compiles here compiles in the project of any user. In its own crate it could not name `perfset`,
+//! which depends on that crate.
+
+#[cfg(doctest)]
+include!(concat!(env!("OUT_DIR"), "/examples.rs"));
