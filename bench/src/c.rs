@@ -10,7 +10,7 @@ use perflib::consumer::{
     PerfQueryCounterData_utf32,
 };
 use perflib::wide::data_to_utf32;
-use perfset_core::catalogue::processor_information as cpu;
+use perfset_catalogue::processor_information as cpu;
 use perfset_core::v2::identifier::{self, NewIdentifier};
 use perfset_core::{CounterFilter, CounterId, InstanceIdFilter};
 use perfset_engine::Snapshot;

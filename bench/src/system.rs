@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 
 use anyhow::Result;
-use perfset_core::catalogue::{memory, processor_information as cpu, system};
+use perfset_catalogue::{memory, processor_information as cpu, system};
 use perfset_engine::{Entry, Query, Snapshot};
 
 use crate::collect::floor::{self, Floor, after_blanks, after_line, cpu_lines_and_rest, number};

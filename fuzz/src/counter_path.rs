@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::catalogue;
+use perfset_catalogue as catalogue;
 use perfset_engine::path::{CounterPath, ExpandOptions, InstanceName, expand, substituted, validate};
 use perfset_engine::testing::{FixedClock, Scripted};
 use perfset_engine::{Catalogue, Machine};

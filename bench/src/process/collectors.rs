@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use perfset_core::catalogue::{process_v2, thread};
+use perfset_catalogue::{process_v2, thread};
 use perfset_core::{CounterId, Guid};
 use perfset_engine::{Entry, Query, Snapshot};
 use perfset_linux::ProcessSource;

@@ -47,7 +47,7 @@ impl CounterFilter {
 /// Counters that share the same instances: a PerfLib V2 counterset.
 ///
 /// **Shape**: counters in registration order, which is the order of every listing and result. Built-in
-/// countersets are defined in [`catalogue`](crate::catalogue).
+/// countersets are defined in the crate `perfset-catalogue`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counterset {
     /// Key of the counterset. Names are for users.
@@ -136,8 +136,7 @@ pub struct Counter {
     /// `true` if the raw value is truncated to 32 bits and can pass zero once between two samples.
     pub wraps: bool,
     /// `true` if the formatted value is a share of one resource. A share above 100 is a measurement error: it is
-    /// limited to 100 and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that [add
-    /// up](crate::catalogue::adds_up).
+    /// limited to 100 and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that add up.
     pub caps: bool,
     /// Source of the value, in the usual terms of that system; empty = no source exists, so the counter never has a
     /// value.

@@ -39,7 +39,6 @@ pub mod wire;
 pub mod visit;
 pub mod v2;
 pub mod v1;
-pub mod catalogue;
 
 // Files of tests/ name this crate as examples do.
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use perfset_core::catalogue::perfset_engine as set;
+use perfset_catalogue::perfset_engine as set;
 use perfset_core::{Guid, InstanceId, NoValue};
 
 use crate::error::SourceError;

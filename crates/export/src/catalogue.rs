@@ -1,6 +1,7 @@
 //! Properties of built-in counters that only exporters need.
 
-use perfset_core::{CounterId, Guid, catalogue};
+use perfset_catalogue as catalogue;
+use perfset_core::{CounterId, Guid};
 
 use crate::kind::CounterTraits;
 use crate::windows_exporter::{LABELS, METRICS, RISING};

@@ -196,7 +196,7 @@ fn paths_of(is_there: impl Fn(&str) -> bool) -> Vec<CounterPath> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfset_core::catalogue;
+    use perfset_catalogue as catalogue;
 
     /// A path that the catalogue does not know would keep every exporter from starting.
     #[test]

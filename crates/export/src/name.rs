@@ -154,7 +154,7 @@ pub(crate) fn unit_of(family: &str) -> Option<&str> {
 mod tests {
     use std::collections::HashMap;
 
-    use perfset_core::catalogue;
+    use perfset_catalogue as catalogue;
 
     use super::*;
     use crate::kind::{CounterTraits, metrics};

@@ -5,9 +5,10 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
+use perfset_catalogue as catalogue;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body, QueryResult};
-use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue, catalogue};
+use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue};
 use perfset_engine::path::Selector;
 use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
 

@@ -136,7 +136,7 @@ mod tests {
     /// Counters whose unit has no base unit here would be exported as plain numbers.
     #[test]
     fn every_unit_of_the_catalogue_has_a_base_unit() {
-        for set in perfset_core::catalogue::ALL {
+        for set in perfset_catalogue::ALL {
             for counter in set.counters.iter().filter(|counter| !matches!(&*counter.unit, "" | "/s")) {
                 assert!(base_unit(&counter.unit, true).is_some(), "{} {:?}", set.name, counter.name);
             }

@@ -2,7 +2,8 @@
 
 //! What the catalogue says for exporters: names of windows_exporter, and what rises though its type does not say so.
 
-use perfset_core::{CounterId, Guid, catalogue};
+use perfset_catalogue as catalogue;
+use perfset_core::{CounterId, Guid};
 
 /// Counterset and counter, the metric that windows_exporter makes of its raw value, and that metric's fixed labels.
 pub(crate) static METRICS: &[(Guid, CounterId, &str, &str)] = &[

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
+use perfset_catalogue as catalogue;
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType,
-    ProviderIdentity, catalogue,
+    ProviderIdentity,
 };
 use perfset_manifest::{ExportError, Manifest};
 use proptest::prelude::*;

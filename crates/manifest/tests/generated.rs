@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use perfset_core::catalogue;
+use perfset_catalogue as catalogue;
 use perfset_manifest::Manifest;
 use perfset_manifest::generate::{GenerateError, c_header, rust, symbols};
 

@@ -191,7 +191,7 @@ fn texts(
 
 #[cfg(test)]
 mod tests {
-    use perfset_core::catalogue;
+    use perfset_catalogue as catalogue;
 
     use super::*;
 

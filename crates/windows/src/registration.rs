@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use perfset_catalogue as catalogue;
 use perfset_core::v2::registration::{CounterInfo, RegistrationInfo};
 use perfset_core::v2::strings::StringBlock;
 use perfset_core::wire::WireError;
 use perfset_core::{
     Counter, CounterId, Counterset, Guid, InstanceType, Language, Name, ProviderIdentity, Status, Text,
-    Translation, catalogue,
+    Translation,
 };
 use perfset_engine::SourceError;
 use perfset_engine::v1::unit_of;

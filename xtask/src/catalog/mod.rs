@@ -27,7 +27,7 @@ pub struct Args {
     check: bool,
 }
 
-const TABLES: &str = "crates/core/src/catalogue";
+const TABLES: &str = "crates/catalogue/src/tables";
 const PAGES: &str = "docs/countersets";
 const HEADER: &str = "include/perflib_symbols.h";
 const MEANING: &str = "docs/windows-meaning.md";
@@ -60,7 +60,7 @@ fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     for set in &sets {
         let name = format!("{}.rs", set.module());
-        files.insert(Path::new(TABLES).join(name), rustfmt(root, &rust::counterset(set))?);
+        files.insert(Path::new(TABLES).join(name), rust::counterset(set));
         files.insert(Path::new(PAGES).join(format!("{}.md", set.stem)), pages::counterset(set));
     }
     files.insert(Path::new(TABLES).join("mod.rs"), rustfmt(root, &rust::index(namespace, &sets))?);

@@ -29,7 +29,7 @@ A first counter path to try: `{query}`
 | Covers | {scope} |
 | Cost | {cost} |
 | V1 title index | {v1_index} |
-| Symbols | Rust `perfset_core::catalogue::{module}`, C `{prefix}_*` in `perflib_symbols.h` |
+| Symbols | Rust `perfset::catalogue::{module}`, C `{prefix}_*` in `perflib_symbols.h` |
 {oddities}
 ## Counters
 

@@ -1,4 +1,4 @@
-//! Rust tables of the built-in countersets, before formatting.
+//! Rust tables of the built-in countersets.
 
 use std::collections::BTreeMap;
 
@@ -11,59 +11,37 @@ use super::set::{Aggregate, Attribute, Counter, Detail, Entry, Instances, Set, T
 pub fn counterset(set: &Set) -> String {
     let entry = &set.entry;
     let symbols: String = entry.counters.iter().map(symbol).collect();
-    let counters: String = entry.counters.iter().map(|c| counter(c, entry)).collect();
+    let rows: String = entry.counters.iter().map(|c| row(c, entry)).collect();
     let translations: String = entry.translations.iter().map(translation).collect();
-    let instance_type = match entry.instances {
-        Instances::Single => "Single",
-        Instances::Multiple => "Multiple",
-    };
+    let translations = (!translations.is_empty()).then_some(translations);
     format!(
         "// {notice}; change that instead.
 
 //! {name}: ids as constants, and the counterset as a table.
 
-use std::borrow::Cow;
+use perfset_core::{{{used}}};
 
-use crate::counter_type::CounterType;
-use crate::counterset::{{{used}}};
-use crate::guid::Guid;
+use crate::row::{{counters, row, set}};
 
 /// Identifies the counterset.
 pub const GUID: Guid = {guid};
 {symbols}
 /// The counterset.
-pub static COUNTERSET: Counterset = Counterset {{
-    guid: GUID,
-    name: {name_text},
-    help: {help},
-    provider: ProviderIdentity {{ guid: {provider_guid}, name: {provider_name} }},
-    instance_type: InstanceType::{instance_type},
-    counters: Cow::Borrowed(&COUNTERS),
-    translations: Cow::Borrowed(&[{translations}]),
-    v1_index: Some({v1_index}),
-    default_counter: {default_counter},
-    view_of: {view_of},
-    scope: {scope},
-}};
+pub static COUNTERSET: Counterset =
+{definition};
 
-static COUNTERS: [Counter; {count}] = [{counters}];
-",
+static COUNTERS: [Counter; {count}] = counters([
+{rows}]);
+{translations}",
         notice = notice(&format!("{}.toml", set.stem)),
         name = &*entry.name,
-        used = used(set),
+        used = used(set, &rows).join(", "),
         guid = guid(set.guid),
-        name_text = text(&entry.name),
-        help = text(&entry.help),
-        provider_guid = guid(set.provider_guid),
-        provider_name = text(&entry.provider.name),
-        v1_index = entry.v1_index,
-        default_counter = related(entry.default_counter().map(|counter| counter.id), entry),
-        view_of = match &entry.view_of {
-            Some(name) => format!("Some(super::{}::GUID)", name.to_lowercase().replace(' ', "_")),
-            None => "None".to_owned(),
-        },
-        scope = text(entry.scope.text()),
+        definition = definition(set),
         count = entry.counters.len(),
+        translations = translations.map_or_else(String::new, |all| {
+            format!("\nstatic TRANSLATIONS: [Translation; {}] = [\n{all}];\n", entry.translations.len())
+        }),
     )
 }
 
@@ -79,58 +57,22 @@ pub fn index(namespace: Uuid, sets: &[Set]) -> String {
     format!(
         "// {notice}; change that instead.
 
-//! The built-in countersets: what is known by itself on every system, to collect it or to read it.
-//!
-//! **Shape**: one module a counterset, with its GUID and the ids of its counters as constants, for programs that
-//! know at build time what they want; [`ALL`] and [`by_guid`] for those that do not.
-//!
-//! ```
-//! use perfset_core::catalogue::{{self, processor_information}};
-//!
-//! let set = catalogue::by_guid(processor_information::GUID).unwrap();
-//! let busy = set.counter(processor_information::PERCENT_PROCESSOR_TIME).unwrap();
-//! assert_eq!(busy.name.as_deref(), Some(\"% Processor Time\"));
-//! ```
+//! The countersets, one module each, and what is known of all of them.
 
-use crate::counterset::{{CounterId, Counterset}};
-use crate::guid::Guid;
+use perfset_core::{{CounterId, Counterset, Guid}};
 
 {modules}
-#[cfg(test)]
-mod tests;
-
 /// The namespace of the GUIDs that are made of names (UUID version 5).
 pub const NAMESPACE: Guid = Guid::from_u128({namespace:#034x});
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[{all}];
 
-/// The built-in counterset with that GUID.
-#[must_use]
-pub fn by_guid(guid: Guid) -> Option<&'static Counterset> {{
-    ALL.iter().copied().find(|set| set.guid == guid)
-}}
-
 /// Title indexes of earlier versions, each with the current one of the same name.
 pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[{former}];
 
-/// Returns the current title index of the name that has this index, or had it in an earlier version.
-#[must_use]
-pub fn current_v1_index(index: u32) -> u32 {{
-    let former = FORMER_V1_INDEXES.iter().find(|(former, _)| *former == index);
-    former.map_or(index, |(_, now)| *now)
-}}
-
-/// Returns `true` if the sum of a counter over several instances has a meaning.
-///
-/// Rates of events, and amounts that each instance has for itself, have such a sum. Means, peaks, identifiers and
-/// shares of different things have none, and neither have instances that are parts of one another.
-#[must_use]
-pub fn adds_up(counterset: Guid, counter: CounterId) -> bool {{
-    ADDING_UP.contains(&(counterset, counter))
-}}
-
-static ADDING_UP: &[(Guid, CounterId)] = &[{adding_up}];
+/// Counters whose sum over several instances has a meaning.
+pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[{adding_up}];
 ",
         adding_up = adding_up.collect::<String>(),
         notice = notice(""),
@@ -149,13 +91,17 @@ fn former_v1_indexes(sets: &[Set]) -> impl Iterator<Item = (u32, u32)> {
     sets.iter().flat_map(of_set).collect::<BTreeMap<_, _>>().into_iter()
 }
 
-fn used(set: &Set) -> String {
-    let mut names = vec!["Aggregate", "Attributes", "Counter", "CounterId", "Counterset", "DetailLevel"];
-    names.extend(["InstanceType", "ProviderIdentity"]);
+/// Returns the types of `perfset_core` that the module needs.
+fn used(set: &Set, rows: &str) -> Vec<&'static str> {
+    let mut names = vec!["Counter", "CounterId", "CounterType as T", "Counterset", "Guid", "InstanceType"];
+    let in_rows =
+        [("Aggregate::", "Aggregate"), ("Attributes::", "Attributes"), ("DetailLevel::", "DetailLevel")];
+    names.extend(in_rows.iter().filter(|(part, _)| rows.contains(part)).map(|(_, name)| *name));
     if !set.entry.translations.is_empty() {
         names.extend(["Language", "Translation"]);
     }
-    names.join(", ")
+    names.sort_unstable();
+    names
 }
 
 fn symbol(counter: &Counter) -> String {
@@ -172,112 +118,150 @@ fn symbol(counter: &Counter) -> String {
     )
 }
 
-fn counter(counter: &Counter, entry: &Entry) -> String {
-    let name = match &counter.name {
-        Some(name) => format!("Some({})", text(name)),
-        None => "None".to_owned(),
+fn definition(set: &Set) -> String {
+    let entry = &set.entry;
+    let instance_type = match entry.instances {
+        Instances::Single => "Single",
+        Instances::Multiple => "Multiple",
     };
-    format!(
-        "
-    Counter {{
-        id: {id},
-        name: {name},
-        help: {help},
-        counter_type: CounterType::{counter_type},
-        attributes: {attributes},
-        detail: DetailLevel::{detail},
-        default_scale: {scale},
-        base: {base},
-        perf_time: {time},
-        perf_freq: {freq},
-        multi: {multi},
-        aggregate: Aggregate::{aggregate},
-        unit: {unit},
-        wraps: {wraps},
-        caps: {caps},
-        source: {source},
-        availability: {availability},
-        v1_index: Some({v1_index}),
-    }},",
-        id = counter.symbol(),
-        help = text(&counter.whole_help()),
-        counter_type = counter.counter_type.name,
-        attributes = attributes(&counter.attributes),
-        detail = match counter.detail.unwrap_or_default() {
-            Detail::Novice => "NOVICE",
-            Detail::Advanced => "ADVANCED",
-            Detail::Expert => "EXPERT",
-            Detail::Wizard => "WIZARD",
-        },
-        scale = counter.scale.unwrap_or_default(),
-        base = related(counter.base, entry),
-        time = related(counter.time, entry),
-        freq = related(counter.freq, entry),
-        multi = related(counter.multi, entry),
-        aggregate = match counter.aggregate {
-            Aggregate::Undefined => "Undefined",
-            Aggregate::Sum => "Total",
-            Aggregate::Avg => "Avg",
-            Aggregate::Min => "Min",
-            Aggregate::Max => "Max",
-        },
-        unit = text(&counter.unit),
-        wraps = counter.wraps,
-        caps = counter.caps,
-        source = text(&counter.source),
-        availability = text(&counter.availability),
-        v1_index = counter.v1_index,
-    )
+    let mut call = Call::new();
+    call.put(&format!("set(GUID, {:?}, InstanceType::{instance_type}, {})", &*entry.name, entry.v1_index));
+    call.put(&format!(".provider({}, {:?})", guid(set.provider_guid), &*entry.provider.name));
+    if let Some(counter) = entry.default_counter() {
+        call.put(&format!(".default_counter({})", counter.symbol()));
+    }
+    if let Some(name) = &entry.view_of {
+        call.put(&format!(".view_of(super::{}::GUID)", name.to_lowercase().replace(' ', "_")));
+    }
+    call.put_text("scope", entry.scope.text());
+    call.put_text("help", &entry.help);
+    let translations = if entry.translations.is_empty() { "[]" } else { "TRANSLATIONS" };
+    call.put(&format!(".of(&COUNTERS, &{translations})"));
+    call.0
+}
+
+/// Returns the row of a counter: its key, name and type, and what differs from a row without anything else.
+fn row(counter: &Counter, entry: &Entry) -> String {
+    let mut call = Call::new();
+    call.put(&format!("row({},", counter.symbol()));
+    call.put(&format!(" {:?},", counter.name.as_deref().unwrap_or_default()));
+    call.put(&format!(" T::{},", counter.counter_type.name));
+    call.put(&format!(" {})", counter.v1_index));
+    match counter.detail.unwrap_or_default() {
+        Detail::Novice => call.put(".detail(DetailLevel::NOVICE)"),
+        Detail::Advanced => {}
+        Detail::Expert => call.put(".detail(DetailLevel::EXPERT)"),
+        Detail::Wizard => call.put(".detail(DetailLevel::WIZARD)"),
+    }
+    for attribute in &counter.attributes {
+        call.put(match attribute {
+            Attribute::Reference => ".attribute(Attributes::BY_REFERENCE)",
+            Attribute::NoDisplay => ".hidden()",
+            Attribute::NoDigitGrouping => ".attribute(Attributes::NO_GROUP_SEPARATOR)",
+            Attribute::DisplayAsReal => ".attribute(Attributes::DISPLAY_AS_REAL)",
+            Attribute::DisplayAsHex => ".attribute(Attributes::DISPLAY_AS_HEX)",
+        });
+    }
+    let related = |id: Option<u32>| id.and_then(|id| entry.counter(id)).map(Counter::symbol);
+    if let Some(base) = related(counter.base) {
+        call.put(&format!(".base({base})"));
+    }
+    if let Some(multi) = related(counter.multi) {
+        call.put(&format!(".multi({multi})"));
+    }
+    if let Some((time, freq)) = related(counter.time).zip(related(counter.freq)) {
+        call.put(&format!(".clock({time}, {freq})"));
+    }
+    if let Some(scale) = counter.scale.filter(|scale| *scale != 0) {
+        call.put(&format!(".scale({scale})"));
+    }
+    match counter.aggregate {
+        Aggregate::Undefined => {}
+        Aggregate::Sum => call.put(".aggregate(Aggregate::Total)"),
+        Aggregate::Avg => call.put(".aggregate(Aggregate::Avg)"),
+        Aggregate::Min => call.put(".aggregate(Aggregate::Min)"),
+        Aggregate::Max => call.put(".aggregate(Aggregate::Max)"),
+    }
+    call.put_text("unit", &counter.unit);
+    if counter.wraps {
+        call.put(".wraps()");
+    }
+    if counter.caps {
+        call.put(".caps()");
+    }
+    call.put_text("source", &counter.source);
+    call.put_text("availability", &counter.availability);
+    call.put_text("help", &counter.whole_help());
+    format!("{},\n", call.0)
+}
+
+/// Chained calls as source text, with as much in a line as there is room for: `rustfmt` would make a line of each.
+struct Call(String);
+
+impl Call {
+    const WIDTH: usize = 118;
+    const INDENT: usize = 8;
+
+    fn new() -> Self {
+        Self(" ".repeat(4))
+    }
+
+    /// Adds a part, on a new line if the current one has no room for it.
+    fn put(&mut self, part: &str) {
+        if self.column() + part.chars().count() > Self::WIDTH {
+            self.break_line(Self::INDENT);
+            self.0.push_str(part.trim_start());
+        } else {
+            self.0.push_str(part);
+        }
+    }
+
+    /// Adds a method that sets a text, unless it is empty. A long text is continued on more lines.
+    fn put_text(&mut self, method: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let part = format!(".{method}({text:?})");
+        if Self::INDENT + part.chars().count() <= Self::WIDTH {
+            return self.put(&part);
+        }
+        self.break_line(Self::INDENT);
+        for word in part.split_inclusive(' ') {
+            if self.column() + word.chars().count() >= Self::WIDTH {
+                self.0.push('\\');
+                self.break_line(Self::INDENT + 4);
+            }
+            self.0.push_str(word);
+        }
+    }
+
+    fn column(&self) -> usize {
+        self.0.lines().last().unwrap_or_default().chars().count()
+    }
+
+    fn break_line(&mut self, indent: usize) {
+        self.0.push('\n');
+        self.0.push_str(&" ".repeat(indent));
+    }
 }
 
 fn translation(translation: &Translation) -> String {
     let counters = translation.counters.iter();
     let counters = counters.map(|c| format!("(CounterId({}), {}, {}),", c.id, text(&c.name), text(&c.help)));
-    format!(
-        "Translation {{ language: Language({:#06x}), name: {}, help: {}, counters: Cow::Borrowed(&[{}]) }},",
-        translation.language,
-        text(&translation.name),
-        text(&translation.help),
-        counters.collect::<String>()
-    )
+    let counters: String = counters.collect();
+    let (language, name, help) = (translation.language, text(&translation.name), text(&translation.help));
+    let counters = format!("std::borrow::Cow::Borrowed(&[{counters}])");
+    let fields =
+        format!("language: Language({language:#06x}), name: {name}, help: {help}, counters: {counters}");
+    format!("    Translation {{ {fields} }},\n")
 }
 
-fn related(id: Option<u32>, entry: &Entry) -> String {
-    let counter = id.and_then(|id| entry.counter(id));
-    counter.map_or_else(|| "None".to_owned(), |counter| format!("Some({})", counter.symbol()))
-}
-
-fn attributes(attributes: &[Attribute]) -> String {
-    let names = attributes.iter().map(|attribute| match attribute {
-        Attribute::Reference => "Attributes::BY_REFERENCE",
-        Attribute::NoDisplay => "Attributes::NO_DISPLAYABLE",
-        Attribute::NoDigitGrouping => "Attributes::NO_GROUP_SEPARATOR",
-        Attribute::DisplayAsReal => "Attributes::DISPLAY_AS_REAL",
-        Attribute::DisplayAsHex => "Attributes::DISPLAY_AS_HEX",
-    });
-    let joined = names.map(str::to_owned).reduce(|all, next| format!("{all}.with({next})"));
-    joined.unwrap_or_else(|| "Attributes(0)".to_owned())
+/// A text of a translation as a literal.
+fn text(text: &str) -> String {
+    format!("std::borrow::Cow::Borrowed({text:?})")
 }
 
 fn guid(guid: uuid::Uuid) -> String {
     let digits = guid.to_string().replace('-', "_");
     format!("Guid::from_u128(0x{digits})")
-}
-
-/// A text as a literal, in several where it is long: `rustfmt` breaks none.
-fn text(text: &str) -> String {
-    const WIDTH: usize = 90;
-    let mut parts = vec![String::new()];
-    for word in text.split_inclusive(' ') {
-        match parts.last_mut() {
-            Some(part) if part.len() + word.len() <= WIDTH => part.push_str(word),
-            _ => parts.push(word.to_owned()),
-        }
-    }
-    match parts.as_slice() {
-        [part] => format!("Cow::Borrowed({part:?})"),
-        parts => {
-            format!("Cow::Borrowed(concat!({}))", parts.iter().map(|p| format!("{p:?},")).collect::<String>())
-        }
-    }
 }

@@ -314,9 +314,9 @@ fn views_inherit_scale_and_detail_level() {
         rust::counterset(&set)
     };
     let table = view("type = \"PERF_COUNTER_BULK_COUNT\"");
-    assert!(table.contains("detail: DetailLevel::EXPERT,\n        default_scale: -10,"), "{table}");
+    assert!(table.contains(".detail(DetailLevel::EXPERT).scale(-10)"), "{table}");
     let table = view("type = \"PERF_COUNTER_BULK_COUNT\"\nscale = 0\ndetail = \"wizard\"");
-    assert!(table.contains("detail: DetailLevel::WIZARD,\n        default_scale: 0,"), "{table}");
+    assert!(table.contains(".detail(DetailLevel::WIZARD)") && !table.contains(".scale("), "{table}");
 }
 
 #[test]
@@ -378,12 +378,13 @@ fn generator_writes_table_header_and_page() {
         "pub const PERCENT_GOOD_PER_SEC: CounterId = CounterId(2);",
         "/// A counter without a name: `PERF_RAW_BASE`.",
         "Guid::from_u128(0x01020304_0506_0708_090a_0b0c0d0e0f10)",
-        "base: Some(GOOD_BASE)",
-        "attributes: Attributes::NO_DISPLAYABLE.with(Attributes::BY_REFERENCE)",
-        "counter_type: CounterType::PERF_PRECISION_TIMESTAMP",
-        "\\\"end\\\". On Mondays. For all.\",))",
+        ".base(GOOD_BASE)",
+        ".hidden().attribute(Attributes::BY_REFERENCE)",
+        " T::PERF_PRECISION_TIMESTAMP,",
+        "word \\\n            word ",
+        "\\\"end\\\". On Mondays. For all.\")",
         "language: Language(0x0007)",
-        "(CounterId(5), Cow::Borrowed(\"Alter\"), Cow::Borrowed(\"\"))",
+        "Cow::Borrowed(\"Alter\"), std::borrow::Cow::Borrowed(\"\"))",
     ] {
         assert!(table.contains(part), "{part}\n{table}");
     }

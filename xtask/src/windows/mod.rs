@@ -41,8 +41,9 @@ const CHECKS: [(&str, Check); 6] = [
 ];
 
 /// The crates whose tests run: all that do not ask an operating system.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "perfset-core",
+    "perfset-catalogue",
     "perfset-engine",
     "perfset-log",
     "perfset-manifest",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::catalogue::perfset_engine as own;
+use perfset_catalogue::perfset_engine as own;
 use perfset_core::*;
 use proptest::prelude::*;
 

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use perfset_core::catalogue::perfset_engine as own;
-use perfset_core::catalogue::processor_information as cpu;
+use perfset_catalogue::perfset_engine as own;
+use perfset_catalogue::processor_information as cpu;
 use perfset_core::{CounterId, InstanceId, InstanceIdFilter};
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use perfset_core::catalogue;
+use perfset_catalogue as catalogue;
 use perfset_core::pdh::PdhStatus;
 
 use super::instance_name::InstanceName;

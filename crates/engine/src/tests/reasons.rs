@@ -123,7 +123,7 @@ fn value_over_maximum_is_capped_and_marked() {
 /// A sum over instances has 100 for each processor: it is no share, and is not cut. A mean is cut.
 #[test]
 fn a_sum_of_shares_is_not_cut() {
-    use perfset_core::catalogue::{processor_information, thread};
+    use perfset_catalogue::{processor_information, thread};
     let sets = [thread::COUNTERSET.clone(), processor_information::COUNTERSET.clone()];
     let (machine, provider) = machine_with(sets.to_vec());
     for (set, counter, rows) in [

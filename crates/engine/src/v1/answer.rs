@@ -1,11 +1,12 @@
 //! Response of a machine to a value name.
 
+use perfset_catalogue as catalogue;
 use perfset_core::clock::ClockReading;
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
 use perfset_core::v2::{Block, BlockValue, Body};
-use perfset_core::{Attributes, Counter, CounterType, Counterset, Language, NoValue, catalogue};
+use perfset_core::{Attributes, Counter, CounterType, Counterset, Language, NoValue};
 
 use super::titles::Titles;
 use super::value_name::ValueName;

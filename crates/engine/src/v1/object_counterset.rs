@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use perfset_catalogue as catalogue;
 use perfset_core::counter_type::{CounterKind, Display, NumberKind, ValueKind};
 use perfset_core::v1::{Contents, Definition, Object, TitleNames};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{
     Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity, Text,
-    catalogue,
 };
 use uuid::Uuid;
 

@@ -165,7 +165,7 @@ fn equal_names_parents_and_empty_objects() {
 fn the_catalogue_gives_guids_and_ids_where_it_knows_the_object() {
     let blocks = [0, 1].map(|sample| file(&format!("windows-vista/object238-sample{sample}.bin")));
     let mut source = source_of(&blocks);
-    use catalogue::processor as known;
+    use perfset_catalogue::processor as known;
     assert_eq!(source.countersets().unwrap(), [known::GUID]);
     let set = source.machine().counterset(&known::GUID).unwrap();
     let busy = set.counter(known::PERCENT_PROCESSOR_TIME).unwrap();
@@ -502,8 +502,8 @@ fn queries_choose_objects() {
 
 #[test]
 fn title_indexes_are_even_fixed_and_never_taken_twice() {
-    let built_in = Titles::new(catalogue::ALL.iter().copied());
-    assert_eq!(built_in.counterset_title(catalogue::memory::GUID), Some(4));
+    let built_in = Titles::new(perfset_catalogue::ALL.iter().copied());
+    assert_eq!(built_in.counterset_title(perfset_catalogue::memory::GUID), Some(4));
     let names = built_in.names();
     assert_eq!((names.get(6), names.get(238)), (Some("% Processor Time"), Some("Processor")));
 

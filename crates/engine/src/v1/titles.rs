@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use perfset_catalogue as catalogue;
 use perfset_core::v1::{TitleNames, name_table};
-use perfset_core::{Counter, CounterId, Counterset, Guid, Text, catalogue};
+use perfset_core::{Counter, CounterId, Counterset, Guid, Text};
 
 /// First index of publishers' countersets and counters, and the end of the range: even numbers by a hash of GUID and
 /// id.

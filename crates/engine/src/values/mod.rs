@@ -1,6 +1,6 @@
 //! Values of a snapshot: rows of two snapshots are paired, and values computed from both.
 
-use perfset_core::catalogue::adds_up;
+use perfset_catalogue::adds_up;
 use perfset_core::formula::Computation;
 use perfset_core::sample::{Clocks, PlainSampleValues, SampleValues};
 use perfset_core::{Counter, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue, Status};

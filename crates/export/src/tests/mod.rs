@@ -6,7 +6,7 @@ mod machines;
 mod stepped;
 mod waiting;
 
-use perfset_core::catalogue::{
+use perfset_catalogue::{
     self, linux_process, process, process_v2, processor_information, tcpv4, tcpv6, thread,
 };
 use perfset_core::{
@@ -389,7 +389,7 @@ fn all_names_of_windows_exporter() {
     // A number that is a time as well: when something began.
     let number = u64::try_from(perfset_core::clock::UNIX_EPOCH_100NS).unwrap();
     for (guid, id, name, labels) in crate::windows_exporter::METRICS {
-        let set = catalogue::by_guid(*guid).unwrap();
+        let set = perfset_catalogue::by_guid(*guid).unwrap();
         // A helper has no path of its own: those of what is divided by it.
         let paths = set.counters.iter().filter(|c| c.id == *id || c.divisor() == Some(*id));
         let shown = paths.filter(|counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE));
@@ -410,7 +410,7 @@ fn all_names_of_windows_exporter() {
 
 #[test]
 fn sizes_of_windows_exporter() {
-    use catalogue::logical_disk;
+    use perfset_catalogue::logical_disk;
     let disk = scripted(logical_disk::COUNTERSET.clone());
     disk.with(|script| script.rows = vec![("/", 1, vec![Ok(250), Ok(1_000), Ok(3)])]);
     let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
@@ -428,11 +428,11 @@ fn sizes_of_windows_exporter() {
 /// Whatever can be asked for has a name in both profiles, and no two the same.
 #[test]
 fn the_whole_catalogue_can_be_exported() {
-    let scripts: Vec<_> = catalogue::ALL.iter().map(|set| scripted((*set).clone())).collect();
-    for (script, set) in scripts.iter().zip(catalogue::ALL) {
+    let scripts: Vec<_> = perfset_catalogue::ALL.iter().map(|set| scripted((*set).clone())).collect();
+    for (script, set) in scripts.iter().zip(perfset_catalogue::ALL) {
         script.with(|script| script.rows = vec![("a", 1, vec![Ok(1); set.counters.len()])]);
     }
-    let paths: Vec<_> = catalogue::ALL
+    let paths: Vec<_> = perfset_catalogue::ALL
         .iter()
         .map(|set| format!("\\{}{}\\*", set.name, if set.instance_type.is_multiple() { "(*)" } else { "" }))
         .collect();

@@ -117,7 +117,7 @@ impl Provider for LazyProvider {
 mod tests {
     use std::time::Duration;
 
-    use perfset_core::catalogue::linux_numa as id;
+    use perfset_catalogue::linux_numa as id;
 
     use super::*;
     use crate::countersets::numa::{LinuxNuma, online};

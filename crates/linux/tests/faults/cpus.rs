@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use perfset_catalogue::{linux_processor, processor, processor_information, scheduler};
 use perfset_core::CounterId;
-use perfset_core::catalogue::{linux_processor, processor, processor_information, scheduler};
 
 use super::basics::{Count, Expected, KnownValue, Random, Source, Tally};
 

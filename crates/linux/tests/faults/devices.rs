@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use perfset_catalogue::{block_io, network_interface, physical_disk};
 use perfset_core::CounterId;
-use perfset_core::catalogue::{block_io, network_interface, physical_disk};
 
 use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally};
 use super::totals::{FIELDS, Kept, Totals};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perfset_core::catalogue::{
+use perfset_catalogue::{
     cache, linux_memory, linux_process, memory, network_interface, pressure_stall, process, process_v2,
     thread,
 };

@@ -1,7 +1,7 @@
 //! Memory, pressure and control groups of the model.
 
+use perfset_catalogue::{cache, cgroup, linux_memory, memory, pressure_stall};
 use perfset_core::CounterId;
-use perfset_core::catalogue::{cache, cgroup, linux_memory, memory, pressure_stall};
 
 use super::basics::{Count, Expected, KnownValue, Random, Source, Tally};
 

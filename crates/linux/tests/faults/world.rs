@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfset_core::catalogue::{
+use perfset_catalogue::{
     block_io, cache, cgroup, linux_memory, linux_process, linux_processor, linux_system, logical_disk,
     memory, network_interface, paging_file, physical_disk, pressure_stall, process, process_v2, processor,
     processor_information, scheduler, system, thread,

@@ -135,7 +135,7 @@ fn logged_countersets_are_registered() {
     names.sort();
     assert_eq!(names, ["PhysicalDisk", "Processor"]);
     let processor = sets.iter().find(|set| set.name == "Processor").unwrap();
-    let known = perfset_core::catalogue::ALL.iter().find(|set| set.name == "Processor").unwrap();
+    let known = perfset_catalogue::ALL.iter().find(|set| set.name == "Processor").unwrap();
     assert_eq!(processor.guid, known.guid);
     let busy = &processor.counters[0];
     assert_eq!(busy.id, known.counters.iter().find(|c| c.name == busy.name).unwrap().id);

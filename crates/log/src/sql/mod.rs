@@ -66,7 +66,8 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use perfset_core::{CounterType, Guid, catalogue};
+use perfset_catalogue as catalogue;
+use perfset_core::{CounterType, Guid};
 use uuid::Uuid;
 
 use crate::Existing;

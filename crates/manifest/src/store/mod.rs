@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use perfset_catalogue as catalogue;
 use perfset_core::likeness::likeness;
-use perfset_core::{Counterset, Guid, catalogue};
+use perfset_core::{Counterset, Guid};
 
 use crate::model::Manifest;
 use crate::problem::Problems;

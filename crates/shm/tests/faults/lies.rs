@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use perfset_core::{Counter, CounterId, CounterType, Counterset as Set, Guid, catalogue};
+use perfset_catalogue as catalogue;
+use perfset_core::{Counter, CounterId, CounterType, Counterset as Set, Guid};
 use perfset_derive::Counterset;
 use perfset_engine::Provider;
 

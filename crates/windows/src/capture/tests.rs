@@ -99,12 +99,12 @@ fn write_again(scratch: &Scratch) -> io::Result<Captures> {
 fn samples_follow_each_other() {
     let (scratch, _) = captured("samples", false);
     let replayed = CaptureReplay::open(&scratch.0).unwrap().machine();
-    let guid = perfset_core::catalogue::process::GUID;
+    let guid = perfset_catalogue::process::GUID;
     for _ in 0..2 {
         assert!(replayed.instances(&guid).unwrap().len() > 40);
         let mut query = replayed.query();
         let mut one = Entry::all(guid).instance("*");
-        one.counters = CounterFilter::One(perfset_core::catalogue::process::PERCENT_PROCESSOR_TIME).into();
+        one.counters = CounterFilter::One(perfset_catalogue::process::PERCENT_PROCESSOR_TIME).into();
         assert!(query.add(&one).is_success());
         let mut snapshots = [const { None }; 3];
         for snapshot in &mut snapshots {
@@ -149,7 +149,7 @@ fn costly_objects_are_replayed() {
     let key: Arc<dyn PerformanceKey> = Arc::new(Costly(Arc::default()));
     write(&scratch.0, &functions, &key, &CaptureOptions { is_costly: true, ..options(false) }).unwrap();
     let replayed = CaptureReplay::open(&scratch.0).unwrap().machine();
-    let guid = perfset_core::catalogue::tcpv4::GUID;
+    let guid = perfset_catalogue::tcpv4::GUID;
     let found = rows(&replayed, guid, &[]);
     assert!(found.len() == 9 && found.iter().all(|row| row.contains('=')), "{found:?}");
 }

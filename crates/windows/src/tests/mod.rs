@@ -408,7 +408,7 @@ fn objects_of_a_real_windows() {
     assert_eq!(windows.countersets().len(), VISTA.len() + 1);
     assert_eq!(*vista.requests.lock().unwrap(), ["Global", "Counter 009", "Help 009"]);
     assert_eq!(vista.closed.load(Relaxed), 1, "nobody asks for values yet");
-    let guid = perfset_core::catalogue::process::GUID;
+    let guid = perfset_catalogue::process::GUID;
     let set = windows.counterset(&guid).unwrap();
     assert_eq!(windows.origin(&guid).unwrap(), "PerfLib V1");
     assert_eq!(set.counters[0].source, "HKEY_PERFORMANCE_DATA, object 230");

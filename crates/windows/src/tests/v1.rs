@@ -86,7 +86,7 @@ fn a_broken_object_is_told_once_and_as_long_as_it_is_broken() {
         Ok(bytes)
     });
     let machine = machine(&key);
-    let guid = perfset_core::catalogue::process::GUID;
+    let guid = perfset_catalogue::process::GUID;
     let mut query = machine.query();
     assert!(query.add(&Entry::all(guid).instance("*")).is_success());
     let mut snapshot = Snapshot::default();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perfset_core::catalogue::{process, system};
+use perfset_catalogue::{process, system};
 use perfset_core::v2::Block;
 use perfset_core::{CounterFilter, Guid, Language, Status};
 use perfset_engine::{Entry, Machine, Snapshot, v1};
@@ -153,7 +153,7 @@ fn our_engine_as_a_library() {
     let direct = CaptureReplay::open(&place("PERFSET_CAPTURE")).unwrap().machine();
     let v2 = |guid: &Guid| direct.origin(guid).is_ok_and(|origin| origin == "PerfLib V2");
     // What our engine says of itself is another engine's at each end.
-    let is_own = |guid: &Guid| *guid == perfset_core::catalogue::perfset_engine::GUID;
+    let is_own = |guid: &Guid| *guid == perfset_catalogue::perfset_engine::GUID;
     let guids: Vec<_> = direct.countersets().into_iter().filter(|guid| v2(guid) && !is_own(guid)).collect();
     assert!(guids.len() >= 3);
     for guid in &guids {

@@ -1,6 +1,6 @@
 //! Grammar, binding and values of paths.
 
-use perfset_core::catalogue::perfset_engine as own;
+use perfset_catalogue::perfset_engine as own;
 use perfset_core::*;
 use proptest::prelude::*;
 

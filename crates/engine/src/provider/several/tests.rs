@@ -1,5 +1,5 @@
+use perfset_catalogue::perfset_engine as id;
 use perfset_core::Mark;
-use perfset_core::catalogue::perfset_engine as id;
 
 use super::*;
 use crate::filters::{InstanceFilter, InstanceFilters};

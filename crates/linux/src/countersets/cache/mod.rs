@@ -1,6 +1,6 @@
 //! Provider of the counterset Cache.
 
-use perfset_core::catalogue::cache as id;
+use perfset_catalogue::cache as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::provider::{Collection, SharedParsedFile, ValueSource, unavailable};

@@ -1,6 +1,6 @@
 //! Cache from trees of files.
 
-use perfset_core::catalogue::cache as id;
+use perfset_catalogue::cache as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::Cache;

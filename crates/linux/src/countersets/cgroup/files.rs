@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use perfset_core::catalogue::cgroup as id;
+use perfset_catalogue::cgroup as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::ControlGroup;

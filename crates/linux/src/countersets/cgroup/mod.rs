@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use perfset_core::catalogue::cgroup as id;
+use perfset_catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, birth_of_total, instance_name};

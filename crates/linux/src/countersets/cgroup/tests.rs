@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use perfset_core::catalogue::cgroup as id;
+use perfset_catalogue::cgroup as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::CGroup;

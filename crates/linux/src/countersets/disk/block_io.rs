@@ -1,6 +1,6 @@
 //! Provider of the counterset Block I/O.
 
-use perfset_core::catalogue::block_io as id;
+use perfset_catalogue::block_io as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{DeviceKind, Disks};

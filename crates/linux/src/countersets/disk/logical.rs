@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use perfset_core::catalogue::{logical_disk as id, physical_disk};
+use perfset_catalogue::{logical_disk as id, physical_disk};
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, Mark, NoValue, Text};
 use perfset_engine::Deadline;
 use rustix::fs::StatVfs;

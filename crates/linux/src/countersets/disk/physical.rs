@@ -1,6 +1,6 @@
 //! Provider of the counterset PhysicalDisk.
 
-use perfset_core::catalogue::physical_disk as id;
+use perfset_catalogue::physical_disk as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{DeviceKind, Disk, Disks};

@@ -1,6 +1,6 @@
 //! Request counts of a block device, and the state kept between readings to compute them.
 
-use perfset_core::catalogue::physical_disk as id;
+use perfset_catalogue::physical_disk as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
 use crate::provider::{MarkedRaw, Total, unavailable};

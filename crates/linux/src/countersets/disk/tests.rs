@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use perfset_core::catalogue::{block_io, logical_disk, physical_disk};
+use perfset_catalogue::{block_io, logical_disk, physical_disk};
 use perfset_core::{Birth, CounterId, Counterset, NoValue};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Provider, Rows, Snapshot, SourceError};

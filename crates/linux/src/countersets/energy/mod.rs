@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use perfset_core::catalogue::energy_meter as id;
+use perfset_catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{

@@ -1,6 +1,6 @@
 //! Energy Meter from trees of files.
 
-use perfset_core::catalogue::energy_meter as id;
+use perfset_catalogue::energy_meter as id;
 
 use super::EnergyMeter;
 use crate::provider::{MultiInstanceProvider, TOTAL_NAME, multi_instance};

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use perfset_core::catalogue::{
+use perfset_catalogue::{
     gpu_adapter_memory, gpu_local_adapter_memory, gpu_non_local_adapter_memory, linux_gpu,
 };
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};

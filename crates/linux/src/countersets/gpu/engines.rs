@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use perfset_core::catalogue::{gpu_engine, linux_gpu_engine};
+use perfset_catalogue::{gpu_engine, linux_gpu_engine};
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::clients::Clients;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfset_core::catalogue::gpu_process_memory as id;
+use perfset_catalogue::gpu_process_memory as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use super::clients::Client;

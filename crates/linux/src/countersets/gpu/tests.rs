@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use perfset_core::catalogue::{
+use perfset_catalogue::{
     gpu_adapter_memory as adapter, gpu_engine as engine, gpu_local_adapter_memory as local,
     gpu_non_local_adapter_memory as non_local, gpu_process_memory as memory, linux_gpu as linux,
     linux_gpu_engine as linux_engine,

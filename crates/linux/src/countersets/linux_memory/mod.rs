@@ -1,6 +1,6 @@
 //! Provider of the counterset Linux Memory.
 
-use perfset_core::catalogue::linux_memory as id;
+use perfset_catalogue::linux_memory as id;
 use perfset_core::{CounterId, Counterset};
 use perfset_engine::RowWriter;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfset_core::catalogue::linux_memory as id;
+use perfset_catalogue::linux_memory as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::LinuxMemory;

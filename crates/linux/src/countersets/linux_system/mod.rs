@@ -1,6 +1,6 @@
 //! Provider of the counterset Linux System.
 
-use perfset_core::catalogue::linux_system as id;
+use perfset_catalogue::linux_system as id;
 use perfset_core::{CounterId, Counterset, Mark, NoValue};
 
 use crate::provider::{

@@ -1,7 +1,7 @@
 //! Linux System from trees of files.
 
+use perfset_catalogue::linux_system as id;
 use perfset_core::CounterId;
-use perfset_core::catalogue::linux_system as id;
 use perfset_engine::{Provider, Rows};
 
 use super::LinuxSystem;

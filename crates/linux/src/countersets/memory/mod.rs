@@ -1,6 +1,6 @@
 //! Provider of the counterset Memory.
 
-use perfset_core::catalogue::memory as id;
+use perfset_catalogue::memory as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::provider::{Collection, ParsedFile, SeqFileKind, SharedFile, SharedParsedFile, ValueSource};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use perfset_core::catalogue::memory as id;
+use perfset_catalogue::memory as id;
 use perfset_core::{CounterId, Guid, NoValue};
 use perfset_engine::{Provider, Rows, SourceError};
 

@@ -1,6 +1,6 @@
 //! Countersets Linux TCP and Linux IP, whose counters have the kernel's names.
 
-use perfset_core::catalogue::{linux_ip, linux_tcp};
+use perfset_catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::provider::{Collection, ParsedFile, SharedFile, ValueSource, unavailable};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfset_core::catalogue::{linux_ip, linux_tcp};
+use perfset_catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset};
 
 use super::{LinuxIp, LinuxTcp};

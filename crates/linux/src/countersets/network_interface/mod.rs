@@ -1,6 +1,6 @@
 //! Provider of the counterset Network Interface.
 
-use perfset_core::catalogue::network_interface as id;
+use perfset_catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{

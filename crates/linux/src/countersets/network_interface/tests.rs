@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
+use perfset_catalogue::network_interface as id;
 use perfset_core::CounterId;
-use perfset_core::catalogue::network_interface as id;
 
 use super::NetworkInterface;
 use crate::provider::{Collection, InstanceSource, MultiInstanceProvider, multi_instance};

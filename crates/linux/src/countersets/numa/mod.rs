@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use perfset_core::catalogue::{linux_numa, numa_node_memory};
+use perfset_catalogue::{linux_numa, numa_node_memory};
 use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
 
 use crate::provider::{

@@ -1,7 +1,7 @@
 //! NUMA Node Memory and Linux NUMA from trees of files.
 
+use perfset_catalogue::{linux_numa, numa_node_memory};
 use perfset_core::CounterId;
-use perfset_core::catalogue::{linux_numa, numa_node_memory};
 use perfset_engine::SourceError;
 
 use super::{LinuxNuma, NodeMemory, online};

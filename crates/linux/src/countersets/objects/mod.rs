@@ -1,6 +1,6 @@
 //! Provider of the counterset Objects.
 
-use perfset_core::catalogue::objects as id;
+use perfset_catalogue::objects as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::process_count::ProcessCount;

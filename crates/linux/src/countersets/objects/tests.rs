@@ -1,7 +1,7 @@
 //! Objects from trees of files.
 
+use perfset_catalogue::objects as id;
 use perfset_core::CounterId;
-use perfset_core::catalogue::objects as id;
 
 use super::Objects;
 use crate::countersets::process_count::ProcessCount;

@@ -1,6 +1,6 @@
 //! Provider of the counterset Paging File.
 
-use perfset_core::catalogue::paging_file as id;
+use perfset_catalogue::paging_file as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{

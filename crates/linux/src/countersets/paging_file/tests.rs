@@ -1,7 +1,7 @@
 //! Paging File from trees of files.
 
+use perfset_catalogue::paging_file as id;
 use perfset_core::NoValue;
-use perfset_core::catalogue::paging_file as id;
 use perfset_engine::SourceError;
 
 use super::PagingFile;

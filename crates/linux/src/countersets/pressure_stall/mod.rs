@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use perfset_core::catalogue::pressure_stall as id;
+use perfset_catalogue::pressure_stall as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::clock::{elapsed_ns, time_100ns_at};

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use perfset_core::catalogue::pressure_stall as id;
+use perfset_catalogue::pressure_stall as id;
 use perfset_core::{CounterId, CounterType};
 
 use super::{PressureStall, or_off};

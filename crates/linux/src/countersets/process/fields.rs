@@ -1,6 +1,6 @@
 //! Counters of processes: the files that each needs, and its value.
 
-use perfset_core::catalogue::{linux_process, process, process_v2};
+use perfset_catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
 use super::table::{FileSet, ProcessEntry, RareFields};

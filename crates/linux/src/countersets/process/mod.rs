@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
-use perfset_core::catalogue::{linux_process, process, process_v2, thread};
+use perfset_catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Text};
 use perfset_engine::total::{Member, Reading, Sum};
 use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError, Totals};

@@ -1,6 +1,6 @@
 //! Values of the counters of threads.
 
-use perfset_core::catalogue::thread as id;
+use perfset_catalogue::thread as id;
 use perfset_core::{Birth, CounterId, NoValue};
 use perfset_engine::total::Member;
 

@@ -1,6 +1,6 @@
 //! Converts the kernel's numbers to the raw values of Linux Processor.
 
-use perfset_core::catalogue::linux_processor as id;
+use perfset_catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::machine::{CpuSources, NOT_APART, PartOfTime};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::catalogue::{linux_processor, processor, processor_information, scheduler};
+use perfset_catalogue::{linux_processor, processor, processor_information, scheduler};
 use perfset_core::{Birth, CounterId, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, CollectRequest, Provider, Rows, SourceError};
 

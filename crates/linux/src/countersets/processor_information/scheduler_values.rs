@@ -1,6 +1,6 @@
 //! Converts the kernel's numbers to the raw values of Scheduler.
 
-use perfset_core::catalogue::scheduler as id;
+use perfset_catalogue::scheduler as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::machine::CpuSources;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use perfset_core::catalogue::processor_information as id;
+use perfset_catalogue::processor_information as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
 use super::machine::{Cpu, CpuSources, NO_FREQUENCY, PartOfTime};

@@ -1,6 +1,6 @@
 //! Countersets ICMP and ICMPv6.
 
-use perfset_core::catalogue::{icmp, icmpv6};
+use perfset_catalogue::{icmp, icmpv6};
 use perfset_core::{CounterId, Counterset};
 
 use super::FieldSum::{self, One, Sum};

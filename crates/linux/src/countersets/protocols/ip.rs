@@ -1,6 +1,6 @@
 //! Countersets IPv4 and IPv6.
 
-use perfset_core::catalogue::{ipv4, ipv6};
+use perfset_catalogue::{ipv4, ipv6};
 use perfset_core::{CounterId, Counterset};
 
 use super::FieldSum::{self, One, Sum};

@@ -1,6 +1,6 @@
 //! Countersets TCPv4 and TCPv6.
 
-use perfset_core::catalogue::{tcpv4, tcpv6};
+use perfset_catalogue::{tcpv4, tcpv6};
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::FieldSum::{self, One, Sum};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use perfset_core::catalogue::{icmp, icmpv6, ipv4, ipv6, tcpv4, tcpv6, udpv4, udpv6};
+use perfset_catalogue::{icmp, icmpv6, ipv4, ipv6, tcpv4, tcpv6, udpv4, udpv6};
 use perfset_core::{CounterId, Counterset, Guid};
 use perfset_engine::{CollectRequest, Provider, Rows, SourceError};
 

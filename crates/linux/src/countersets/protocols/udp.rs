@@ -1,6 +1,6 @@
 //! Countersets UDPv4 and UDPv6.
 
-use perfset_core::catalogue::{udpv4, udpv6};
+use perfset_catalogue::{udpv4, udpv6};
 use perfset_core::{CounterId, Counterset};
 
 use super::FieldSum::{self, One, Sum};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use perfset_core::catalogue::linux_sensors as id;
+use perfset_catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{

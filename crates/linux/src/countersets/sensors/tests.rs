@@ -1,7 +1,7 @@
 //! Linux Sensors from trees of files.
 
+use perfset_catalogue::linux_sensors as id;
 use perfset_core::CounterId;
-use perfset_core::catalogue::linux_sensors as id;
 
 use super::LinuxSensors;
 use crate::provider::{MultiInstanceProvider, multi_instance};

@@ -1,6 +1,6 @@
 //! Provider of the counterset Sockets.
 
-use perfset_core::catalogue::sockets as id;
+use perfset_catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{

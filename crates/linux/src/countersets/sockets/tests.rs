@@ -1,7 +1,7 @@
 //! Sockets from trees of files.
 
+use perfset_catalogue::sockets as id;
 use perfset_core::CounterId;
-use perfset_core::catalogue::sockets as id;
 
 use super::Sockets;
 use crate::provider::{MultiInstanceProvider, SeqFileKind, SharedFile, TOTAL_NAME, multi_instance};

@@ -1,6 +1,6 @@
 //! Provider of the counterset System.
 
-use perfset_core::catalogue::system as id;
+use perfset_catalogue::system as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::process_count::ProcessCount;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use perfset_catalogue::system as id;
 use perfset_core::CounterId;
-use perfset_core::catalogue::system as id;
 
 use super::System;
 use crate::countersets::process_count::ProcessCount;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use perfset_core::catalogue::thermal_zone_information as id;
+use perfset_catalogue::thermal_zone_information as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
 use crate::provider::{

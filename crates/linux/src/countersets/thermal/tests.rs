@@ -1,7 +1,7 @@
 //! Thermal Zone Information from trees of files.
 
+use perfset_catalogue::thermal_zone_information as id;
 use perfset_core::NoValue;
-use perfset_core::catalogue::thermal_zone_information as id;
 
 use super::ThermalZones;
 use crate::provider::{MultiInstanceProvider, multi_instance};

@@ -1,7 +1,7 @@
 //! Counters of one process of the model: the rule for each value.
 
+use perfset_catalogue::{linux_process, process_v2, thread};
 use perfset_core::CounterId;
-use perfset_core::catalogue::{linux_process, process_v2, thread};
 
 use super::{Count, Expected, KnownValue, Process, Source, TICK, Thread};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use perfset_catalogue::{linux_process, process, process_v2};
 use perfset_core::CounterId;
-use perfset_core::catalogue::{linux_process, process, process_v2};
 
 use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally, Total};
 use super::cpus::{Cpus, IDLE, IOWAIT, IRQ, NICE, SOFTIRQ, STAT, STEAL, SYSTEM, TICK, TICK_NS, USER};

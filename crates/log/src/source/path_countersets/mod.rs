@@ -4,11 +4,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use perfset_catalogue as catalogue;
 use perfset_core::clock::SystemTime;
 use perfset_core::wire::WireError;
 use perfset_core::{
     Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceIdFilter,
-    InstanceType, Mark, NoValue, ProviderIdentity, Text, Utf16, catalogue,
+    InstanceType, Mark, NoValue, ProviderIdentity, Text, Utf16,
 };
 use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, hash_map};
 use std::sync::Arc;
 
+use perfset_catalogue as catalogue;
 use perfset_core::likeness::likeness;
-use perfset_core::{Counterset, Guid, catalogue};
+use perfset_core::{Counterset, Guid};
 use perfset_engine::Catalogue;
 
 use super::{ApplicationProvider, OpenFile};

@@ -1,6 +1,6 @@
 //! Processes from trees of files, and of a running machine.
 
-use perfset_core::catalogue::{linux_process, process, process_v2, thread};
+use perfset_catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Counterset};
 
 use super::*;

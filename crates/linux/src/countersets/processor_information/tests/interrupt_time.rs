@@ -1,6 +1,6 @@
 //! Time in interrupt handlers, on kernels that count it and on kernels that do not.
 
-use perfset_core::catalogue::linux_processor;
+use perfset_catalogue::linux_processor;
 
 use super::native::linux;
 use super::*;

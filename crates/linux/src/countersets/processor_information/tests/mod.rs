@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use perfset_core::catalogue::processor_information as id;
+use perfset_catalogue::processor_information as id;
 use perfset_core::{CounterId, NoValue};
 use perfset_engine::{Provider, Rows, SourceError};
 

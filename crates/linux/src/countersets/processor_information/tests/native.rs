@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perfset_core::catalogue::{linux_processor, scheduler};
+use perfset_catalogue::{linux_processor, scheduler};
 use perfset_core::{Counterset, Guid};
 use perfset_engine::{Catalogue, CollectRequest};
 

@@ -1,6 +1,6 @@
 //! Shares of the time of one processor, which the kernel's units may push above 100.
 
-use perfset_core::catalogue::{processor, scheduler, thread};
+use perfset_catalogue::{processor, scheduler, thread};
 use perfset_core::{Guid, Mark};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Snapshot};
