@@ -1,24 +1,22 @@
-//! `perfset describe`, `perfset instances` and `perfset find`: countersets, instances and counters, with their
-//! meaning.
+//! `perfset describe`: a counterset or one of its counters, with their meaning.
 
 use std::io::{self, IsTerminal, Write};
 
 use perfset::output::text::{escaped, wrapped};
-use perfset::path::{self, nearest, path_of};
-use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
-
+use perfset::path::{nearest, path_of};
+use perfset::{Attributes, Counter, Counterset, InstanceType};
 use terminal_size::{Width, terminal_size};
 
-use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
+use crate::args::DescribeArgs;
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
-use crate::resolve::{counterset, countersets, near_line, nothing_found};
+use crate::resolve::{counterset, near_line};
 
 /// Width of tables and texts, in characters.
 const WIDTH: usize = 80;
 
 /// Prints one counterset: its counters, with unit, type and source of data.
-pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
+pub fn run(args: &DescribeArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;
     let set = counterset(&asked, &args.name)?;
     let mut out = io::stdout().lock();
@@ -133,67 +131,6 @@ fn kind_of(instance_type: InstanceType) -> &'static str {
         InstanceType::SingleAggregateHistory => "aggregate of all instances, including those that have ended",
         InstanceType::InstanceAggregate => "multi-instance, one of each name",
     }
-}
-
-/// Prints the instances of a counterset, one per line.
-pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::new(&args.files)?;
-    let set = counterset(&asked, &args.name)?;
-    let found = match asked.machine().instances(&set.guid) {
-        Ok(found) => found,
-        // Publishers of other users may be the reason, so what is not shown is part of the message.
-        Err(error @ SourceError::NoInstances(_)) => {
-            let mut text = error.to_string();
-            for line in asked.not_shown(Some(&set.guid)) {
-                text.push_str(&format!("\n  {line}"));
-            }
-            return Err(Failure::new(Exit::NothingMatched, anyhow::anyhow!(text)));
-        }
-        Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
-    };
-    let mut out = io::stdout().lock();
-    if !set.instance_type.is_multiple() {
-        let is_single = set.instance_type == InstanceType::Single;
-        let what = if is_single { "has one instance" } else { "shows the aggregate of its instances" };
-        writeln!(out, "{} {what}, without a name", escaped(&set.name))?;
-        return Ok(Exit::Ok);
-    }
-    let names: Vec<_> = found.iter().map(|instance| escaped(&instance.name.to_string())).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
-    writeln!(out, "{:width$}  {:>10}", "instance", "id")?;
-    for (name, instance) in names.iter().zip(&found) {
-        writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
-    }
-    let not_shown = asked.not_shown(Some(&set.guid));
-    if !not_shown.is_empty() {
-        writeln!(out)?;
-    }
-    for line in not_shown {
-        writeln!(out, "{line}")?;
-    }
-    out.flush()?;
-    Ok(Exit::Ok)
-}
-
-/// Prints the counters whose counterset, name or help text contains all the words.
-pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
-    let asked = QuerySource::new(&args.files)?;
-    let found = path::find(&countersets(asked.machine()), &args.words, args.all);
-    if found.is_empty() {
-        return Err(nothing_found(
-            &asked,
-            &format!("no counter has all of: {}", escaped(&args.words.join(" "))),
-        ));
-    }
-    let mut out = io::stdout().lock();
-    for found in &found {
-        writeln!(out, "{}", escaped(&found.path()))?;
-        for line in wrapped(&escaped(found.help()), WIDTH.saturating_sub(4)) {
-            writeln!(out, "    {line}")?;
-        }
-    }
-    out.flush()?;
-    Ok(Exit::Ok)
 }
 
 fn counter_name(counter: &Counter) -> String {

@@ -15,7 +15,7 @@ use perfset::{v1, v2};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::DumpArgs;
+use crate::args::{DumpArgs, FormatName};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::terminal;
@@ -55,6 +55,20 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
 pub enum DumpFormat {
     V1,
     V2(BlockFormat),
+}
+
+impl From<FormatName> for DumpFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::V1 => Self::V1,
+            FormatName::Data => Self::V2(BlockFormat::Data),
+            FormatName::Identifiers => Self::V2(BlockFormat::Identifiers),
+            FormatName::Identities => Self::V2(BlockFormat::Identities),
+            FormatName::Instances => Self::V2(BlockFormat::Instances),
+            FormatName::Registration => Self::V2(BlockFormat::Registration),
+            FormatName::Strings => Self::V2(BlockFormat::Strings),
+        }
+    }
 }
 
 impl DumpFormat {

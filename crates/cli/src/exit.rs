@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use perfset::PumpError;
+use perfset::output::OutputError;
 use perfset::output::text::escaped;
 
 /// Result of the command, as exit code.
@@ -75,11 +75,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<PumpError> for Failure {
-    fn from(error: PumpError) -> Self {
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
         match error {
-            // The sink is the output, so a closed pipe must stay recognizable.
-            PumpError::Sink(error) => error.into(),
+            // A closed pipe must stay recognizable.
+            OutputError::Output(error) => error.into(),
             error => Self::new(Exit::SourceFailed, error),
         }
     }

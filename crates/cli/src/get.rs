@@ -10,9 +10,10 @@ use perfset::path::CounterPath;
 
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
+use crate::operands::Operands;
 use crate::printer::{PrintOptions, ValuePrinter};
 use crate::resolve::named;
-use crate::samples::{Operands, Samples, SamplingOptions};
+use crate::samples::{Samples, SamplingOptions};
 
 /// Returns `true` if a path names a counterset, or one whose name looks the same.
 fn names(path: &CounterPath, set: &Counterset) -> bool {

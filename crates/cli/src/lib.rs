@@ -14,14 +14,18 @@
 
 pub mod args;
 pub mod query_source;
+#[cfg(feature = "man")]
+mod completions;
 mod describe;
 pub mod destination;
 mod doctor;
 mod dump;
 mod examples;
 pub mod exit;
+mod find;
 mod get;
 mod input;
+mod instances;
 mod list;
 mod live;
 mod log;
@@ -29,6 +33,7 @@ mod log;
 mod man;
 #[cfg(feature = "publish")]
 mod manifest;
+pub mod operands;
 mod pace;
 mod paths;
 #[cfg(feature = "plot")]
@@ -69,9 +74,9 @@ pub fn run() -> ExitCode {
         None => live::run(&live),
         Some(Command::Get(args)) => get::run(&args),
         Some(Command::List(args)) => list::run(&args),
-        Some(Command::Find(args)) => describe::find(&args),
-        Some(Command::Describe(args)) => describe::describe(&args),
-        Some(Command::Instances(args)) => describe::instances(&args),
+        Some(Command::Find(args)) => find::run(&args),
+        Some(Command::Describe(args)) => describe::run(&args),
+        Some(Command::Instances(args)) => instances::run(&args),
         Some(Command::Dump(args)) => dump::run(&args),
         #[cfg(feature = "plot")]
         Some(Command::Plot(args)) => plot::run(&args),
@@ -86,7 +91,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         #[cfg(feature = "man")]
-        Some(Command::Completions(args)) => man::completions(&args),
+        Some(Command::Completions(args)) => completions::run(&args),
         #[cfg(feature = "man")]
         Some(Command::Man(args)) => man::run(&args),
     };

@@ -8,7 +8,9 @@ use std::time::Duration;
 use perfset::catalogue::processor_information as cpu;
 use perfset::clock::SystemTime;
 use perfset::output::text::{cut, escaped, grouped};
-use perfset::{CounterId, Entry, NoValue, SampleSet, Sink, pump};
+use perfset::output::{Output, OutputSample, write_samples};
+use perfset::path::{CounterPath, PathQuery, PathValue};
+use perfset::{CounterId, Machine, NoValue};
 use terminal_size::{Height, Width, terminal_size};
 
 use crate::args::LiveArgs;
@@ -38,30 +40,43 @@ pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
     // The table shows processors only, so nothing is loaded; the capabilities are dropped all the same.
     bpf_capabilities::settle(false);
-    let mut query = perfset::local().query();
-    for column in &COLUMNS {
-        let status = query.add(&Entry::one(cpu::GUID, column.counter).instance("*"));
-        if !status.is_success() {
-            let error = anyhow::anyhow!("Processor Information: {} cannot be queried: {status}", column.head);
-            return Err(Failure::new(Exit::SourceFailed, error));
-        }
-    }
+    let mut query = query(&mut perfset::local())?;
     let mut screen = Screen {
         out: io::stdout(),
         terminal: Terminal::stdout(),
         heads: Heads::new(args.full_names),
         interval: args.interval,
         drawn: 0,
+        is_first: true,
         failure: None,
     };
     let mut pace = Pace::new(args.interval, args.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
-    let done = pump(&mut query, &mut screen, || pace.wait());
-    // The error of the pump has no reason.
+    let done = write_samples(&mut query, &mut screen, || pace.wait());
+    // The error of the output has no reason.
     if let Some(failure) = screen.failure {
         return Err(Failure::new(Exit::SourceFailed, anyhow::anyhow!(failure)));
     }
     done?;
     Ok(Exit::Ok)
+}
+
+/// Returns a query of the columns: path by path, in their order.
+fn query(machine: &mut Machine) -> Result<PathQuery, Failure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(Exit::SourceFailed, anyhow::anyhow!("Processor Information cannot be queried: {error}"))
+    };
+    let mut query = PathQuery::open(machine).map_err(|error| failed(&error))?;
+    for column in &COLUMNS {
+        let counter = cpu::COUNTERSET.counter(column.counter).map(|counter| counter.shown_name());
+        let path = CounterPath {
+            machine: None,
+            counterset: cpu::COUNTERSET.name.to_string(),
+            instance: Some("*".to_owned()),
+            counter: counter.unwrap_or_default().into_owned(),
+        };
+        query.add(machine, &path).map_err(|error| failed(&error))?;
+    }
+    Ok(query)
 }
 
 /// Output that draws tables: in place on a terminal, one after the other elsewhere.
@@ -72,18 +87,21 @@ struct Screen {
     interval: Duration,
     /// Number of lines of the previous table, above the cursor.
     drawn: usize,
+    /// `true` before the first sample.
+    is_first: bool,
     /// Reason for having nothing to show at all.
     failure: Option<String>,
 }
 
-impl Sink for Screen {
-    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
-        let table = LiveTable::new(set);
+impl Output for Screen {
+    fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
+        let is_first = std::mem::take(&mut self.is_first);
+        let table = LiveTable::new(sample.values());
         if table.rows.is_empty() {
             let mut reasons: Vec<_> =
                 table.reasons.iter().flatten().map(|missing| missing.reason.clone()).collect();
             reasons.dedup();
-            // A sink can return only an I/O error, so `run` finds the reason here.
+            // An output can return only an I/O error, so `run` finds the reason here.
             self.failure = Some(format!("Processor Information: {}", reasons.join("; ")));
             return Err(io::Error::other("nothing to show"));
         }
@@ -106,9 +124,9 @@ impl Sink for Screen {
                 // Erases the rest of a table that had more lines.
                 frame.push_str("\x1b[J");
             }
-            None if set.old.is_none() => return Ok(()), // differences have no value yet
+            None if is_first => return Ok(()), // differences have no value yet
             None => {
-                let state = self.state(&table, Some(set.new.clocks().system_time));
+                let state = self.state(&table, Some(sample.clocks.system_time));
                 for line in table.lines(&self.heads, &state, None) {
                     frame.push_str(&line);
                     frame.push('\n');
@@ -250,12 +268,13 @@ struct TableRow {
 }
 
 impl LiveTable {
-    fn new(set: &SampleSet<'_>) -> Self {
+    /// Creates a table of values; each path is a column.
+    fn new<'a, 'v: 'a>(values: impl Iterator<Item = &'a PathValue<'v>>) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
         let mut reasons: [Option<Missing>; COLUMNS.len()] = [const { None }; COLUMNS.len()];
         let mut at = 0;
-        for value in set.values() {
-            let Some(reason_of) = reasons.get_mut(value.entry) else { continue };
+        for PathValue { path, value, .. } in values {
+            let Some(reason_of) = reasons.get_mut(*path) else { continue };
             let number = match &value.value {
                 Ok(number) => Some(number.capped()),
                 // These values exist from the next collection on, so they need no explanation.
@@ -272,10 +291,10 @@ impl LiveTable {
                 }
             };
             if value.instance_id.is_none() {
-                continue; // the whole entry failed: there is no row
+                continue; // the whole counterset failed: there is no row
             }
             let name = escaped(&value.instance.to_string());
-            // Every entry has the same instances in the same order, so the next row is nearly always the right one.
+            // Every column has the same instances in the same order, so the next row is nearly always the right one.
             at = match rows.get(at) {
                 Some(row) if row.name == name => at,
                 _ => rows.iter().position(|row| row.name == name).unwrap_or(rows.len()),
@@ -283,7 +302,7 @@ impl LiveTable {
             if at == rows.len() {
                 rows.push(TableRow { name, values: [None; COLUMNS.len()] });
             }
-            if let Some(cell) = rows.get_mut(at).and_then(|row| row.values.get_mut(value.entry)) {
+            if let Some(cell) = rows.get_mut(at).and_then(|row| row.values.get_mut(*path)) {
                 *cell = number;
             }
             at = at.saturating_add(1);
@@ -346,17 +365,13 @@ impl LiveTable {
 mod tests {
     use super::*;
     use perfset::testing::{FixedClock, Scripted};
-    use perfset::{Machine, Snapshot};
 
     /// Two collections of scripted processors: busy percent by name.
     fn table(processors: &[(&'static str, u64)], interrupts: Result<u64, NoValue>) -> LiveTable {
-        let machine = Machine::new(Box::new(FixedClock::default()));
+        let mut machine = Machine::new(Box::new(FixedClock::default()));
         let provider = Scripted::new(vec![cpu::COUNTERSET.clone()]);
         machine.register(Box::new(provider.clone()));
-        let mut query = machine.query();
-        for column in &COLUMNS {
-            assert!(query.add(&Entry::one(cpu::GUID, column.counter).instance("*")).is_success());
-        }
+        let mut query = query(&mut machine).unwrap();
         // One second of the clock is 10,000,000 x 100 ns; the raw value of % Processor Time is idle time. In the
         // registration's order the wanted counters are 0, 1, 2, 3, 4, 5, 17.
         let rows = |second: u64| {
@@ -375,13 +390,11 @@ mod tests {
             };
             processors.iter().enumerate().map(row).collect::<Vec<_>>()
         };
-        let mut snapshots = [Snapshot::default(), Snapshot::default()];
-        for (second, snapshot) in [0, 1].into_iter().zip(&mut snapshots) {
+        for second in [0, 1] {
             provider.with(|script| script.rows = rows(second));
-            query.collect(snapshot).unwrap();
+            query.collect().unwrap();
         }
-        let [old, new] = &snapshots;
-        LiveTable::new(&SampleSet { new, old: Some(old) })
+        LiveTable::new(query.values().iter())
     }
 
     #[test]

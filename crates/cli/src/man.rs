@@ -1,5 +1,4 @@
-//! `perfset man` and `perfset completions`: manual pages and shell completions, generated from the option
-//! definitions.
+//! `perfset man`: manual pages, generated from the option definitions.
 
 use std::io::{self, Write};
 
@@ -7,20 +6,9 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::args::{Args, CompletionsArgs, ManArgs};
+use crate::args::{Args, ManArgs};
 use crate::destination::write;
 use crate::exit::{self, Exit, Failure};
-
-/// Prints the completion script of a shell.
-pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
-    let mut script = Vec::new();
-    // Into memory first: clap panics if a write fails, and a closed pipe is no error here.
-    clap_complete::generate(args.shell, &mut Args::command(), "perfset", &mut script);
-    let mut out = io::stdout().lock();
-    out.write_all(&script)?;
-    out.flush()?;
-    Ok(Exit::Ok)
-}
 
 /// Writes a manual page per command, and prints the file names.
 pub fn run(args: &ManArgs) -> Result<Exit, Failure> {

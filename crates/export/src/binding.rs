@@ -24,6 +24,8 @@ pub(crate) struct Binding {
     pub prefix: String,
     pub tables: Vec<CountersetTable>,
     pub families: Families,
+    /// Index in `tables` of each result of the query.
+    pub results: Vec<usize>,
     /// Names of the metrics about the exporter itself.
     pub own_names: [String; 6],
 }
@@ -36,7 +38,8 @@ impl Binding {
         }
         let prefix = prefix.trim_end_matches('_').to_owned();
         let own_names = own_names(&prefix);
-        Ok(Self { options, prefix, tables: Vec::new(), families: Families::default(), own_names })
+        let (tables, families, results) = Default::default();
+        Ok(Self { options, prefix, tables, families, results, own_names })
     }
 
     /// Adds the counters of a path, all or none.

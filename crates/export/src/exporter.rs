@@ -1,12 +1,13 @@
 //! Exporter: all its counters, and the text that a scrape makes of them.
 
 use std::collections::HashSet;
+use std::io;
 
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_engine::path::{BindError, CounterPath};
-use perfset_engine::{NextOutcome, QueryHandle, Snapshot, Source, SourceError};
+use perfset_engine::{NextOutcome, QueryHandle, SampleSet, Sink, Snapshot, Source, SourceError};
 
 use crate::binding::{Binding, Families};
 use crate::error::ExportError;
@@ -28,8 +29,6 @@ pub struct Exporter {
     query: Box<dyn QueryHandle>,
     snapshot: Snapshot,
     bound: Binding,
-    /// Index in `bound.tables` of each result of the query.
-    results: Vec<usize>,
     /// Paths whose counterset does not exist yet.
     waiting: Vec<CounterPath>,
     /// Time of the last search for missing countersets, in ticks of PerfTime; `None` before the first.
@@ -69,8 +68,8 @@ impl Exporter {
         }
         let query = source.open()?;
         let own = ExporterMetrics::new(&bound, &waiting);
-        let (snapshot, results, looked) = (Snapshot::default(), Vec::new(), None);
-        let mut exporter = Self { source, query, snapshot, bound, results, waiting, looked, own, series_max };
+        let (snapshot, looked) = (Snapshot::default(), None);
+        let mut exporter = Self { source, query, snapshot, bound, waiting, looked, own, series_max };
         exporter.make_ready()?;
         Ok(exporter)
     }
@@ -82,7 +81,7 @@ impl Exporter {
 
     /// Rebuilds everything that depends on all bound paths, and adds changed entries to the query.
     fn make_ready(&mut self) -> Result<(), SourceError> {
-        let Self { bound, query, results, .. } = self;
+        let Self { bound, query, .. } = self;
         self.own = ExporterMetrics::new(bound, &self.waiting);
         // OpenMetrics names the family of a counter without `_total`. A gauge may already have that name.
         let gauges = bound.families.all.iter().filter(|family| family.sort == MetricType::Gauge);
@@ -101,13 +100,13 @@ impl Exporter {
             // Results come in the order of the entries. A replaced entry moves to the end, and its index with
             // it.
             if let Some(entry) = table.entry.take() {
-                results.retain(|of| *of != at);
+                bound.results.retain(|of| *of != at);
                 let _ = query.delete(&entry); // which was added
             }
             let status = query.add(&wanted);
             if status.is_success() {
                 table.entry = Some(wanted);
-                results.push(at);
+                bound.results.push(at);
             } else {
                 answer = Err(SourceError::Refused(status));
             }
@@ -118,7 +117,7 @@ impl Exporter {
     /// Looks for missing countersets if this is due. Returns `true` if any has appeared.
     fn look(&mut self) -> bool {
         // A table without a result has an entry that the query refused: it is added again by the search.
-        if self.waiting.is_empty() && self.results.len() == self.bound.tables.len() {
+        if self.waiting.is_empty() && self.bound.results.len() == self.bound.tables.len() {
             return false;
         }
         let Clocks { perf_time: now, perf_freq, .. } = Clocks::from(self.snapshot.clocks());
@@ -127,7 +126,7 @@ impl Exporter {
             return false;
         }
         self.looked = Some(now);
-        let (paths, results) = (self.waiting.len(), self.results.len());
+        let (paths, results) = (self.waiting.len(), self.bound.results.len());
         let mut missing = HashSet::new();
         let Self { waiting, bound, source, .. } = self;
         waiting.retain(|path| {
@@ -142,12 +141,12 @@ impl Exporter {
             }
             added.is_err()
         });
-        if self.waiting.len() == paths && self.results.len() == self.bound.tables.len() {
+        if self.waiting.len() == paths && self.bound.results.len() == self.bound.tables.len() {
             return false;
         }
         // An entry that is refused is added again at the next search.
         let _ = self.make_ready();
-        self.waiting.len() < paths || self.results.len() > results
+        self.waiting.len() < paths || self.bound.results.len() > results
     }
 
     /// Collects once, and replaces the content of `out` by the whole text.
@@ -164,7 +163,8 @@ impl Exporter {
         if self.look() {
             self.collect()?;
         }
-        self.read();
+        // Reading a snapshot has no error.
+        let _ = self.bound.sample_set(&SampleSet { new: &self.snapshot, old: None });
         let Binding { tables, families: Families { all: families, .. }, .. } = &mut self.bound;
         limit(tables, families, self.series_max);
         for family in &*families {
@@ -184,17 +184,20 @@ impl Exporter {
             NextOutcome::End => Err(SourceError::Failed("the log is at its end".into())),
         }
     }
+}
 
-    /// Reads the rows of all countersets.
-    fn read(&mut self) {
-        let Self { snapshot, bound: Binding { tables, families, .. }, .. } = self;
-        let families = &mut families.all;
+/// Receives raw samples of the entries that were added for its tables.
+impl Sink for Binding {
+    /// Reads the rows of all countersets. Rates are formed by those who read the metrics, so no older sample is needed.
+    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
+        let Self { tables, families, results: order, .. } = self;
+        let (families, snapshot) = (&mut families.all, set.new);
         let clocks = snapshot.clocks();
         let times = CollectionClocks { clocks: clocks.into(), step: clocks.step_100ns() };
         let mut results = Block::parse(snapshot.block()).map(|block| block.results()).into_iter().flatten();
         let infos =
             snapshot.entries().iter().zip(snapshot.annex().iter().map(Some).chain(std::iter::repeat(None)));
-        for (at, (info, annex)) in self.results.iter().copied().zip(infos) {
+        for (at, (info, annex)) in order.iter().copied().zip(infos) {
             let result = results.next().and_then(Result::ok);
             let Some(table) = tables.get_mut(at) else { continue };
             if table.bind(info, |id| rises(families, at, id)) {
@@ -203,6 +206,7 @@ impl Exporter {
             }
             table.read(result, annex, info, times);
         }
+        Ok(())
     }
 }
 

@@ -99,3 +99,26 @@ impl ValueSelection {
 pub(crate) fn selects_counters(path: &CounterPath) -> bool {
     path.counter.contains(['*', '?', '{', '!'])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_for_values() {
+        for (text, value, want) in [
+            (">5", 5.0, false),
+            (">= 5", 5.0, true),
+            ("<5", 4.9, true),
+            ("<=5", 5.1, false),
+            ("=5", 5.0, true),
+            ("!=5", 5.0, false),
+            ("> -1.5", -1.0, true),
+        ] {
+            assert_eq!(ValueFilter::parse(text).unwrap().holds(value), want, "{text} for {value}");
+        }
+        for bad in ["", "5", ">", ">x", "~5"] {
+            assert!(ValueFilter::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use perfset::path::CounterPath;
 use perfset_cli::args::OutputFormat;
+use perfset_cli::operands::Operands;
 use perfset_cli::printer::{PrintOptions, ValuePrinter};
 use perfset_cli::query_source::QuerySource;
-use perfset_cli::samples::{Operands, Samples, SamplingOptions};
+use perfset_cli::samples::{Samples, SamplingOptions};
 use serde::Deserialize;
 
 use crate::check::{Check, Due, Found, Number, Tally, path, pdh_path};

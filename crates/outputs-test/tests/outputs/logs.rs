@@ -8,10 +8,11 @@ use std::sync::Arc;
 use perfset::log::Existing;
 use perfset::log::{Input, Logs, Pick};
 use perfset_cli::args::{OutputFormat, RelogFormat};
+use perfset_cli::operands::Operands;
 use perfset_cli::printer::PrintOptions;
 use perfset_cli::query_source::QuerySource;
 use perfset_cli::relog::{RelogJob, RelogTarget};
-use perfset_cli::samples::{Operands, Samples};
+use perfset_cli::samples::Samples;
 
 use crate::check::{Check, Found, Tally, text_path};
 use crate::get::{paths, print, read_columns, read_json};

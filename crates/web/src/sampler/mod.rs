@@ -1,6 +1,7 @@
 //! Sampler: a thread that takes a sample of all requested paths once an interval, for all clients.
 
 use std::collections::HashMap;
+use std::io;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use perfset::output::Record;
+use perfset::output::{MachineValues, Output, OutputSample, Record};
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
 use perfset::{Machine, NoValue};
 use perfset_export::{Exporter, ExpositionFormat};
@@ -100,6 +101,54 @@ impl Handle {
     pub fn stop(&self) {
         // A thread with a full queue ends when the last handle is dropped.
         let _ = self.jobs.try_send(Box::new(|sampler| sampler.is_stopped = true));
+    }
+}
+
+/// Streams of all clients: the output of the samples.
+struct Streams<'s> {
+    watches: &'s [Rc<WatchedPath>],
+    feeds: &'s mut HashMap<Vec<PathRequest>, Feed>,
+    table: &'s mut SeriesTable,
+    unread: &'s UnreadBytes,
+    /// Processor time at the start of the sample.
+    began: Duration,
+    /// Maximum processor time of the sample.
+    most: Duration,
+}
+
+impl Output for Streams<'_> {
+    fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
+        let Self { watches, feeds, table, unread, began, most } = self;
+        let [MachineValues { values: all, query: Some(query), .. }] = sample.machines else {
+            return Err(io::Error::other("a stream needs the values of one query"));
+        };
+        table.begin(sample.clocks);
+        let mut values: Vec<&[PathValue<'_>]> = vec![&[]; watches.len()];
+        // Values arrive ordered by path, so each path's values are one slice and need no copy.
+        for of_path in all.chunk_by(|a, b| a.path == b.path) {
+            let place = of_path.first().and_then(|v| values.get_mut(v.path));
+            place.into_iter().for_each(|place| *place = of_path);
+        }
+        let take = |(watch, values): (&Rc<WatchedPath>, &&[PathValue<'_>])| match watch.is_kept {
+            true => watch.take(values, query, table),
+            false => PathPoints::default(),
+        };
+        let points: Vec<_> = watches.iter().zip(&values).map(take).collect();
+        let sample = Sample { time: sample.clocks.unix_ms(), points: &points, values: &values, query };
+        // The oldest first: if too many bytes wait in the end, or sending takes too long, only the newest clients
+        // receive no more. All clients that arrive between two samples are admitted, because their cost is not known
+        // yet.
+        let mut feeds: Vec<_> = feeds.values_mut().collect();
+        feeds.sort_unstable_by_key(|feed| feed.number);
+        for (at, feed) in feeds.into_iter().enumerate() {
+            // The oldest feed is served in any case: a machine that is too slow for every feed must not end
+            // all of them.
+            match at > 0 && processor_time().saturating_sub(*began) > *most {
+                true => feed.viewers.drain(..).for_each(|viewer| viewer.end(TOO_MUCH)),
+                false => feed.send(&sample, table, unread),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -375,35 +424,12 @@ impl Sampler {
             return; // an error is that there is nothing to deliver at all
         }
         let Self { query, table, watches, feeds, unread, .. } = self;
-        table.begin(query.snapshot().clocks());
-        let all = query.values();
-        let mut values: Vec<&[PathValue<'_>]> = vec![&[]; watches.len()];
-        // Values arrive ordered by path, so each path's values are one slice and need no copy.
-        for of_path in all.chunk_by(|a, b| a.path == b.path) {
-            let place = of_path.first().and_then(|v| values.get_mut(v.path));
-            place.into_iter().for_each(|place| *place = of_path);
-        }
-        let take = |(watch, values): (&Rc<WatchedPath>, &&[PathValue<'_>])| match watch.is_kept {
-            true => watch.take(values, query, table),
-            false => PathPoints::default(),
-        };
-        let points: Vec<_> = watches.iter().zip(&values).map(take).collect();
-        let sample =
-            Sample { time: query.snapshot().clocks().unix_ms(), points: &points, values: &values, query };
-        // The oldest first: if too many bytes wait in the end, or sending takes too long, only the newest clients
-        // receive no more. All clients that arrive between two samples are admitted, because their cost is not known
-        // yet.
-        let mut feeds: Vec<_> = feeds.values_mut().collect();
-        feeds.sort_unstable_by_key(|feed| feed.number);
+        let values = query.values();
+        let machine = [MachineValues::new(&values).of_query(query)];
         let most = self.interval.max(LEAST_BUDGET);
-        for (at, feed) in feeds.into_iter().enumerate() {
-            // The oldest feed is served in any case: a machine that is too slow for every feed must not end
-            // all of them.
-            match at > 0 && processor_time().saturating_sub(began) > most {
-                true => feed.viewers.drain(..).for_each(|viewer| viewer.end(TOO_MUCH)),
-                false => feed.send(&sample, table, unread),
-            }
-        }
+        let mut streams = Streams { watches, feeds, table, unread, began, most };
+        // Streams wait for their clients and not for a file: they have no error.
+        let _ = streams.sample(&OutputSample::new(query.snapshot().clocks(), &machine));
         self.samples = self.samples.saturating_add(1);
         self.last_sent = now;
         self.took = processor_time().saturating_sub(began);
