@@ -38,7 +38,7 @@
 //! | add counters of another source to a machine | [`provider`] |
 //! | find a counterset, with its GUID and counter ids as constants | [`catalogue`] |
 //! | read logs of Performance Monitor | [`log`] |
-//! | write values as tables, CSV or JSON, or in a format of your own | [`output`](output/index.html), with the feature of that name |
+//! | write values as tables, CSV or JSON, or in your own format | [`output`](output/index.html) (feature `output`) |
 //! | read and write blocks, also of other programs, without a machine | [`v2`], [`v1`] |
 //! | call PerfLib's functions for consumers, as the C library does | [`perflib`] |
 //!
