@@ -1,9 +1,5 @@
 //! Clocks of a collection and the conversions between them. The caller passes the clock readings.
 
-use zerocopy::little_endian::U16;
-
-use crate::v2::raw;
-
 /// Clock readings of one collection, as stored in PERF_DATA_HEADER.
 ///
 /// Units: `perf_time` in ticks of `perf_freq` a second; `time_100ns` in 100 ns since 1601-01-01 UTC.
@@ -203,36 +199,6 @@ impl Anchor {
             time_100ns,
             perf_freq: 1_000_000_000,
             system_time: SystemTime::from_100ns(if in_step { time_100ns } else { wall_100ns }),
-        }
-    }
-}
-
-impl From<&raw::SystemTime> for SystemTime {
-    fn from(time: &raw::SystemTime) -> Self {
-        Self {
-            year: time.year.get(),
-            month: time.month.get(),
-            day_of_week: time.day_of_week.get(),
-            day: time.day.get(),
-            hour: time.hour.get(),
-            minute: time.minute.get(),
-            second: time.second.get(),
-            millisecond: time.millisecond.get(),
-        }
-    }
-}
-
-impl From<&SystemTime> for raw::SystemTime {
-    fn from(time: &SystemTime) -> Self {
-        Self {
-            year: U16::new(time.year),
-            month: U16::new(time.month),
-            day_of_week: U16::new(time.day_of_week),
-            day: U16::new(time.day),
-            hour: U16::new(time.hour),
-            minute: U16::new(time.minute),
-            second: U16::new(time.second),
-            millisecond: U16::new(time.millisecond),
         }
     }
 }

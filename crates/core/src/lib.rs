@@ -26,6 +26,7 @@
 pub mod status;
 pub mod guid;
 pub mod utf16;
+mod code_page;
 pub mod likeness;
 pub mod counter_type;
 pub mod counterset;

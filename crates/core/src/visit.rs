@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 use crate::clock::SystemTime;
+use crate::code_page::InstanceName;
 use crate::counter_type::CounterType;
 use crate::counterset::Attributes;
 use crate::guid::Guid;
 use crate::status::Status;
 use crate::utf16::Name;
-use crate::v1::InstanceName;
 use crate::v2::{BlockValue, CounterDataType};
 use crate::wire::{Why, WireError};
 

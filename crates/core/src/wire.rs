@@ -256,6 +256,14 @@ pub enum Why {
     Rule(&'static str),
 }
 
+impl Why {
+    /// Creates an error for a field outside its limits.
+    pub(crate) fn out_of_range(value: usize, least: usize, most: usize) -> Self {
+        let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        Self::OutOfRange { value: number(value), least: number(least), most: number(most) }
+    }
+}
+
 /// Defines a structure in its byte layout and checks its size.
 #[doc(hidden)] // for perfset-log
 #[macro_export]

@@ -62,24 +62,24 @@ impl<'a> DataBlock<'a> {
         }
         let (total, header_len) = (length(header.total_len.get()), length(header.header_len.get()));
         if total < 88 || total > bytes.len() {
-            let why = out_of_range(total, 88, bytes.len());
+            let why = Why::out_of_range(total, 88, bytes.len());
             return error("PERF_DATA_BLOCK.TotalByteLength", 20, why, "R5");
         }
         if header_len < 88 || header_len > total {
-            let why = out_of_range(header_len, 88, total);
+            let why = Why::out_of_range(header_len, 88, total);
             return error("PERF_DATA_BLOCK.HeaderLength", 24, why, "R6");
         }
         let (name_len, name_at) = (length(header.system_name_len.get()), length(header.system_name_at.get()));
         // Without a name the offset may have any value (R8).
         if name_len > 0 {
             if name_at < 88 || name_at > header_len {
-                let why = out_of_range(name_at, 88, header_len);
+                let why = Why::out_of_range(name_at, 88, header_len);
                 return error("PERF_DATA_BLOCK.SystemNameOffset", 84, why, "R8");
             }
             let most = header_len.saturating_sub(name_at);
             if name_len > most || name_len & 1 != 0 {
                 let why = match name_len > most {
-                    true => out_of_range(name_len, 0, most),
+                    true => Why::out_of_range(name_len, 0, most),
                     false => Why::Rule("UTF-16 has an even length"),
                 };
                 return error("PERF_DATA_BLOCK.SystemNameLength", 80, why, "R8");
@@ -144,12 +144,6 @@ fn end_of_objects(header: &raw::DataBlockHeader, bytes: &[u8]) -> Option<usize> 
     Some(rest.offset())
 }
 
-/// Creates an error for a field outside its limits.
-pub(super) fn out_of_range(value: usize, least: usize, most: usize) -> Why {
-    let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-    Why::OutOfRange { value: number(value), least: number(least), most: number(most) }
-}
-
 /// Iterator over the objects of a [`DataBlock`].
 #[derive(Clone, Debug)]
 pub struct Objects<'a> {
@@ -194,7 +188,7 @@ fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
     // A length of 0 would return the same object for ever. Wine writes such blocks: its objects are 88 bytes
     // late (R11).
     if total < 64 || total > left {
-        let why = out_of_range(total, 64, left);
+        let why = Why::out_of_range(total, 64, left);
         return Err(WireError::new("PERF_OBJECT_TYPE.TotalByteLength", rest.offset(), why).by("R11"));
     }
     rest.take("PERF_OBJECT_TYPE", total)
@@ -239,7 +233,7 @@ impl<'a> Object<'a> {
             ("PERF_OBJECT_TYPE.HeaderLength", 8, header_len, definition_len),
         ] {
             if value < 64 || value > most {
-                let why = out_of_range(value, 64, most);
+                let why = Why::out_of_range(value, 64, most);
                 return Err(WireError::new(what, at.saturating_add(offset), why).by("R11"));
             }
         }

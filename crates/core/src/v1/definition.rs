@@ -130,7 +130,7 @@ impl<'a> Definition<'a> {
         let len = length(raw.byte_len.get());
         let more = len.checked_sub(40).filter(|more| *more <= rest.rest().len());
         let Some(more) = more else {
-            let why = super::block::out_of_range(len, 40, left);
+            let why = Why::out_of_range(len, 40, left);
             return Err(WireError::new("PERF_COUNTER_DEFINITION.ByteLength", offset, why).by("R15"));
         };
         rest.take("PERF_COUNTER_DEFINITION", more)?;

@@ -1,15 +1,13 @@
 //! Reads the instances of a V1 object, their names and their values.
 
-use std::fmt;
 use std::iter::FusedIterator;
 
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 
-use super::block::out_of_range;
 use super::definition::{Definition, Definitions, DefinitionsIter, Layout};
 use super::{PERF_NO_UNIQUE_ID, raw};
-use crate::utf16::{Name, Utf16};
+use crate::code_page::InstanceName;
 use crate::v2::BlockValue;
 use crate::wire::{Cursor, Why, WireError, length};
 
@@ -73,11 +71,11 @@ impl<'a> Instance<'a> {
             rest.read("PERF_INSTANCE_DEFINITION").map_err(|error| error.by("R17"))?;
         let len = length(header.byte_len.get());
         if len < 24 || len > bytes.len() {
-            let why = out_of_range(len, 24, bytes.len());
+            let why = Why::out_of_range(len, 24, bytes.len());
             return Err(WireError::new("PERF_INSTANCE_DEFINITION.ByteLength", offset, why).by("R18"));
         }
         rest.take("PERF_INSTANCE_DEFINITION", len.saturating_sub(24))?;
-        let name = InstanceName { bytes: name_of(header, offset, bytes, len, code_page)?, code_page };
+        let name = InstanceName::new(name_of(header, offset, bytes, len, code_page)?, code_page);
         let values = Values::parse(rest, layout)?;
         Ok(Self { header, offset, name, values })
     }
@@ -132,78 +130,17 @@ fn name_of<'a>(
     }
     let error = |what, offset, why| Err(WireError::new(what, at.saturating_add(offset), why).by("R19"));
     if name_at < 24 || name_at > len {
-        return error("PERF_INSTANCE_DEFINITION.NameOffset", 16, out_of_range(name_at, 24, len));
+        return error("PERF_INSTANCE_DEFINITION.NameOffset", 16, Why::out_of_range(name_at, 24, len));
     }
     let most = len.saturating_sub(name_at);
     if name_len > most {
-        return error("PERF_INSTANCE_DEFINITION.NameLength", 20, out_of_range(name_len, 0, most));
+        return error("PERF_INSTANCE_DEFINITION.NameLength", 20, Why::out_of_range(name_len, 0, most));
     }
     if code_page == 0 && name_len & 1 != 0 {
         let why = Why::Rule("UTF-16 has an even length");
         return error("PERF_INSTANCE_DEFINITION.NameLength", 20, why);
     }
     Ok(bytes.get(name_at..name_at.saturating_add(name_len)).unwrap_or_default())
-}
-
-/// Code pages of UTF-16, little-endian and big-endian.
-const UTF_16LE: u32 = 1200;
-const UTF_16BE: u32 = 1201;
-
-/// Instance name as stored in the block: in UTF-16 or in another code page.
-///
-/// The name ends at the first NUL, or with the bytes. A name that is invalid in its code page, or in an unknown code
-/// page, is read as UTF-16, as in Microsoft's sample. UNVERIFIED: no block with a code page is known.
-#[derive(Clone, Copy, Debug)]
-pub struct InstanceName<'a> {
-    bytes: &'a [u8],
-    code_page: u32,
-}
-
-impl<'a> InstanceName<'a> {
-    /// Returns the bytes of the name, without the NUL.
-    #[must_use]
-    pub fn as_bytes(self) -> &'a [u8] {
-        match self.is_wide() {
-            true => Name::until_nul(self.bytes).as_bytes(),
-            false => self.bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
-        }
-    }
-
-    /// Returns `true` if the name consists of units of two bytes, as in every known block.
-    #[must_use]
-    pub fn is_wide(self) -> bool {
-        matches!(self.code_page, 0 | UTF_16LE | UTF_16BE)
-    }
-
-    /// Returns the name in UTF-16.
-    #[must_use]
-    pub fn to_utf16(self) -> Utf16 {
-        match self.in_code_page() {
-            Some(text) => Utf16::from(&*text),
-            None => Name::until_nul(self.bytes).into(),
-        }
-    }
-
-    fn in_code_page(&self) -> Option<std::borrow::Cow<'_, str>> {
-        let bytes = match self.code_page {
-            // Not decoded: a name can contain unpaired surrogates, which a `str` cannot.
-            0 | UTF_16LE => return None,
-            // A NUL has the same two bytes in both byte orders.
-            UTF_16BE => Name::until_nul(self.bytes).as_bytes(),
-            _ => self.bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
-        };
-        let page = codepage::to_encoding(u16::try_from(self.code_page).ok()?)?;
-        page.decode_without_bom_handling_and_without_replacement(bytes)
-    }
-}
-
-impl fmt::Display for InstanceName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.in_code_page() {
-            Some(text) => f.pad(&text),
-            None => Name::until_nul(self.bytes).fmt(f),
-        }
-    }
 }
 
 /// Number of counters permitted in any block; a block of more bytes may contain one counter per byte. Counters can
@@ -232,7 +169,7 @@ impl<'a> Values<'a> {
         let header: &raw::CounterBlock = rest.read("PERF_COUNTER_BLOCK").map_err(|error| error.by("R20"))?;
         let len = length(header.byte_len.get());
         let Some(bytes) = all.get(..len).filter(|bytes| bytes.len() >= 4) else {
-            let why = out_of_range(len, 4, all.len());
+            let why = Why::out_of_range(len, 4, all.len());
             return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("R21"));
         };
         if layout.definitions.len() > len.max(MOST_COUNTERS_OF_ANY_BLOCK) {

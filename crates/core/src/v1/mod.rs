@@ -35,10 +35,11 @@ pub mod raw;
 mod tests;
 mod visit;
 
+pub use crate::code_page::InstanceName;
 pub use block::{Contents, DataBlock, Object, Objects};
 pub use build::{BlockBuilder, InstancesBuilder, NewCounter, NewInstance, NewObject, TooLarge};
 pub use definition::{Definition, Definitions, DefinitionsIter};
-pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter};
+pub use instance::{Instance, Instances, Parent, Values, ValuesIter};
 pub use names::{NameTable, NamesIter, TitleNames, name_table};
 pub use visit::{read, visit};
 

@@ -35,6 +35,7 @@ pub mod raw;
 pub mod registration;
 mod rows;
 pub mod strings;
+mod system_time;
 pub mod template;
 #[cfg(test)]
 mod tests;
