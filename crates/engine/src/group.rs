@@ -10,8 +10,8 @@ use perfset_core::{CounterId, Counterset, Instance, InstanceId};
 use crate::aggregate::{AggregateView, Aggregates, is_total, wants_total};
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
-use crate::machine::Shared;
 use crate::provider::{CollectRequest, CollectionStart};
+use crate::registry::Shared;
 use crate::rows::{RowMetadata, Rows};
 
 /// All requests of a query to one counterset, which is read once however many entries want it.

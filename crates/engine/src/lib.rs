@@ -36,6 +36,7 @@ pub mod deadline;
 pub mod waiters;
 pub mod deadline_provider;
 pub mod registration;
+mod registry;
 pub mod machine;
 pub mod query;
 pub mod total;

@@ -11,9 +11,10 @@ use crate::aggregate::AggregateView;
 use crate::collect::Plan;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
-use crate::machine::{Machine, Shared};
+use crate::machine::Machine;
 use crate::pattern::{folded, folded_units};
 use crate::provider::Change;
+use crate::registry::Shared;
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
 /// Query handle: entries are added and deleted, and collected together.

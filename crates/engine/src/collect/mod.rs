@@ -13,9 +13,9 @@ use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::filters::InstanceFilter;
 use crate::group::Group;
-use crate::machine::Shared;
 use crate::pattern::Pattern;
 use crate::provider::{CollectionStart, next_number};
+use crate::registry::Shared;
 use crate::snapshot::{ResolvedEntry, Snapshot};
 use target::{ResultForm, Target, Written};
 
