@@ -2,9 +2,9 @@
 
 use perfset_core::NoValue;
 
+use super::method::ProcessMethod;
 use super::own_io;
 use super::reader::{ProcDirReader, gone};
-use super::source::ProcessMethod;
 use super::table::{
     CollectionTime, FileReading, FileSet, Hidden, LineValues, ProcessEntry, ProcessTable, RareFields,
     RefreshInterval, Thread,

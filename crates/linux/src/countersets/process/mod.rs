@@ -22,6 +22,7 @@ use crate::sources::vmstat::VmStat;
 mod fields;
 mod files;
 mod kernel;
+mod method;
 mod own_io;
 mod reader;
 mod source;

@@ -1,4 +1,4 @@
-//! Collection methods for processes, and the choice among them.
+//! Choice among the collection methods for processes.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use perfset_core::NoValue;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::files::ProcFiles;
+use super::method::ProcessMethod;
 use super::table::{FileSet, ProcessEntry, ProcessTable};
 use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
 use crate::provider::Collection;
@@ -42,37 +43,6 @@ impl ProcessSource {
         };
         let known = Self::WORDS.iter().find(|(word, _)| variable == *word).map(|(_, source)| *source);
         known.ok_or_else(|| variable.to_string_lossy().into_owned())
-    }
-}
-
-/// Collection methods, the cheapest first. Their numbers are those of the counter Source Layer of Perfset Engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessMethod {
-    /// BPF task iterator in the kernel.
-    Bpf,
-    /// CPU-clock gate: reads the files of processes that ran since, according to their CPU clocks.
-    Gate,
-    /// Full `/proc` scan: reads all files.
-    Proc,
-}
-
-impl ProcessMethod {
-    /// Returns the number of the method in the counter Source Layer.
-    pub(super) fn number(self) -> u32 {
-        match self {
-            Self::Bpf => 1,
-            Self::Gate => 2,
-            Self::Proc => 3,
-        }
-    }
-
-    /// Returns the method's description for users.
-    pub(super) fn what(self) -> &'static str {
-        match self {
-            Self::Bpf => "BPF task iterator",
-            Self::Gate => "/proc files of processes that ran, others refreshed periodically",
-            Self::Proc => "/proc files of all processes, each time",
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use perfset_bpf::{Records, TaskIterError};
 
 use super::super::files::ProcFiles;
-use super::super::source::ProcessMethod;
+use super::super::method::ProcessMethod;
 use super::super::table::{CollectionTime, FileSet, ProcessEntry, ProcessTable, Thread};
 use super::take::{self, RecordDecoder};
 use super::{Fallback, TaskIterCollector, rules, said};

@@ -38,7 +38,7 @@ fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
         }));
     };
     let read = |start: &str, ns: u64| {
-        let mut files = files::ProcFiles::new(&tree.roots(), true, source::ProcessMethod::Proc);
+        let mut files = files::ProcFiles::new(&tree.roots(), true, method::ProcessMethod::Proc);
         let (mut pass, now) = (Collection::new(1, 1), moments()[0]);
         tree.write("proc/401/stat", &stat);
         let mut process = table::ProcessEntry::new(401);

@@ -192,7 +192,7 @@ const NO_TYPES: [u8; 25] = {
 fn room_grows_with_the_processes() {
     let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
     let (mut table, mut pass) = (ProcessTable::default(), Collection::new(1, elapsed_ns()));
-    let mut files = files::ProcFiles::new(&Roots::default(), true, source::ProcessMethod::Gate);
+    let mut files = files::ProcFiles::new(&Roots::default(), true, method::ProcessMethod::Gate);
     tasks.refresh(FileSet::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
     assert!(table.in_order().any(|process| process.pid == std::process::id()));
     // What can load no more says so, and is left.
