@@ -17,6 +17,7 @@ mod guard;
 mod stripe;
 mod lock;
 mod process;
+mod random;
 mod users;
 mod allowance;
 pub mod folder;

@@ -10,7 +10,7 @@ use rustix::fs::{Access, Mode, OFlags, Stat, access, open};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::publish::file::random;
+use crate::random::random;
 
 mod search;
 

@@ -12,12 +12,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::callback::EXTENSION;
-use crate::layout::{WORD, entry, header};
+use crate::layout::{entry, header};
 use crate::memory::{SharedMemory, store_bytes};
 use crate::process::ProcessIdentity;
+use crate::random::random;
 use crate::{fork, lock};
 
 /// Suffix of publishers' file names: `PID-RANDOM.pfs`.
@@ -279,13 +279,6 @@ fn map(
 
 fn descriptor(file: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
-}
-
-/// Returns a random number that no other program can guess.
-pub(crate) fn random() -> io::Result<u64> {
-    let mut bytes = [0; WORD];
-    let len = getrandom(&mut bytes, GetRandomFlags::empty())?;
-    if len == WORD { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::Interrupted.into()) }
 }
 
 fn write_header(words: &[AtomicU64], process: &ProcessIdentity) {

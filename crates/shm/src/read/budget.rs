@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// Maximum number of files read per user other than root and the current user.
+pub(super) const OF_A_STRANGER: usize = 256;
+
 /// Maximum number of bytes that are read of other users' files, all together.
 pub(crate) const MOST_BYTES: u64 = 64 << 20;
 /// Maximum number of instances that are read of other users' files, all together.

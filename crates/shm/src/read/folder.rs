@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat, lstat, open, stat, statat};
 
-use super::applications::OF_A_STRANGER;
+use super::budget::OF_A_STRANGER;
 use crate::folder::{DirStamp, SearchDir};
 use crate::publish::file::SUFFIX;
 

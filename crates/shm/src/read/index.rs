@@ -11,8 +11,8 @@ use perfset_core::v2::TableRows;
 use perfset_core::{Birth, Guid, InstanceId};
 use perfset_engine::InstanceFilters;
 
-use super::file::Stamp;
 use super::lines::Lines;
+use super::stamp::Stamp;
 use crate::guard::Inside;
 use crate::layout::{INSTANCE_HEADER, LINE, SegmentLayout, WORD, is_live};
 use crate::memory::MappedView;

@@ -10,7 +10,6 @@ use std::os::fd::BorrowedFd;
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
-use super::file::read_at;
 use super::table::word;
 use crate::layout::{LINE, WORD};
 
@@ -77,4 +76,18 @@ impl Deref for Lines {
     fn deref(&self) -> &[u8] {
         self.lines.as_bytes().get(..self.len).unwrap_or_default()
     }
+}
+
+/// Reads as many bytes from an offset as there are. Returns their number.
+pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut len = 0_usize;
+    while let Some(rest) = bytes.get_mut(len..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, at.saturating_add(u64::try_from(len).unwrap_or(u64::MAX))) {
+            Ok(0) => break,
+            Ok(more) => len = len.saturating_add(more),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(len)
 }

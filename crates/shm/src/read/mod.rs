@@ -17,6 +17,7 @@ mod folder;
 mod index;
 mod lines;
 mod loading;
+mod stamp;
 mod table;
 #[cfg(test)]
 mod tests;

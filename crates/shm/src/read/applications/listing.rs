@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::{ApplicationProvider, OF_A_STRANGER, OpenFile};
+use super::{ApplicationProvider, OpenFile};
 use crate::read::asking::CallbackClient;
+use crate::read::budget::OF_A_STRANGER;
 use crate::read::file::{AccessPolicy, ProgramFile};
 use crate::read::folder::{Listing, PublisherDir};
 use crate::read::table::FileError;

@@ -40,8 +40,6 @@ const FOR_OTHERS: Duration = Duration::from_millis(40);
 /// publishers checked each time. Directories with incomplete files are also listed again then. Needed because a
 /// directory changes in neither case.
 const LIVING: (Duration, usize) = (Duration::from_secs(1), 16);
-/// Maximum number of files read per user other than root and the current user.
-pub(super) const OF_A_STRANGER: usize = 256;
 
 /// Source of registered countersets. Called before each listing; returns them only if they changed since the last
 /// call.

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use perfset_core::Guid;
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::{ApplicationProvider, OF_A_STRANGER, OpenFile, counted};
+use super::{ApplicationProvider, OpenFile, counted};
 use crate::folder::{MOST_SPARES, has_more_rights};
 use crate::merge::OF_STRANGERS;
 use crate::read::asking::MOST_HELD;
-use crate::read::budget::Share;
+use crate::read::budget::{OF_A_STRANGER, Share};
 use crate::read::file::{AccessPolicy, ProgramFile};
 use crate::read::folder::{MOST_NAMES, PublisherDir};
 use crate::read::table::FileError;

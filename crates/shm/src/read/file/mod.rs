@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 
 use super::budget::Budget;
 use super::lines::{self, Lines};
+use super::stamp::Stamp;
 use super::table::{FileError, Header, load, word};
 use crate::layout::header;
 use crate::lock;
@@ -24,7 +25,6 @@ mod whole;
 use limit::Limit;
 pub(crate) use segments::Definitions;
 use segments::SegmentEntry;
-pub(super) use whole::Stamp;
 use whole::check_len;
 
 /// Maximum size of a file that is read: for root and this user, and for other users.
@@ -337,20 +337,6 @@ fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, FileError> {
     let mut bytes = lines.to_vec();
     bytes.truncate(len);
     Ok(bytes)
-}
-
-/// Reads as many bytes from an offset as there are. Returns their number.
-pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut len = 0_usize;
-    while let Some(rest) = bytes.get_mut(len..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::pread(file, rest, at.saturating_add(wide(len))) {
-            Ok(0) => break,
-            Ok(more) => len = len.saturating_add(more),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(len)
 }
 
 fn wide(n: usize) -> u64 {

@@ -9,13 +9,14 @@ use std::sync::{Arc, Weak};
 use perfset_core::Counterset;
 use rustix::fs::fstat;
 
-use super::whole::{check_len, stamp};
-use super::{FileAccess, MOST_BYTES, ProgramFile, copy_of_header, read_at, wide};
+use super::whole::check_len;
+use super::{FileAccess, MOST_BYTES, ProgramFile, copy_of_header, wide};
 use crate::definition;
 use crate::layout::{SegmentLayout, WORD, entry, header};
 use crate::memory::MappedView;
 use crate::read::index::{self, Index, Part, Segment};
-use crate::read::lines;
+use crate::read::lines::{self, read_at};
+use crate::read::stamp::stamp;
 use crate::read::table::{FileError, TableEntry, load, word};
 
 /// Entry of the segment table, after validation.

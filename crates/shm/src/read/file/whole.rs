@@ -11,22 +11,8 @@ use super::{FileAccess, MOST_BYTES, ProgramFile, wide};
 use crate::guard::Inside;
 use crate::layout::{MAGIC, header};
 use crate::read::lines;
+use crate::read::stamp::{Stamp, stamp};
 use crate::read::table::{FileError, load};
-
-/// File metadata that changes when a file is truncated, gets a hole or is written by system calls, even if it is
-/// complete again soon. Rarely, it also changes when the file grows or a page is stored to for the first time.
-pub(in crate::read) type Stamp = [i128; 5];
-
-pub(super) fn stamp(stat: &Stat) -> Stamp {
-    // Size and both times: a file can have its length back before it is examined, and not its change time.
-    [
-        stat.st_size.into(),
-        stat.st_mtime.into(),
-        stat.st_mtime_nsec.into(),
-        stat.st_ctime.into(),
-        stat.st_ctime_nsec.into(),
-    ]
-}
 
 /// Returns the creation time of a file, or the last change of its inode if the file system has no creation time.
 pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
