@@ -18,12 +18,13 @@ use tokio::sync::Semaphore;
 use crate::access::{Access, LOGIN, Permit, RequestParts, say};
 use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
+use crate::limits::Limits;
 use crate::overview::Chart;
 use crate::places::Place;
 use crate::request::{self, BadRequest};
 use crate::sampler::{Handle, SamplerStats as Sampled};
 use crate::scrape::Scrapes;
-use crate::server::{Limits, Local};
+use crate::server::Local;
 use crate::unread::UnreadBytes;
 
 /// State shared by all requests.

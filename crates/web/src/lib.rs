@@ -24,6 +24,8 @@ mod api;
 mod assets;
 mod catalogue;
 mod connection;
+mod error;
+mod limits;
 mod overview;
 mod places;
 pub mod request;
@@ -37,5 +39,7 @@ mod token;
 mod unread;
 
 pub use access::is_privileged;
-pub use server::{Limits, ServeError, Server, ServerOptions, Stopper};
+pub use error::ServeError;
+pub use limits::Limits;
+pub use server::{Server, ServerOptions, Stopper};
 pub use token::{Token, TokenError};

@@ -27,84 +27,14 @@ use crate::answer::ApiError;
 use crate::api::{App, router};
 use crate::assets::Assets;
 use crate::connection::TimeoutStream;
+use crate::error::ServeError;
+use crate::limits::Limits;
 use crate::overview::charts;
 use crate::places::{Place, Places, Standing};
 use crate::sampler;
 use crate::scrape::Scrapes;
-use crate::token::{Token, TokenError};
+use crate::token::Token;
 use crate::unread::UnreadBytes;
-
-/// Limits of a server: numbers, sizes and times.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Maximum number of series, running or ended.
-    pub series: usize,
-    /// Maximum number of values stored of each series.
-    pub values: usize,
-    /// Maximum number of open streams.
-    pub streams: usize,
-    /// Maximum number of different paths collected.
-    pub paths: usize,
-    /// Maximum number of open connections.
-    pub connections: usize,
-    /// Maximum number of connections without a valid token, if one is required, or without any request yet. These are
-    /// part of `connections`; a new one takes the place of the oldest.
-    pub strangers: usize,
-    /// Time in which a connection must send its first request, with a valid token if one is required.
-    pub first_time: Duration,
-    /// Maximum time for a further request to arrive, and for a connection to wait for it: longer than the pause
-    /// between scrapes.
-    pub header_time: Duration,
-    /// Maximum time for which a client may not read.
-    pub patience: Duration,
-    /// Maximum number of bytes of responses and events that wait to be read by clients. Above it, the slowest clients
-    /// are cut off.
-    pub unread: usize,
-    /// Maximum number of bytes of scrapes that wait to be read. Scrapes continue while other clients do not read.
-    pub unread_scrapes: usize,
-    /// Time for which values are stored. `None` is one hour, or less if [`Limits::values`] samples do not cover it.
-    pub history: Option<Duration>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            series: 4_000,
-            values: 3_600,
-            streams: 256,
-            paths: 512,
-            connections: 512,
-            strangers: 64,
-            first_time: Duration::from_secs(10),
-            // Longer than one minute, the default scrape interval of Prometheus.
-            header_time: Duration::from_secs(75),
-            patience: Duration::from_secs(20),
-            unread: 32 << 20,
-            unread_scrapes: 16 << 20,
-            history: None,
-        }
-    }
-}
-
-impl Limits {
-    /// Returns the number of samples for which values are stored.
-    ///
-    /// # Errors
-    /// If the history needs more samples than can be stored.
-    pub(crate) fn depth(&self, interval: Duration) -> Result<usize, ServeError> {
-        let history = self.history.unwrap_or(Duration::from_secs(3_600));
-        let samples = history.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u128::MAX);
-        let samples = usize::try_from(samples).unwrap_or(usize::MAX);
-        let most = self.values.max(1);
-        let longest = interval.saturating_mul(u32::try_from(most).unwrap_or(u32::MAX));
-        match self.history {
-            Some(history) if samples > most && !interval.is_zero() => {
-                Err(ServeError::History { history, interval, samples, most, longest })
-            }
-            _ => Ok(samples.clamp(1, most)),
-        }
-    }
-}
 
 /// Settings of a server.
 #[derive(Debug)]
@@ -142,49 +72,6 @@ impl Default for ServerOptions {
             names: perfset_export::ExportOptions::default(),
         }
     }
-}
-
-/// Reason why a server cannot start or continue.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The server cannot listen on an address.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// Address that cannot be used.
-        address: SocketAddr,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// The metrics cannot be exported with these paths and options.
-    #[error(transparent)]
-    Metrics(#[from] ExportError),
-    /// The history needs more samples than can be stored.
-    #[error(
-        "a history of {} s needs {samples} samples, one per {interval:?}; {most} fit: the longest is {} s",
-        history.as_secs_f64(), longest.as_secs_f64()
-    )]
-    History {
-        /// Requested time of history.
-        history: Duration,
-        /// Time between two samples.
-        interval: Duration,
-        /// Number of samples in that history.
-        samples: usize,
-        /// Maximum number of samples stored.
-        most: usize,
-        /// Longest history that is possible at this interval.
-        longest: Duration,
-    },
-    /// No login numbers for browsers can be created.
-    #[error("cannot create random numbers for logins")]
-    Login(#[source] TokenError),
-    /// The server cannot start.
-    #[error("cannot start the server")]
-    Start(#[source] io::Error),
-    /// The collecting thread ended by itself.
-    #[error("the collecting thread ended unexpectedly")]
-    Ended,
 }
 
 /// Server that listens on its addresses.

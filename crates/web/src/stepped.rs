@@ -9,9 +9,9 @@ use http_body::Body as _;
 use perfset::Machine;
 use perfset_export::Exporter;
 
+use crate::limits::Limits;
 use crate::request;
 use crate::sampler::Sampler;
-use crate::server::Limits;
 use crate::stream::StreamBody;
 use crate::unread::UnreadBytes;
 

@@ -17,9 +17,10 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::answer::{ApiError, to_json};
+use crate::error::ServeError;
+use crate::limits::Limits;
 use crate::overview::{Chart, ChartKind};
 use crate::request::PathRequest;
-use crate::server::{Limits, ServeError};
 use crate::stream::{StreamBody, queue};
 use crate::unread::UnreadBytes;
 
