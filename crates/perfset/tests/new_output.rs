@@ -1,5 +1,7 @@
 //! A new output is one implementation: this file adds a format, and nothing else changes.
 
+#![cfg(feature = "output")]
+
 use std::io;
 
 use perfset::catalogue::system;
