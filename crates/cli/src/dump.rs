@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use anyhow::anyhow;
-use perfset::output::json::line;
+use perfset::output::json::line as json_line;
 use perfset::output::text::name_of;
 use perfset::v1::DataBlock;
 use perfset::v2::{Block, BlockFormat};
@@ -208,7 +208,7 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
 
 fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<()> {
     let Some(structure) = structure else { return Ok(()) };
-    writeln!(out, "{}", line(&structure))
+    writeln!(out, "{}", json_line(&structure))
 }
 
 /// Returns a field's value for JSON: a number if it is numeric.

@@ -5,6 +5,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTIC
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use perfset::SourceError;
+use perfset::output::json::line as json_line;
 use perfset::path::BindError;
 use serde::Serialize;
 
@@ -46,7 +47,7 @@ impl ApiError {
 
     /// Returns the text that a client receives.
     pub fn to_json(&self) -> String {
-        to_json(&ErrorJson { error: &self.error, hints: &self.hints })
+        json_line(&ErrorJson { error: &self.error, hints: &self.hints })
     }
 }
 
@@ -97,11 +98,6 @@ impl From<SourceError> for ApiError {
         };
         Self::new(status, error.to_string())
     }
-}
-
-/// Converts a value to JSON.
-pub fn to_json(what: &impl Serialize) -> String {
-    serde_json::to_string(what).unwrap_or_default() // texts and numbers can always be written
 }
 
 /// Returns a JSON response that is not cached.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use perfset::output::json::line as json_line;
 use perfset::path::{find, nearest};
 use perfset::{Attributes, Counter, Counterset, Guid, Machine, SourceError};
 use serde::Serialize;
 
-use crate::answer::{ApiError, to_json};
+use crate::answer::ApiError;
 
 /// Maximum number of instances listed.
 const INSTANCES_MOST: usize = 10_000;
@@ -130,7 +131,7 @@ pub fn countersets(machine: &Machine, filter: &str) -> String {
     let (sets, filter) = (all(machine), filter.to_lowercase());
     let wanted = sets.iter().filter(|set| set.name.to_lowercase().contains(&filter));
     let counted = wanted.map(|set| SetJson { count: Some(shown(set).count()), ..SetJson::new(machine, set) });
-    to_json(&Answer { countersets: counted.collect() })
+    json_line(&Answer { countersets: counted.collect() })
 }
 
 /// Returns the counters and instances of a counterset, given by its name or GUID.
@@ -153,7 +154,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
         Err(error) => return Err(error.into()),
     };
     let named = found.iter().take(INSTANCES_MOST);
-    Ok(to_json(&CountersetJson {
+    Ok(json_line(&CountersetJson {
         set: SetJson::new(machine, &set),
         counters: shown(&set).map(CounterJson::new).collect(),
         instance_names: named.map(|one| InstanceJson { name: one.name.to_string(), id: one.id.0 }).collect(),
@@ -180,5 +181,5 @@ pub fn found(machine: &Machine, words: &str) -> String {
             unit: &counter.unit,
         })
     });
-    to_json(&Answer { matches: matches.collect(), more: found.len().saturating_sub(FOUND_MOST) })
+    json_line(&Answer { matches: matches.collect(), more: found.len().saturating_sub(FOUND_MOST) })
 }
