@@ -16,6 +16,21 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
+    /// Creates the reading of a recorded sample of which only the time is known, in 100 ns since 1601 UTC. It is also
+    /// the performance clock, with 10,000,000 ticks a second.
+    ///
+    /// ```
+    /// use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
+    ///
+    /// let at = ClockReading::recorded(UNIX_EPOCH_100NS + 1_500 * 10_000);
+    /// assert_eq!(at.unix_ms(), 1_500);
+    /// ```
+    #[must_use]
+    pub fn recorded(time_100ns: i64) -> Self {
+        let system_time = SystemTime::from_100ns(time_100ns);
+        Self { perf_time: time_100ns, time_100ns, perf_freq: 10_000_000, system_time }
+    }
+
     /// Returns the offset of the wall clock from `time_100ns`, in 100 ns. The offset is 0 as long as the clock was
     /// never set and the machine did not sleep.
     ///

@@ -34,7 +34,7 @@
 //! | to | see |
 //! |---|---|
 //! | read counters by path, such as `\Memory\Available Bytes`, from this machine or a log | [`path`] |
-//! | publish counters of your own program | [`publish`](publish/index.html), with the feature of that name on Linux |
+//! | publish counters of your own program | [`publish`](publish/index.html), on Linux with that feature |
 //! | add counters of another source to a machine | [`provider`] |
 //! | find a counterset, with its GUID and counter ids as constants | [`catalogue`] |
 //! | read logs of Performance Monitor | [`log`] |
@@ -43,7 +43,8 @@
 //! | call PerfLib's functions for consumers, as the C library does | [`perflib`] |
 //!
 //! [`Provider`], [`Source`] and [`Sink`] are the traits for custom values, machines and receivers of raw samples.
-//! Guides in the repository, `docs/guides`, show a provider, a source and an output step by step.
+//! Guides in the repository (`docs/guides/write-a-provider.md`, `write-a-source.md`, `write-an-output.md`) build one of
+//! each, step by step; their programs are examples of this crate.
 //!
 //! **Features**: `publish` is the module of that name on Linux, `manifest`, and counters of applications on the local
 //! machine. `derive` is the derive macro for countersets. Both are on by default. `output` is the module of that name,
@@ -96,5 +97,5 @@ pub use perfset_engine::{
     EntryMetadata, InstanceFilter, InstanceFilters, Machine, NextOutcome, Pattern, Provider, PumpError,
     Query, QueryHandle, RecordedSample, RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, RowWriter,
     Rows, SampleSet, Sink, Snapshot, Source, SourceError, SourceKind, Value, Window, path, perflib, provider,
-    pump, testing,
+    pump, replay, testing,
 };

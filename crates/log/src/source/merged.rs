@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::Guid;
-use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::clock::ClockReading;
 use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
 
 use super::OpenError;
@@ -40,13 +40,7 @@ pub(super) struct MergedLogs {
 
 /// Returns the clocks of a sample.
 pub(super) fn clocks_at(time: i64) -> ClockReading {
-    ClockReading {
-        perf_time: time,
-        time_100ns: time,
-        // `perf_time` is the time of the sample in units of 100 ns.
-        perf_freq: 10_000_000,
-        system_time: SystemTime::from_100ns(time),
-    }
+    ClockReading::recorded(time)
 }
 
 /// Machine, and the last step in which it took part.
