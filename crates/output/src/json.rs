@@ -34,8 +34,8 @@ impl Output for JsonLines {
                 push(&line(&Record { machine: machine.name, ..Record::new(sample.clocks, v) }));
             }
         }
-        let left_out = sample.left_out.map(|left_out| left_out.to_json(sample.clocks));
-        left_out.into_iter().flatten().for_each(|line| push(&line));
+        let left_out = sample.left_out.map(|left_out| left_out.records(sample.clocks));
+        left_out.iter().flatten().for_each(|record| push(&line(record)));
         self.out.end_sample()
     }
 

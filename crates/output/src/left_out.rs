@@ -7,7 +7,6 @@ use perfset_core::{CounterId, NoValue};
 use perfset_engine::path::{CounterPath, PathValue};
 use serde::Serialize;
 
-use crate::json;
 use crate::record::Record;
 use crate::series::SeriesKey;
 use crate::text::escaped;
@@ -33,17 +32,18 @@ struct OfCounter {
     reasons: Vec<(NoValue, usize, usize)>,
 }
 
-/// JSON line for all instances that have no value for the same reason: the fields of a value, and three more.
-#[derive(Serialize)]
-struct LeftOutRecord<'a> {
+/// Fields for all instances that have no value for the same reason: those of a value, and three more.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOutRecord<'a> {
+    /// Fields of the first such value.
     #[serde(flatten)]
-    record: Record<'a>,
+    pub record: Record<'a>,
     /// Number of instances without a value for this reason.
-    instances: usize,
+    pub instances: usize,
     /// Number of all instances of the counter.
-    of: usize,
+    pub of: usize,
     /// Text of the reason for the missing values.
-    reason: String,
+    pub reason: String,
 }
 
 impl<'v> LeftOut<'v> {
@@ -89,12 +89,12 @@ impl<'v> LeftOut<'v> {
         sentences(&self.counters)
     }
 
-    /// Returns a JSON line for each counter and reason.
+    /// Returns the fields for each counter and reason.
     #[must_use]
-    pub fn to_json(&self, clocks: &ClockReading) -> Vec<String> {
+    pub fn records(&self, clocks: &ClockReading) -> Vec<LeftOutRecord<'_>> {
         let of_counter = |counter: &OfCounter| {
-            let line = |(reason, count, first): &(NoValue, usize, usize)| {
-                let record = LeftOutRecord {
+            let record = |(reason, count, first): &(NoValue, usize, usize)| {
+                Some(LeftOutRecord {
                     record: Record {
                         path: counter.path.to_string(),
                         instance: counter.path.instance.clone().unwrap_or_default(),
@@ -109,10 +109,9 @@ impl<'v> LeftOut<'v> {
                     instances: *count,
                     of: counter.all,
                     reason: told(reason, *count),
-                };
-                Some(json::line(&record))
+                })
             };
-            counter.reasons.iter().filter_map(line).collect::<Vec<_>>()
+            counter.reasons.iter().filter_map(record).collect::<Vec<_>>()
         };
         self.counters.iter().flat_map(of_counter).collect()
     }

@@ -32,7 +32,7 @@ mod writer;
 pub use csv::CsvLines;
 pub use form::NumberForm;
 pub use json::JsonLines;
-pub use left_out::{LeftOut, NeverThere, first_sentences};
+pub use left_out::{LeftOut, LeftOutRecord, NeverThere, first_sentences};
 pub use marked::MarkedValues;
 pub use output::{MachineValues, Output, OutputError, OutputSample, write_samples};
 pub use path_names::{PathNames, counter_name, instance_name};
