@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{output_of, root};
 
+mod circles;
 mod examples;
 mod manifests;
 mod map;
@@ -17,7 +18,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-/// Check what no compiler checks: the map of the code, manifests, origins of test data, texts and their language
+/// Check what no compiler checks: the map, circles of modules, manifests, origins of test data, texts, their language
 #[derive(clap::Args)]
 pub struct Args {}
 
@@ -75,6 +76,7 @@ pub fn run(_: &Args) -> Result<()> {
     problems.extend(map::wrong_layouts(&files));
     problems.extend(rules::check(&pages, &sources));
     problems.extend(examples::check(&read(Path::new(examples::FACADE)), &sources));
+    problems.extend(circles::check(&sources));
     for measure in plain::measure(&sources) {
         println!("{measure}");
         problems.extend(measure.problem());
