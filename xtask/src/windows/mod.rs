@@ -41,11 +41,12 @@ const CHECKS: [(&str, Check); 6] = [
 ];
 
 /// The crates whose tests run: all that do not ask an operating system.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "perfset-core",
     "perfset-catalogue",
     "perfset-engine",
     "perfset-log",
+    "perfset-output",
     "perfset-manifest",
     "perfset-export",
     "perfset-plot",

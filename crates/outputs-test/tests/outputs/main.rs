@@ -38,7 +38,7 @@ use world::World;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Number of machines if `PERFSET_MACHINES` is not set.
-const MACHINES: u64 = 300;
+const MACHINES: u64 = 100;
 
 /// Checks all outputs of one machine.
 fn check(seed: u64) -> Result<Tally, String> {
