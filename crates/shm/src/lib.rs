@@ -20,6 +20,7 @@ mod process;
 mod random;
 mod users;
 mod allowance;
+mod sequence;
 pub mod folder;
 pub mod definition;
 mod merge;

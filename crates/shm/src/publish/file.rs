@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::sync::atomic::{AtomicU64, fence};
 
 use rustix::fs::{
     Access, AtFlags, CWD, FallocateFlags, Mode, OFlags, access, fallocate, fchmod, linkat, open, openat,
@@ -18,7 +18,7 @@ use crate::layout::{entry, header};
 use crate::memory::{SharedMemory, store_bytes};
 use crate::process::ProcessIdentity;
 use crate::random::random;
-use crate::{fork, lock};
+use crate::{fork, lock, sequence};
 
 /// Suffix of publishers' file names: `PID-RANDOM.pfs`.
 pub(crate) const SUFFIX: &str = ".pfs";
@@ -140,15 +140,10 @@ impl File {
     /// Runs `work`, which changes instances or segments, and updates the change word for readers. Only one thread may
     /// do this at a time.
     pub fn change<T>(&self, work: impl FnOnce() -> T) -> T {
-        // A sequence lock of one writer. The fence orders the odd number before the changes, the release
-        // store orders them before the next even number.
-        let Some(change) = self.word(header::CHANGE) else { return work() };
-        let before = change.load(Relaxed);
-        change.store(before.wrapping_add(1), Relaxed);
-        fence(Release);
-        let result = work();
-        change.store(before.wrapping_add(2), Release);
-        result
+        match self.word(header::CHANGE) {
+            Some(change) => sequence::change(change, work),
+            None => work(),
+        }
     }
 
     /// Adds a segment of `len` bytes (a multiple of a page), and fills it before readers see it. Returns the index of

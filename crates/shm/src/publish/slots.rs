@@ -4,8 +4,8 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::sync::atomic::{AtomicU64, fence};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 use perfset_core::{Counterset, InstanceType};
@@ -16,6 +16,7 @@ use super::instance_bytes::{NameParts, write_block};
 use crate::definition::encode;
 use crate::layout::{PAGE, SegmentLayout, WORD, entry};
 use crate::memory::{SharedMemory, store_bytes};
+use crate::sequence::{free, publish};
 
 /// Published counterset with its segments and instances.
 pub(super) struct PublishedSet {
@@ -238,19 +239,14 @@ impl PublishedSet {
                 word.store(0, Relaxed);
             }
             write_block(slot.block, &self.set.guid, slot.values.len(), name);
-            // Last, with release: a reader that sees the number sees the whole block.
-            word.store(sequence, Release);
+            publish(word, sequence); // last
         });
     }
 
     /// Ends the instance in a slot, and releases the slot.
     pub fn free(&mut self, file: &File, at: SlotId) {
         if let Some(word) = self.sequence(at) {
-            file.change(|| {
-                // The fence after it orders this store before any store of the next owner of the slot.
-                word.store(word.load(Relaxed) | 1, Relaxed);
-                fence(Release);
-            });
+            file.change(|| free(word));
         }
         let is_public = self.is_public(at);
         if let Some(class) = self.classes.get_mut(at.class) {

@@ -4,8 +4,8 @@ use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicU64, fence};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use perfset_core::v2::TableRows;
 use perfset_core::{Birth, Guid, InstanceId};
@@ -17,6 +17,7 @@ use crate::guard::Inside;
 use crate::layout::{INSTANCE_HEADER, LINE, SegmentLayout, WORD, is_live};
 use crate::memory::MappedView;
 use crate::read::table::word;
+use crate::sequence::while_same;
 
 /// Values of a segment of instances: loaded from the mapping into private memory, and read there.
 #[derive(Debug)]
@@ -49,27 +50,26 @@ impl Segment {
         let (Some(word), Some(to)) = (from.get(self.shape.sequence(slot)), self.words.get(slot)) else {
             return;
         };
-        let sequence = word.load(Acquire);
         let into = self.slot(slot);
-        if places.is_empty() && self.shape.stripes == 0 {
-            let values = from.get(self.shape.values(slot)).unwrap_or_default();
-            for (to, value) in into.iter().zip(values) {
-                to.store(value.load(Relaxed), Relaxed);
-            }
-        } else if places.is_empty() {
-            for (place, to) in into.iter().enumerate() {
-                to.store(self.sum(from, slot, place), Relaxed);
-            }
-        } else {
-            for place in places {
-                if let Some(to) = into.get(*place) {
-                    to.store(self.sum(from, slot, *place), Relaxed);
+        let sequence = while_same(word, || {
+            if places.is_empty() && self.shape.stripes == 0 {
+                let values = from.get(self.shape.values(slot)).unwrap_or_default();
+                for (to, value) in into.iter().zip(values) {
+                    to.store(value.load(Relaxed), Relaxed);
+                }
+            } else if places.is_empty() {
+                for (place, to) in into.iter().enumerate() {
+                    to.store(self.sum(from, slot, place), Relaxed);
+                }
+            } else {
+                for place in places {
+                    if let Some(to) = into.get(*place) {
+                        to.store(self.sum(from, slot, *place), Relaxed);
+                    }
                 }
             }
-        }
-        fence(Acquire);
-        let is_same = word.load(Relaxed) == sequence;
-        to.store(if is_same { sequence } else { 0 }, Relaxed);
+        });
+        to.store(sequence.unwrap_or(0), Relaxed);
     }
 
     /// Returns the sum of a counter's slot and of the rows to which threads added.
@@ -215,7 +215,7 @@ impl Index {
         now_100ns: Option<u64>,
     ) -> io::Result<()> {
         // Orders the load of the change word, by the caller, before the copies below.
-        fence(Acquire);
+        fence(Ordering::Acquire);
         let is_changed = stamp != self.stamp;
         let known = self.before.take().unwrap_or_else(|| self.rows.clone());
         if is_changed {
@@ -264,7 +264,7 @@ impl Index {
         }
         // Orders the copies before the second load of the change word: if both are equal, nothing changed
         // between.
-        fence(Acquire);
+        fence(Ordering::Acquire);
         self.change = if after() == before { before } else { 1 };
         self.stamp = stamp;
         self.newest = self.rows.last().map_or(0, |row| row.sequence).max(self.newest);
@@ -340,7 +340,7 @@ impl Index {
                 let copied = copy
                     .copy(file, part.byte(blocks.start), blocks.len().saturating_mul(WORD))
                     .and_then(|_| {
-                        fence(Acquire);
+                        fence(Ordering::Acquire);
                         part.sequences(file, &slots, &mut after)
                     });
                 self.copy = copy;
