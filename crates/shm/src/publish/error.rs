@@ -44,7 +44,7 @@ pub enum PublishError {
     #[error("readers leave out published counters: {0}")]
     LeftOut(LeftOut),
     /// Readers leave out several countersets or counters. [`Publisher::left_out`](super::Publisher::left_out) and
-    /// [`PublishStatus::problems`] contain them all.
+    /// [`PublishStatus::problems`](super::PublishStatus::problems) contain them all.
     #[error("readers leave out published counters: {first}; and {more} more (see PublishStatus::problems)")]
     SeveralLeftOut {
         /// First item that is left out.
