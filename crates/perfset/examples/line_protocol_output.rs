@@ -62,9 +62,7 @@ impl<W: Write> Output for LineProtocol<W> {
     fn warnings(&self) -> Vec<String> {
         match self.missing {
             0 => Vec::new(),
-            missing => {
-                vec![format!("{missing} values are missing; line protocol cannot contain the reasons")]
-            }
+            missing => vec![format!("values without a line: {missing}; a line cannot contain the reason")],
         }
     }
 }
