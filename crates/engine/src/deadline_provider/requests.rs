@@ -117,7 +117,7 @@ impl WorkerRequest {
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
                 let want =
-                    CollectRequest::new(set, counters, filters).with_collection(*collection).at(*time_100ns);
+                    CollectRequest::new(set, counters, filters).collection(*collection).at(*time_100ns);
                 provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();

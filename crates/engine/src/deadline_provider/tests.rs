@@ -117,7 +117,7 @@ fn collect_bytes(
     let filters: InstanceFilters = instances.iter().map(filter).collect();
     let mut rows = Rows::new(counters.iter().filter_map(|id| cpu::COUNTERSET.counter(*id)));
     rows.start();
-    slow.collect(&CollectRequest::new(&cpu::COUNTERSET, counters, &filters).with_collection(1), &mut rows)?;
+    slow.collect(&CollectRequest::new(&cpu::COUNTERSET, counters, &filters).collection(1), &mut rows)?;
     rows.end();
     let word =
         |row, column| match (rows.number(row, column), rows.mark(row, column), rows.reason(row, column)) {
@@ -495,7 +495,7 @@ fn clocks_and_widths_pass() {
     let time = cpu::COUNTERSET.counters.iter().filter(|counter| counter.id == TIME);
     let mut rows = Rows::new(time);
     let filters = InstanceFilters::from_iter([InstanceFilter::any()]);
-    let want = CollectRequest::new(&cpu::COUNTERSET, &[TIME], &filters).with_collection(1);
+    let want = CollectRequest::new(&cpu::COUNTERSET, &[TIME], &filters).collection(1);
     slow.collect(&want, &mut rows).unwrap();
     assert_eq!((rows.clocks(), rows.raw(0, 0)), (Some(CLOCKS), Some(RawValue::U32(13))));
 }

@@ -226,7 +226,7 @@ impl<'a> CollectRequest<'a> {
 
     /// Sets the number of the collection, for requests to several countersets in one collection.
     #[must_use]
-    pub fn with_collection(self, collection: u64) -> Self {
+    pub fn collection(self, collection: u64) -> Self {
         Self { collection, ..self }
     }
 

@@ -95,14 +95,14 @@ impl<V: ValueSource> SingleInstanceProvider<V> {
 
     /// Sets the origin of the values, a text for users: an operating system, a program.
     #[must_use]
-    pub fn with_origin(mut self, origin: impl Into<Text>) -> Self {
+    pub fn origin(mut self, origin: impl Into<Text>) -> Self {
         Arc::make_mut(&mut self.catalogue).origin = origin.into();
         self
     }
 
     /// Sets the monotonic clock of [`Collection::elapsed_ns`].
     #[must_use]
-    pub fn with_clock(self, elapsed_ns: fn() -> u64) -> Self {
+    pub fn clock(self, elapsed_ns: fn() -> u64) -> Self {
         Self { elapsed_ns, ..self }
     }
 

@@ -30,10 +30,10 @@ pub(crate) const ORIGIN: &str = "Linux";
 
 /// Creates the provider of a counterset with one instance.
 pub(crate) fn single_instance<V: ValueSource>(values: V) -> SingleInstanceProvider<V> {
-    SingleInstanceProvider::new(values).with_origin(ORIGIN).with_clock(elapsed_ns)
+    SingleInstanceProvider::new(values).origin(ORIGIN).clock(elapsed_ns)
 }
 
 /// Creates the provider of a counterset of several instances.
 pub(crate) fn multi_instance<I: InstanceSource>(instances: I) -> MultiInstanceProvider<I> {
-    MultiInstanceProvider::new(instances).with_origin(ORIGIN).with_clock(elapsed_ns)
+    MultiInstanceProvider::new(instances).origin(ORIGIN).clock(elapsed_ns)
 }

@@ -257,7 +257,7 @@ pub(crate) fn try_collect_of(
     let collection = COLLECTIONS.fetch_add(1, Ordering::Relaxed);
     let now = crate::clock::time_100ns().try_into().unwrap_or(0);
     provider.collect(
-        &CollectRequest::new(counterset, &ids, &instances).with_collection(collection).at(now),
+        &CollectRequest::new(counterset, &ids, &instances).collection(collection).at(now),
         &mut rows,
     )?;
     rows.end();

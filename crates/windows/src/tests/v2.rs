@@ -152,7 +152,7 @@ fn a_counter_that_is_gone_has_registrations_compared() {
     twice.is_new.store(true, Relaxed);
     let counters = [CounterId(3)];
     let instances = &InstanceFilters::default();
-    let want = CollectRequest::new(&set, &counters, instances).with_collection(1);
+    let want = CollectRequest::new(&set, &counters, instances).collection(1);
     let mut rows = Rows::new([]);
     rows.start();
     assert_eq!(twice.v2.collect(&want, &mut rows).unwrap_err().status(), Status(4202));

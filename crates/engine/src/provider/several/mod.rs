@@ -123,7 +123,7 @@ impl InstanceKey {
 
     /// Sets the start of the instance.
     #[must_use]
-    pub fn with_birth(self, birth: Birth) -> Self {
+    pub fn birth(self, birth: Birth) -> Self {
         Self { birth, ..self }
     }
 }
@@ -195,14 +195,14 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
 
     /// Sets the origin of the values, a text for users: an operating system, a program.
     #[must_use]
-    pub fn with_origin(mut self, origin: impl Into<Text>) -> Self {
+    pub fn origin(mut self, origin: impl Into<Text>) -> Self {
         Arc::make_mut(&mut self.catalogue).origin = origin.into();
         self
     }
 
     /// Sets the monotonic clock of [`Collection::elapsed_ns`].
     #[must_use]
-    pub fn with_clock(self, elapsed_ns: fn() -> u64) -> Self {
+    pub fn clock(self, elapsed_ns: fn() -> u64) -> Self {
         Self { elapsed_ns, ..self }
     }
 

@@ -102,9 +102,8 @@ fn collect(provider: &mut dyn Provider, counters: &[CounterId], patterns: &[&str
 
 fn scripted(values: Vec<Result<MarkedRaw, NoValue>>) -> MultiInstanceProvider<Scripted> {
     let ids = 0..u32::try_from(values.len()).unwrap();
-    let keys = ids
-        .map(|id| InstanceKey::new(format!("n{id}"), InstanceId(id)).with_birth(NonZeroU64::new(5)))
-        .collect();
+    let keys =
+        ids.map(|id| InstanceKey::new(format!("n{id}"), InstanceId(id)).birth(NonZeroU64::new(5))).collect();
     MultiInstanceProvider::new(Scripted { keys, values, failure: None })
 }
 

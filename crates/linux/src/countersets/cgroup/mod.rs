@@ -95,7 +95,7 @@ impl ControlGroup {
     fn key(&self) -> InstanceKey {
         let name = self.path.as_os_str().as_bytes();
         let name = if name.is_empty() { "/".to_owned() } else { instance_name(name) };
-        InstanceKey::new(name, self.id()).with_birth(self.birth())
+        InstanceKey::new(name, self.id()).birth(self.birth())
     }
 
     fn inodes(&self) -> impl Iterator<Item = (u32, u64)> {

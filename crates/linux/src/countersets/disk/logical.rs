@@ -157,7 +157,7 @@ impl InstanceSource for LogicalDisk {
                 // The device of a volume that is still mounted stays known.
                 let same = before.iter().find(|(known, _)| known.volume == *volume);
                 let birth = same.and_then(|(known, _)| known.birth);
-                let key = volume.key().with_birth(same.and_then(|(_, key)| key.birth));
+                let key = volume.key().birth(same.and_then(|(_, key)| key.birth));
                 // A file system that has not responded gets no second request because another one was mounted.
                 let remote = same.map(|(known, _)| known.remote.clone()).unwrap_or_default();
                 volumes.push(VolumeState { birth, remote, ..VolumeState::new(volume) });

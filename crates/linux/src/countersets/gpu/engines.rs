@@ -113,7 +113,7 @@ fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
             // The driver's name is part of an instance name, in which a backslash would split a counter path.
             let shown = engine.replace(['\\', '\0'], "_");
             let name = format!("pid_{pid}_{luid}_phys_0_eng_{number}_engtype_{shown}");
-            (InstanceKey::new(name, InstanceId(pid)).with_birth(birth), (engine.to_owned(), members.clone()))
+            (InstanceKey::new(name, InstanceId(pid)).birth(birth), (engine.to_owned(), members.clone()))
         }));
     }
     rows

@@ -117,7 +117,7 @@ fn a_file_that_both_read_is_read_once() {
             let mut rows = Rows::new(counterset.counters.iter().filter(|c| c.id == counter));
             rows.start();
             let counters = [counter];
-            let want = CollectRequest::new(counterset, &counters, &instances).with_collection(collection);
+            let want = CollectRequest::new(counterset, &counters, &instances).collection(collection);
             provider.collect(&want, &mut rows).unwrap();
             rows.end();
             rows.bytes_read()

@@ -303,7 +303,7 @@ fn bytes_read(
     rows.start();
     let all = all_instances();
     provider
-        .collect(&CollectRequest::new(counterset, counters, &all).with_collection(collection), &mut rows)
+        .collect(&CollectRequest::new(counterset, counters, &all).collection(collection), &mut rows)
         .unwrap();
     rows.end();
     rows.bytes_read()

@@ -20,7 +20,7 @@ fn taken(processes: &mut Processes) -> (u32, String) {
     let mut rows = Rows::new([]);
     rows.start();
     let instances = InstanceFilters::default();
-    let want = CollectRequest::new(&v2::COUNTERSET, &[], &instances).with_collection(7);
+    let want = CollectRequest::new(&v2::COUNTERSET, &[], &instances).collection(7);
     processes.collect(&want, &mut rows).unwrap();
     (rows.layer(), processes.describe().remove(0).1.into_owned())
 }
@@ -223,8 +223,7 @@ fn a_warm_collection_allocates_nothing() {
         let instances = InstanceFilters::from_iter([all]);
         let mut collect = |collection| {
             rows.start();
-            let want =
-                CollectRequest::new(&v2::COUNTERSET, &counters, &instances).with_collection(collection);
+            let want = CollectRequest::new(&v2::COUNTERSET, &counters, &instances).collection(collection);
             processes.collect(&want, &mut rows).unwrap();
             rows.end();
         };
