@@ -7,23 +7,13 @@ use perfset_engine::Catalogue;
 
 /// With counters of these types, numbered from 0; one that needs a base is followed by it.
 pub fn catalogue(guid: Guid, types: impl IntoIterator<Item = CounterType>) -> Arc<Catalogue> {
-    let counter = |(at, counter_type): (usize, CounterType)| Counter {
-        name: Some(format!("Counter {at}").into()),
-        base: counter_type.needs_base().then_some(CounterId(at as u32 + 1)),
-        ..Counter::new(CounterId(at as u32), counter_type)
+    let counter = |(at, counter_type): (usize, CounterType)| {
+        Counter::new(CounterId(at as u32), counter_type)
+            .name(format!("Counter {at}"))
+            .base(counter_type.needs_base().then_some(CounterId(at as u32 + 1)))
     };
-    let set = Counterset {
-        guid,
-        name: "Counting".into(),
-        help: "".into(),
-        scope: "".into(),
-        provider: ProviderIdentity { guid, name: "bench".into() },
-        instance_type: InstanceType::Multiple,
-        counters: types.into_iter().enumerate().map(counter).collect(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-    };
+    let set = Counterset::new(guid, "Counting", InstanceType::Multiple)
+        .provider(guid, "bench")
+        .counters(types.into_iter().enumerate().map(counter));
     Arc::new(Catalogue::new("bench", vec![Arc::new(set)]))
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 
 use anyhow::{Result, ensure};
-use perfset_core::CounterId;
 use perfset_catalogue::processor_information as cpu;
+use perfset_core::CounterId;
 use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_core::wire::WireError;
 use perfset_engine::{Entry, Machine, Query, Snapshot};

@@ -5,7 +5,7 @@ use std::mem::{forget, replace};
 
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceType,
-    ProviderIdentity, Text, Translation,
+    Text, Translation,
 };
 
 /// Definition of one counter. Properties that are not set are the most frequent ones of the catalogue.
@@ -209,18 +209,17 @@ impl Set {
 
     /// Returns the counterset with these counters and translations.
     pub const fn of(self, counters: &'static [Counter], translations: &'static [Translation]) -> Counterset {
-        Counterset {
-            guid: self.guid,
-            name: Cow::Borrowed(self.name),
-            help: Cow::Borrowed(self.help),
-            provider: ProviderIdentity { guid: self.provider.0, name: Cow::Borrowed(self.provider.1) },
-            instance_type: self.instance_type,
-            counters: Cow::Borrowed(counters),
-            translations: Cow::Borrowed(translations),
-            v1_index: Some(self.v1_index),
-            default_counter: self.default_counter,
-            view_of: self.view_of,
-            scope: Cow::Borrowed(self.scope),
-        }
+        let mut set = Counterset::unnamed(self.guid, self.instance_type);
+        put(&mut set.name, self.name);
+        put(&mut set.help, self.help);
+        set.provider.guid = self.provider.0;
+        put(&mut set.provider.name, self.provider.1);
+        forget(replace(&mut set.counters, Cow::Borrowed(counters)));
+        forget(replace(&mut set.translations, Cow::Borrowed(translations)));
+        set.v1_index = Some(self.v1_index);
+        set.default_counter = self.default_counter;
+        set.view_of = self.view_of;
+        put(&mut set.scope, self.scope);
+        set
     }
 }

@@ -8,6 +8,8 @@ use crate::guid::Guid;
 /// Text of a registration: borrowed if built in, owned if it comes from elsewhere.
 pub type Text = Cow<'static, str>;
 
+const NO_TEXT: Text = Cow::Borrowed("");
+
 /// Id of a counter within its counterset; has no meaning without the counterset's [`Guid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CounterId(pub u32);
@@ -48,7 +50,21 @@ impl CounterFilter {
 ///
 /// **Shape**: counters in registration order, which is the order of every listing and result (R-13, R-33). Built-in
 /// countersets are defined in the crate `perfset-catalogue`.
+///
+/// ```
+/// use perfset::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType};
+///
+/// let requests = Counter::new(CounterId(1), CounterType::PERF_COUNTER_COUNTER)
+///     .name("Requests/sec")
+///     .help("Requests answered per second, including errors.")
+///     .unit("{request}/s");
+/// let set = Counterset::new(Guid::from_u128(0x5e7), "My Service", InstanceType::Multiple)
+///     .help("Work of my service. Instances are its ports.")
+///     .counters([requests]);
+/// assert_eq!(set.counter(CounterId(1)).unwrap().shown_name(), "Requests/sec");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Counterset {
     /// Key of the counterset. Names are for users.
     pub guid: Guid,
@@ -75,6 +91,78 @@ pub struct Counterset {
 }
 
 impl Counterset {
+    /// Creates a counterset without counters, and without other properties.
+    #[must_use]
+    pub fn new(guid: Guid, name: impl Into<Text>, instance_type: InstanceType) -> Self {
+        Self { name: name.into(), ..Self::unnamed(guid, instance_type) }
+    }
+
+    /// Creates a counterset without a name, for readers of formats that contain none.
+    #[must_use]
+    pub const fn unnamed(guid: Guid, instance_type: InstanceType) -> Self {
+        Self {
+            guid,
+            name: NO_TEXT,
+            help: NO_TEXT,
+            provider: ProviderIdentity { guid: Guid::NIL, name: NO_TEXT },
+            instance_type,
+            counters: Cow::Borrowed(&[]),
+            translations: Cow::Borrowed(&[]),
+            v1_index: None,
+            default_counter: None,
+            view_of: None,
+            scope: NO_TEXT,
+        }
+    }
+
+    /// Sets the help text.
+    #[must_use]
+    pub fn help(self, help: impl Into<Text>) -> Self {
+        Self { help: help.into(), ..self }
+    }
+
+    /// Sets GUID and name of the provider.
+    #[must_use]
+    pub fn provider(self, guid: Guid, name: impl Into<Text>) -> Self {
+        Self { provider: ProviderIdentity { guid, name: name.into() }, ..self }
+    }
+
+    /// Sets the counters, in registration order.
+    #[must_use]
+    pub fn counters(self, counters: impl IntoIterator<Item = Counter>) -> Self {
+        Self { counters: counters.into_iter().collect(), ..self }
+    }
+
+    /// Sets names and help texts in other languages.
+    #[must_use]
+    pub fn translations(self, translations: impl IntoIterator<Item = Translation>) -> Self {
+        Self { translations: translations.into_iter().collect(), ..self }
+    }
+
+    /// Sets the title index in the V1 format, an even number.
+    #[must_use]
+    pub fn v1_index(self, index: impl Into<Option<u32>>) -> Self {
+        Self { v1_index: index.into(), ..self }
+    }
+
+    /// Sets the most useful counter.
+    #[must_use]
+    pub fn default_counter(self, counter: impl Into<Option<CounterId>>) -> Self {
+        Self { default_counter: counter.into(), ..self }
+    }
+
+    /// Sets the counterset whose values this one presents in another form.
+    #[must_use]
+    pub fn view_of(self, guid: impl Into<Option<Guid>>) -> Self {
+        Self { view_of: guid.into(), ..self }
+    }
+
+    /// Sets the extent of the values, such as the whole machine.
+    #[must_use]
+    pub fn scope(self, scope: impl Into<Text>) -> Self {
+        Self { scope: scope.into(), ..self }
+    }
+
     /// Returns the counter with this id; the first one if a registration repeats an id.
     #[must_use]
     pub fn counter(&self, id: CounterId) -> Option<&Counter> {
@@ -106,6 +194,7 @@ pub struct ProviderIdentity {
 
 /// Counter of a counterset.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Counter {
     /// Key of the counter within its counterset.
     pub id: CounterId,
@@ -151,11 +240,10 @@ impl Counter {
     /// Creates a counter without a name and with default properties.
     #[must_use]
     pub const fn new(id: CounterId, counter_type: CounterType) -> Self {
-        const NONE: Text = Cow::Borrowed("");
         Self {
             id,
             name: None,
-            help: NONE,
+            help: NO_TEXT,
             counter_type,
             attributes: Attributes(0),
             detail: DetailLevel::NOVICE,
@@ -165,11 +253,11 @@ impl Counter {
             perf_freq: None,
             multi: None,
             aggregate: Aggregate::Undefined,
-            unit: NONE,
+            unit: NO_TEXT,
             wraps: false,
             caps: false,
-            source: NONE,
-            availability: NONE,
+            source: NO_TEXT,
+            availability: NO_TEXT,
             v1_index: None,
         }
     }
@@ -184,6 +272,102 @@ impl Counter {
             source: Cow::Borrowed("published by the program"),
             ..Self::new(id, counter_type)
         }
+    }
+
+    /// Sets the English name; an empty name is none.
+    #[must_use]
+    pub fn name(self, name: impl Into<Text>) -> Self {
+        Self { name: Some(name.into()).filter(|name| !name.is_empty()), ..self }
+    }
+
+    /// Sets the help text.
+    #[must_use]
+    pub fn help(self, help: impl Into<Text>) -> Self {
+        Self { help: help.into(), ..self }
+    }
+
+    /// Sets all display attributes.
+    #[must_use]
+    pub fn attributes(self, attributes: Attributes) -> Self {
+        Self { attributes, ..self }
+    }
+
+    /// Hides the counter from users: the only attribute of a base or a clock.
+    #[must_use]
+    pub fn hidden(self) -> Self {
+        self.attributes(Attributes::NO_DISPLAYABLE)
+    }
+
+    /// Sets the intended audience.
+    #[must_use]
+    pub fn detail(self, detail: DetailLevel) -> Self {
+        Self { detail, ..self }
+    }
+
+    /// Sets the power of ten for charts.
+    #[must_use]
+    pub fn default_scale(self, default_scale: i32) -> Self {
+        Self { default_scale, ..self }
+    }
+
+    /// Sets the counter that this counter is divided by.
+    #[must_use]
+    pub fn base(self, base: impl Into<Option<CounterId>>) -> Self {
+        Self { base: base.into(), ..self }
+    }
+
+    /// Sets the counters that contain the object clock and its frequency. One has no meaning without the other.
+    #[must_use]
+    pub fn clock(self, time: impl Into<Option<CounterId>>, freq: impl Into<Option<CounterId>>) -> Self {
+        Self { perf_time: time.into(), perf_freq: freq.into(), ..self }
+    }
+
+    /// Sets the counter that contains the number of items.
+    #[must_use]
+    pub fn multi(self, multi: impl Into<Option<CounterId>>) -> Self {
+        Self { multi: multi.into(), ..self }
+    }
+
+    /// Sets the function that combines the raw values of several instances.
+    #[must_use]
+    pub fn aggregate(self, aggregate: Aggregate) -> Self {
+        Self { aggregate, ..self }
+    }
+
+    /// Sets the UCUM unit of the formatted value.
+    #[must_use]
+    pub fn unit(self, unit: impl Into<Text>) -> Self {
+        Self { unit: unit.into(), ..self }
+    }
+
+    /// Sets `true` if the raw value has 32 bits and can pass zero.
+    #[must_use]
+    pub fn wraps(self, wraps: bool) -> Self {
+        Self { wraps, ..self }
+    }
+
+    /// Sets `true` if the formatted value is a share of one resource, so that 100 is its maximum.
+    #[must_use]
+    pub fn caps(self, caps: bool) -> Self {
+        Self { caps, ..self }
+    }
+
+    /// Sets the source of the value.
+    #[must_use]
+    pub fn source(self, source: impl Into<Text>) -> Self {
+        Self { source: source.into(), ..self }
+    }
+
+    /// Sets the reason why the counter sometimes or always has no value.
+    #[must_use]
+    pub fn availability(self, availability: impl Into<Text>) -> Self {
+        Self { availability: availability.into(), ..self }
+    }
+
+    /// Sets the title index in the V1 format, an even number.
+    #[must_use]
+    pub fn v1_index(self, index: impl Into<Option<u32>>) -> Self {
+        Self { v1_index: index.into(), ..self }
     }
 
     /// Returns the name of the counter, or `#` and its id if it has no name. Counter paths accept both.

@@ -179,7 +179,7 @@ mod tests {
     const B: CounterId = CounterId(3);
 
     fn shown(code: CounterType) -> String {
-        let mut counter = Counter { unit: "".into(), name: Some("% A".into()), ..Counter::new(A, code) };
+        let mut counter = Counter::new(A, code).name("% A");
         (counter.base, counter.multi) = (Some(B), Some(B));
         let mut text = String::new();
         for Metric { sort, reading, role } in metrics(&counter, CounterTraits::default()) {

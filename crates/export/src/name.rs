@@ -300,12 +300,10 @@ mod tests {
     #[test]
     fn names_of_strangers() {
         use perfset_core::CounterType;
-        let set =
-            |name: &'static str| Counterset { name: name.into(), ..catalogue::memory::COUNTERSET.clone() };
-        let counter = |name: &'static str, code| {
-            let named = Some(name.into()).filter(|_| !name.is_empty());
-            Counter { name: named, ..Counter::new(CounterId(7), code) }
+        let set = |name: &'static str| {
+            Counterset::new(catalogue::memory::GUID, name, perfset_core::InstanceType::Single)
         };
+        let counter = |name: &'static str, code| Counter::new(CounterId(7), code).name(name);
         let (count, number) =
             (CounterType::PERF_COUNTER_BULK_COUNT, CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
         for (set_name, name, code, want) in [

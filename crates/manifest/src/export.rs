@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use perfset_core::{
-    Attributes, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel, ProviderIdentity,
+    Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel, ProviderIdentity,
 };
 
 use crate::model::{
@@ -97,25 +97,19 @@ fn counterset(
             let Counter { id, counter_type, .. } = *counter;
             return Err(ExportError::Type { set: set.name.to_string(), id, counter_type });
         }
-        counters.push(Counter {
-            name: counter.name.as_deref().map(|name| printable(name).into()),
-            help: printable(&counter.help).into(),
-            // Manifests have two levels, `standard` and `advanced`; PerfLib V1 has four.
-            detail: if counter.detail <= DetailLevel::NOVICE {
-                DetailLevel::NOVICE
-            } else {
-                DetailLevel::ADVANCED
-            },
-            attributes: counter.attributes,
-            default_scale: counter.default_scale,
-            base: counter.base,
-            perf_time: counter.perf_time,
-            perf_freq: counter.perf_freq,
-            multi: counter.multi,
-            aggregate: counter.aggregate,
-            // Units, sources and title indexes have no attribute in a manifest.
-            ..Counter::published(counter.id, counter.counter_type)
-        });
+        // Manifests have two levels, `standard` and `advanced`; PerfLib V1 has four.
+        let is_standard = counter.detail <= DetailLevel::NOVICE;
+        let mut exported = Counter::published(counter.id, counter.counter_type)
+            .help(printable(&counter.help))
+            .detail(if is_standard { DetailLevel::NOVICE } else { DetailLevel::ADVANCED })
+            .attributes(counter.attributes)
+            .default_scale(counter.default_scale)
+            .base(counter.base)
+            .clock(counter.perf_time, counter.perf_freq)
+            .multi(counter.multi)
+            .aggregate(counter.aggregate);
+        exported.name = counter.name.as_deref().map(|name| printable(name).into());
+        counters.push(exported);
     }
     // Before the symbols are chosen, because it can add counters, which need symbols too.
     add_clocks(&mut counters);
@@ -166,11 +160,9 @@ fn add_clocks(counters: &mut Vec<Counter>) {
             relation.set(counter, Some(id));
         }
         if shared.is_none() {
-            counters.push(Counter {
-                help: format!("The {word} of the clock that others are computed with.").into(),
-                attributes: Attributes::NO_DISPLAYABLE,
-                ..Counter::published(id, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
-            });
+            let clock = Counter::published(id, CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
+            let help = format!("The {word} of the clock that others are computed with.");
+            counters.push(clock.help(help).hidden());
         }
     }
 }

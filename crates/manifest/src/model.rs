@@ -4,7 +4,6 @@ use std::fmt;
 
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterType, Counterset, DetailLevel, Guid, InstanceType,
-    ProviderIdentity,
 };
 
 /// Valid manifest: one provider with its countersets.
@@ -124,19 +123,10 @@ pub struct ManifestSet {
 impl ManifestSet {
     fn counterset(&self, provider: &Provider) -> Counterset {
         let counters: Vec<Counter> = self.counters.iter().map(|counter| counter.counter.clone()).collect();
-        Counterset {
-            guid: self.guid,
-            name: self.name.clone().into(),
-            help: self.description.clone().into(),
-            provider: ProviderIdentity { guid: provider.guid, name: provider.name.clone().into() },
-            instance_type: self.instances,
-            counters: counters.into(),
-            translations: Vec::new().into(),
-            v1_index: None,
-            default_counter: None,
-            view_of: None,
-            scope: "".into(),
-        }
+        Counterset::new(self.guid, self.name.clone(), self.instances)
+            .help(self.description.clone())
+            .provider(provider.guid, provider.name.clone())
+            .counters(counters)
     }
 }
 

@@ -8,7 +8,6 @@ use std::path::Path;
 use perfset_catalogue as catalogue;
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType,
-    ProviderIdentity,
 };
 use perfset_manifest::{ExportError, Manifest};
 use proptest::prelude::*;
@@ -34,17 +33,23 @@ fn expressible(set: &Counterset) -> Counterset {
         let Counter { unit, wraps, caps, source, availability, v1_index, .. } =
             Counter::published(counter.id, counter.counter_type);
         let detail = counter.detail.min(DetailLevel::ADVANCED);
-        Counter { unit, wraps, caps, source, availability, v1_index, detail, ..counter.clone() }
+        counter
+            .clone()
+            .unit(unit)
+            .wraps(wraps)
+            .caps(caps)
+            .source(source)
+            .availability(availability)
+            .v1_index(v1_index)
+            .detail(detail)
     });
-    Counterset {
-        counters: counters.collect(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-        ..set.clone()
-    }
+    set.clone()
+        .counters(counters)
+        .translations(Vec::new())
+        .v1_index(None)
+        .default_counter(None)
+        .view_of(None)
+        .scope("")
 }
 
 /// Each built-in counterset, and the clocks that it lacks.
@@ -95,27 +100,21 @@ fn symbols_are_spelled_as_the_catalogue_spells_them() {
 }
 
 fn simple(id: u32) -> Counter {
-    Counter {
-        name: Some(format!("Counter {id}").into()),
-        help: "What it counts.".into(),
-        ..Counter::published(CounterId(id), T::PERF_COUNTER_RAWCOUNT)
-    }
+    Counter::published(CounterId(id), T::PERF_COUNTER_RAWCOUNT)
+        .name(format!("Counter {id}"))
+        .help("What it counts.")
+}
+
+fn of_type(id: u32, counter_type: T) -> Counter {
+    let mut counter = simple(id);
+    counter.counter_type = counter_type;
+    counter
 }
 
 fn set(guid: u128, counters: Vec<Counter>) -> Counterset {
-    Counterset {
-        guid: Guid::from_u128(guid),
-        name: format!("Set {guid}").into(),
-        help: "".into(),
-        provider: ProviderIdentity { guid: Guid::from_u128(7), name: "Tests".into() },
-        instance_type: InstanceType::Single,
-        counters: counters.into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    }
+    Counterset::new(Guid::from_u128(guid), format!("Set {guid}"), InstanceType::Single)
+        .provider(Guid::from_u128(7), "Tests")
+        .counters(counters)
 }
 
 #[test]
@@ -128,9 +127,10 @@ fn unexportable_countersets_are_rejected() {
         error(&[set(1, vec![simple(1)]), other]),
         "\"Set 1\" and \"Set 2\" have different providers, but a manifest has only one"
     );
-    let merged = Counterset { instance_type: InstanceType::InstanceAggregate, ..set(1, vec![simple(1)]) };
+    let mut merged = set(1, vec![simple(1)]);
+    merged.instance_type = InstanceType::InstanceAggregate;
     assert_eq!(error(&[merged]), "\"Set 1\" merges instances of one name, which a manifest cannot express");
-    let typed = |counter_type| set(1, vec![Counter { counter_type, ..simple(1) }]);
+    let typed = |counter_type| set(1, vec![of_type(1, counter_type)]);
     assert_eq!(
         error(&[typed(T::PERF_DOUBLE_RAW)]),
         "\"Set 1\", counter 1: a manifest cannot express the type PERF_DOUBLE_RAW"
@@ -143,7 +143,7 @@ fn unexportable_countersets_are_rejected() {
 
 #[test]
 fn clocks_have_ids_that_are_free() {
-    let elapsed = |id| Counter { counter_type: T::PERF_ELAPSED_TIME, ..simple(id) };
+    let elapsed = |id| of_type(id, T::PERF_ELAPSED_TIME);
     for (ids, want) in [(&[1, 5][..], [6, 7]), (&[0xFFFF_FFFE, 0, 2], [1, 3])] {
         let counters = ids.iter().map(|id| elapsed(*id)).collect();
         let again = &Manifest::export(&[set(1, counters)]).unwrap().countersets()[0];
@@ -193,24 +193,19 @@ fn counters() -> impl Strategy<Value = Vec<Counter>> {
             };
             let attributes = Attributes(bits);
             let is_hidden = attributes.contains(Attributes::NO_DISPLAYABLE);
-            let mut counter = Counter {
-                counter_type,
-                attributes,
-                detail,
-                default_scale,
-                aggregate: Aggregate::from_wire(aggregate).unwrap(),
-                help: help.into(),
-                ..simple(next().0)
-            };
+            let mut counter = of_type(next().0, counter_type)
+                .attributes(attributes)
+                .detail(detail)
+                .default_scale(default_scale)
+                .aggregate(Aggregate::from_wire(aggregate).unwrap())
+                .help(help);
             counter.name = match (is_hidden, name.is_empty()) {
                 (true, true) => None,
                 // Names are unique, also without their capitals.
                 _ => Some(format!("{} {name}", counter.id.0).into()),
             };
             let mut other = |counter_type| {
-                let attributes = Attributes::NO_DISPLAYABLE;
-                let other =
-                    Counter { counter_type, attributes, name: None, help: "".into(), ..simple(next().0) };
+                let other = of_type(next().0, counter_type).hidden().name("").help("");
                 counters.push(other);
                 counters.last().unwrap().id
             };
@@ -254,14 +249,12 @@ fn countersets() -> impl Strategy<Value = Vec<Counterset>> {
     ]);
     let one = (text(), text(), instances, counters());
     (text(), prop::collection::vec(one, 1..4)).prop_map(|(provider, all)| {
-        let sets =
-            all.into_iter().zip(1..).map(|((name, help, instance_type, counters), number)| Counterset {
-                name: format!("{name}{number}").into(),
-                help: help.into(),
-                instance_type,
-                provider: ProviderIdentity { guid: Guid::from_u128(9), name: format!("P{provider}").into() },
-                ..set(number, counters)
-            });
+        let sets = all.into_iter().zip(1..).map(|((name, help, instance_type, counters), number)| {
+            Counterset::new(Guid::from_u128(number), format!("{name}{number}"), instance_type)
+                .help(help)
+                .provider(Guid::from_u128(9), format!("P{provider}"))
+                .counters(counters)
+        });
         sets.collect()
     })
 }

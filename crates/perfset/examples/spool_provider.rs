@@ -13,7 +13,6 @@ use perfset::provider::{
 };
 use perfset::{
     Counter, CounterId, CounterType, Counterset, Guid, InstanceId, InstanceType, Machine, NoValue,
-    ProviderIdentity,
 };
 
 const QUEUES: CounterId = CounterId(1);
@@ -23,7 +22,7 @@ const DELIVERED: CounterId = CounterId(4);
 
 /// Creates a counter with a name and a help text.
 fn counter(id: CounterId, counter_type: CounterType, name: &'static str, help: &'static str) -> Counter {
-    Counter { name: Some(name.into()), help: help.into(), ..Counter::new(id, counter_type) }
+    Counter::new(id, counter_type).name(name).help(help)
 }
 
 /// Creates a counterset of this provider.
@@ -34,20 +33,11 @@ fn counterset(
     instance_type: InstanceType,
     counters: Vec<Counter>,
 ) -> Counterset {
-    let provider = 0x8fd6_5b0c_91f1_4c5b_9d0e_1b5f_0c3a_7e10;
-    Counterset {
-        guid: Guid::from_u128(guid),
-        name: name.into(),
-        help: help.into(),
-        provider: ProviderIdentity { guid: Guid::from_u128(provider), name: "Spool Example".into() },
-        instance_type,
-        counters: counters.into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    }
+    let provider = Guid::from_u128(0x8fd6_5b0c_91f1_4c5b_9d0e_1b5f_0c3a_7e10);
+    Counterset::new(Guid::from_u128(guid), name, instance_type)
+        .help(help)
+        .provider(provider, "Spool Example")
+        .counters(counters)
 }
 
 /// A queue: a subdirectory with one file for each message, and the file `delivered` with a running count.

@@ -13,7 +13,7 @@ use perfset::provider::{Catalogue, CollectRequest, Provider, Rows};
 use perfset::replay::{Player, Replay};
 use perfset::{
     Clock, Counter, CounterId, CounterType, Counterset, Guid, Instance, InstanceId, InstanceType,
-    NextOutcome, ProviderIdentity, QueryHandle, RegInfo, RegRequest, Source, SourceError,
+    NextOutcome, QueryHandle, RegInfo, RegRequest, Source, SourceError,
 };
 
 /// Sample of all rooms: its time, and for each room name, CO2 and door openings.
@@ -51,28 +51,14 @@ const OPENINGS: CounterId = CounterId(2);
 const ROOM: Guid = Guid::from_u128(0x37d4_1f55_6a5e_4b61_8d35_2f0e_b9a1_0c01);
 
 fn counterset() -> Counterset {
-    let counter = |id, counter_type, name: &'static str| Counter {
-        name: Some(name.into()),
-        ..Counter::new(id, counter_type)
-    };
     let provider = Guid::from_u128(0x37d4_1f55_6a5e_4b61_8d35_2f0e_b9a1_0c00);
-    Counterset {
-        guid: ROOM,
-        name: "Room".into(),
-        help: "The rooms of a building.".into(),
-        provider: ProviderIdentity { guid: provider, name: "Room Log Example".into() },
-        instance_type: InstanceType::Multiple,
-        counters: vec![
-            counter(CO2, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "CO2"),
-            counter(OPENINGS, CounterType::PERF_COUNTER_BULK_COUNT, "Door Openings/sec"),
-        ]
-        .into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    }
+    Counterset::new(ROOM, "Room", InstanceType::Multiple)
+        .help("The rooms of a building.")
+        .provider(provider, "Room Log Example")
+        .counters([
+            Counter::new(CO2, CounterType::PERF_COUNTER_LARGE_RAWCOUNT).name("CO2"),
+            Counter::new(OPENINGS, CounterType::PERF_COUNTER_BULK_COUNT).name("Door Openings/sec"),
+        ])
 }
 
 /// Plays the samples, one after the other. Clones play the same sample.

@@ -6,7 +6,7 @@
 use perfset_core::v2::registration::{RegistrationInfo, counterset_block};
 use perfset_core::v2::strings::{self, StringBlock};
 use perfset_core::wire::{Cursor, WireError};
-use perfset_core::{Counter, CounterId, Counterset, Guid, Name, ProviderIdentity};
+use perfset_core::{Counter, CounterId, Counterset, Guid, Name};
 use thiserror::Error;
 use zerocopy::little_endian::U32;
 
@@ -131,17 +131,16 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, DefinitionError>
     let mut counters = Vec::new();
     for counter in info.counters() {
         let info = counter?;
-        counters.push(Counter {
-            attributes: info.attributes(),
-            detail: info.detail(),
-            default_scale: info.default_scale(),
-            base: info.base(),
-            perf_time: info.perf_time(),
-            perf_freq: info.perf_freq(),
-            multi: info.multi(),
-            aggregate: info.aggregate(),
-            ..Counter::published(info.id(), info.counter_type())
-        });
+        counters.push(
+            Counter::published(info.id(), info.counter_type())
+                .attributes(info.attributes())
+                .detail(info.detail())
+                .default_scale(info.default_scale())
+                .base(info.base())
+                .clock(info.perf_time(), info.perf_freq())
+                .multi(info.multi())
+                .aggregate(info.aggregate()),
+        );
     }
     let mut ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
     ids.sort_unstable();
@@ -154,19 +153,7 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, DefinitionError>
     if ids.len() > crate::layout::MAX_COUNTERS {
         return Err(DefinitionError::Counters("the definition has more than 65536 counters"));
     }
-    Ok(Counterset {
-        guid: info.guid(),
-        name: "".into(),
-        help: "".into(),
-        provider: ProviderIdentity { guid: Guid::NIL, name: "".into() },
-        instance_type: info.instance_type(),
-        counters: counters.into(),
-        translations: (&[]).into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    })
+    Ok(Counterset::unnamed(info.guid(), info.instance_type()).counters(counters))
 }
 
 /// Calls `set` for each counter that has a text in `body`.
@@ -200,17 +187,21 @@ mod tests {
         let counter = |counter: &Counter| {
             let Counter { wraps, caps, source, availability, v1_index, .. } =
                 Counter::published(counter.id, counter.counter_type);
-            Counter { wraps, caps, source, availability, v1_index, ..counter.clone() }
+            counter
+                .clone()
+                .wraps(wraps)
+                .caps(caps)
+                .source(source)
+                .availability(availability)
+                .v1_index(v1_index)
         };
-        Counterset {
-            counters: set.counters.iter().map(counter).collect(),
-            translations: (&[]).into(),
-            v1_index: None,
-            default_counter: None,
-            view_of: None,
-            scope: "".into(),
-            ..set.clone()
-        }
+        set.clone()
+            .counters(set.counters.iter().map(counter))
+            .translations([])
+            .v1_index(None)
+            .default_counter(None)
+            .view_of(None)
+            .scope("")
     }
 
     #[test]

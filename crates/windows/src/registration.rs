@@ -97,23 +97,18 @@ impl Registrations {
             counter.name = names.remove(&counter.id);
             counter.help = helps.remove(&counter.id).unwrap_or_default();
         }
-        Ok(Counterset {
-            guid,
-            name: name.unwrap_or_else(|| format!("{guid:?}").into()),
-            help: help.unwrap_or_default(),
-            provider: self.provider(guid),
-            instance_type: if instance_type.is_multiple() {
-                InstanceType::Multiple
-            } else {
-                InstanceType::Single
-            },
-            translations: self.translation(guid, &counters).into_iter().collect(),
-            counters: counters.into(),
-            v1_index: like.and_then(|like| like.v1_index),
-            default_counter: like.and_then(|like| like.default_counter),
-            view_of: None,
-            scope: Text::default(),
-        })
+        let instance_type =
+            if instance_type.is_multiple() { InstanceType::Multiple } else { InstanceType::Single };
+        let name = name.unwrap_or_else(|| format!("{guid:?}").into());
+        let provider = self.provider(guid);
+        let translation = self.translation(guid, &counters);
+        Ok(Counterset::new(guid, name, instance_type)
+            .help(help.unwrap_or_default())
+            .provider(provider.guid, provider.name)
+            .translations(translation)
+            .counters(counters)
+            .v1_index(like.and_then(|like| like.v1_index))
+            .default_counter(like.and_then(|like| like.default_counter)))
     }
 
     fn provider(&mut self, guid: Guid) -> ProviderIdentity {
@@ -177,21 +172,17 @@ impl Registrations {
 }
 
 fn counter(info: &CounterInfo<'_>, like: Option<&Counter>) -> Counter {
-    Counter {
-        attributes: info.attributes(),
-        detail: info.detail(),
-        default_scale: info.default_scale(),
-        base: info.base(),
-        perf_time: info.perf_time(),
-        perf_freq: info.perf_freq(),
-        multi: info.multi(),
-        aggregate: info.aggregate(),
-        unit: unit_of(info.counter_type(), like),
-        wraps: info.counter_type().value_len() == 4,
-        caps: false,
-        source: SOURCE.into(),
-        ..Counter::new(info.id(), info.counter_type())
-    }
+    Counter::new(info.id(), info.counter_type())
+        .attributes(info.attributes())
+        .detail(info.detail())
+        .default_scale(info.default_scale())
+        .base(info.base())
+        .clock(info.perf_time(), info.perf_freq())
+        .multi(info.multi())
+        .aggregate(info.aggregate())
+        .unit(unit_of(info.counter_type(), like))
+        .wraps(info.counter_type().value_len() == 4)
+        .source(SOURCE)
 }
 
 fn unreadable(guid: Guid, error: WireError) -> SourceError {

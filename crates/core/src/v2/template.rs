@@ -4,9 +4,7 @@ use zerocopy::FromBytes;
 
 use super::raw;
 use crate::counter_type::CounterType;
-use crate::counterset::{
-    Aggregate, Attributes, Counter, CounterId, Counterset, DetailLevel, InstanceType, ProviderIdentity,
-};
+use crate::counterset::{Attributes, Counter, CounterId, Counterset, DetailLevel, InstanceType};
 use crate::guid::Guid;
 use crate::wire::{Cursor, Why, WireError, length};
 
@@ -72,39 +70,16 @@ impl<'a> Template<'a> {
     /// counters.
     #[must_use]
     pub fn counterset(&self) -> Counterset {
-        let counter = |info: &raw::CounterInfo| Counter {
-            id: CounterId(info.counter_id.get()),
-            name: None,
-            help: "".into(),
-            counter_type: CounterType(info.counter_type.get()),
-            attributes: Attributes(info.attributes.get()),
-            detail: DetailLevel(info.detail_level.get()),
-            default_scale: i32::from_le_bytes(info.scale.to_bytes()),
-            base: None,
-            perf_time: None,
-            perf_freq: None,
-            multi: None,
-            aggregate: Aggregate::Undefined,
-            unit: "".into(),
-            wraps: false,
-            caps: false,
-            source: "published by the program".into(),
-            availability: "".into(),
-            v1_index: None,
+        let counter = |info: &raw::CounterInfo| {
+            Counter::new(CounterId(info.counter_id.get()), CounterType(info.counter_type.get()))
+                .attributes(Attributes(info.attributes.get()))
+                .detail(DetailLevel(info.detail_level.get()))
+                .default_scale(i32::from_le_bytes(info.scale.to_bytes()))
+                .source("published by the program")
         };
-        Counterset {
-            guid: Guid::from_wire(self.header.guid),
-            name: "".into(),
-            help: "".into(),
-            provider: ProviderIdentity { guid: Guid::from_wire(self.header.provider), name: "".into() },
-            instance_type: self.instance_type,
-            counters: self.counters.iter().map(counter).collect(),
-            translations: (&[]).into(),
-            v1_index: None,
-            default_counter: None,
-            view_of: None,
-            scope: "".into(),
-        }
+        Counterset::unnamed(Guid::from_wire(self.header.guid), self.instance_type)
+            .provider(Guid::from_wire(self.header.provider), "")
+            .counters(self.counters.iter().map(counter))
     }
 }
 

@@ -199,20 +199,15 @@ fn examples_are_what_the_builders_write() {
 
 /// The registration of the documents' example: an average with its base.
 fn illustrative_counterset() -> Counterset {
-    let counter = |id, counter_type, attributes, detail, base| Counter {
-        attributes,
-        detail,
-        base,
-        aggregate: Aggregate::Avg,
-        ..Counter::new(CounterId(id), counter_type)
+    let counter = |id, counter_type, attributes, detail, base| {
+        Counter::new(CounterId(id), counter_type)
+            .attributes(attributes)
+            .detail(detail)
+            .base(base)
+            .aggregate(Aggregate::Avg)
     };
-    Counterset {
-        guid: Guid::from_u128(0x11111111_2222_3333_4444_555566667777),
-        name: Text::default(),
-        help: Text::default(),
-        provider: ProviderIdentity { guid: Guid::NIL, name: Text::default() },
-        instance_type: InstanceType::MultiAggregate,
-        counters: vec![
+    Counterset::unnamed(Guid::from_u128(0x11111111_2222_3333_4444_555566667777), InstanceType::MultiAggregate)
+        .counters([
             counter(
                 26,
                 CounterType::PERF_AVERAGE_BULK,
@@ -227,14 +222,7 @@ fn illustrative_counterset() -> Counterset {
                 DetailLevel::ADVANCED,
                 None,
             ),
-        ]
-        .into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    }
+        ])
 }
 
 #[test]

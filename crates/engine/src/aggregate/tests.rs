@@ -16,35 +16,24 @@ const ONE: Guid = Guid::from_u128(0x0000_0021);
 /// Counters of all functions; 2 has 4 bytes; 7 takes a difference; 8 is divided by 9, and 10 by the clock 11 and 12.
 fn aggregated(instance_type: InstanceType) -> Counterset {
     type T = CounterType;
-    let of = |id, counter_type, base, aggregate| Counter {
-        aggregate,
-        wraps: false,
-        caps: false,
-        ..counter(id, "C", counter_type, base)
+    let of = |id, counter_type, base, aggregate| {
+        counter(id, "C", counter_type, base).aggregate(aggregate).wraps(false).caps(false)
     };
-    let timed = Counter {
-        perf_time: Some(CounterId(11)),
-        perf_freq: Some(CounterId(12)),
-        ..of(10, T::PERF_OBJ_TIME_TIMER, None, Aggregate::Total)
-    };
-    Counterset {
-        counters: vec![
-            of(1, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Total),
-            of(2, T::PERF_COUNTER_RAWCOUNT, None, Aggregate::Total),
-            of(3, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Avg),
-            of(4, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Min),
-            of(5, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Max),
-            of(6, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Undefined),
-            of(7, T::PERF_COUNTER_BULK_COUNT, None, Aggregate::Total),
-            of(8, T::PERF_AVERAGE_BULK, Some(9), Aggregate::Total),
-            of(9, T::PERF_AVERAGE_BASE, None, Aggregate::Total),
-            timed,
-            of(11, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Max),
-            of(12, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Min),
-        ]
-        .into(),
-        ..set(ONE, instance_type)
-    }
+    let timed = of(10, T::PERF_OBJ_TIME_TIMER, None, Aggregate::Total).clock(CounterId(11), CounterId(12));
+    set(ONE, instance_type).counters([
+        of(1, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Total),
+        of(2, T::PERF_COUNTER_RAWCOUNT, None, Aggregate::Total),
+        of(3, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Avg),
+        of(4, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Min),
+        of(5, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Max),
+        of(6, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Undefined),
+        of(7, T::PERF_COUNTER_BULK_COUNT, None, Aggregate::Total),
+        of(8, T::PERF_AVERAGE_BULK, Some(9), Aggregate::Total),
+        of(9, T::PERF_AVERAGE_BASE, None, Aggregate::Total),
+        timed,
+        of(11, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Max),
+        of(12, T::PERF_COUNTER_LARGE_RAWCOUNT, None, Aggregate::Min),
+    ])
 }
 
 fn machine(instance_type: InstanceType) -> (Machine, Scripted) {

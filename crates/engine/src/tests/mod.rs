@@ -25,36 +25,20 @@ const OTHER: Guid = Guid::from_u128(0x0000_0003);
 const UNKNOWN: Guid = Guid::from_u128(0x0000_0004);
 
 pub fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Option<u32>) -> Counter {
-    Counter {
-        name: (!name.is_empty()).then_some(name.into()),
-        base: base.map(CounterId),
-        wraps: counter_type.value_len() == 4,
-        caps: false,
-        ..Counter::new(CounterId(id), counter_type)
-    }
+    Counter::new(CounterId(id), counter_type)
+        .name(name)
+        .base(base.map(CounterId))
+        .wraps(counter_type.value_len() == 4)
 }
 
 /// Counters 7 (8 bytes), 3 (4 bytes), 5 with its base 9, in this order.
 pub fn set(guid: Guid, instance_type: InstanceType) -> Counterset {
-    Counterset {
-        guid,
-        name: "Set".into(),
-        help: Text::default(),
-        provider: ProviderIdentity { guid: Guid::from_u128(11), name: "Scripted".into() },
-        instance_type,
-        counters: vec![
-            counter(7, "Total", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
-            counter(3, "Events/sec", CounterType::PERF_COUNTER_COUNTER, None),
-            counter(5, "Mean", CounterType::PERF_AVERAGE_BULK, Some(9)),
-            counter(9, "", CounterType::PERF_AVERAGE_BASE, None),
-        ]
-        .into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    }
+    Counterset::new(guid, "Set", instance_type).provider(Guid::from_u128(11), "Scripted").counters([
+        counter(7, "Total", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
+        counter(3, "Events/sec", CounterType::PERF_COUNTER_COUNTER, None),
+        counter(5, "Mean", CounterType::PERF_AVERAGE_BULK, Some(9)),
+        counter(9, "", CounterType::PERF_AVERAGE_BASE, None),
+    ])
 }
 
 fn machine_with(sets: Vec<Counterset>) -> (Machine, Scripted) {

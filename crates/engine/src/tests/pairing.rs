@@ -46,8 +46,8 @@ fn counters_that_come_and_go() {
     let register = |counters: usize| {
         provider.with(|s| {
             let all = set(MULTI, InstanceType::Multiple);
-            let counters = all.counters.iter().take(counters).cloned().collect();
-            let countersets = vec![Arc::new(Counterset { counters, ..all })];
+            let counters: Vec<_> = all.counters.iter().take(counters).cloned().collect();
+            let countersets = vec![Arc::new(all.counters(counters))];
             s.catalogue = Arc::new(Catalogue { origin: Text::default(), countersets });
             s.births = vec![(1, 77)];
             s.rows = vec![("a", 1, vec![Ok(5), Ok(6)]), ("b", 2, vec![Ok(7), Ok(8)])];

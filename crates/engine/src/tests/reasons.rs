@@ -88,15 +88,11 @@ fn a_column_has_a_reason() {
 #[test]
 fn value_over_maximum_is_capped_and_marked() {
     let share = CounterType::PERF_LARGE_RAW_FRACTION;
-    let set = Counterset {
-        counters: vec![
-            Counter { caps: true, ..counter(1, "Share", share, Some(3)) },
-            counter(2, "Free", share, Some(3)),
-            counter(3, "", CounterType::PERF_LARGE_RAW_BASE, None),
-        ]
-        .into(),
-        ..set(SINGLE, InstanceType::Single)
-    };
+    let set = set(SINGLE, InstanceType::Single).counters([
+        counter(1, "Share", share, Some(3)).caps(true),
+        counter(2, "Free", share, Some(3)),
+        counter(3, "", CounterType::PERF_LARGE_RAW_BASE, None),
+    ]);
     let (machine, provider) = machine_with(vec![set]);
     for (raw, mark, want, want_mark) in [
         (99, None, 99.0, None),

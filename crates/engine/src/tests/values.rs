@@ -59,10 +59,8 @@ fn own_clocks_of_every_kind() {
 fn multi_timers_take_their_items_from_another_counter() {
     let mut counted = set(SINGLE, InstanceType::Single);
     counted.counters.to_mut().truncate(2);
-    counted.counters.to_mut()[0] = Counter {
-        multi: Some(CounterId(3)),
-        ..counter(7, "Activity", CounterType::PERF_100NSEC_MULTI_TIMER, None)
-    };
+    counted.counters.to_mut()[0] =
+        counter(7, "Activity", CounterType::PERF_100NSEC_MULTI_TIMER, None).multi(CounterId(3));
     counted.counters.to_mut()[1] = counter(3, "Items", CounterType::PERF_COUNTER_RAWCOUNT, None);
     let (machine, provider) = machine_with(vec![counted]);
     let mut query = machine.query();
@@ -83,7 +81,7 @@ fn many_types() -> Counterset {
     type T = CounterType;
     let mut all = set(SINGLE, InstanceType::Single);
     let based = |id, name, t, base: u32| counter(id, name, t, Some(base));
-    let unwrapped = |id, name, t| Counter { wraps: false, ..counter(id, name, t, None) };
+    let unwrapped = |id, name, t| counter(id, name, t, None).wraps(false);
     all.counters = vec![
         counter(1, "Raw", T::PERF_COUNTER_LARGE_RAWCOUNT, None),
         counter(2, "Wrapping", T::PERF_COUNTER_COUNTER, None),
@@ -99,7 +97,7 @@ fn many_types() -> Counterset {
         counter(12, "Queue", T::PERF_COUNTER_100NS_QUEUELEN_TYPE, None),
         counter(13, "Double", T::PERF_DOUBLE_RAW, None),
         counter(20, "", T::PERF_AVERAGE_BASE, None),
-        Counter { wraps: false, ..counter(21, "", T::PERF_AVERAGE_BASE, None) },
+        unwrapped(21, "", T::PERF_AVERAGE_BASE),
         counter(22, "", T::PERF_LARGE_RAW_BASE, None),
     ]
     .into();

@@ -98,19 +98,12 @@ impl ObjectCounterset {
         let default_counter = object.default_counter().and_then(|at| counters.get(usize::try_from(at).ok()?));
         let default_counter = default_counter.map(|counter| counter.id);
         let birth = birth(&counters, &columns);
-        let set = Counterset {
-            guid,
-            name: name.into(),
-            help: catalogue_set.map(|set| set.help.clone()).unwrap_or_default(),
-            provider: provider.clone(),
-            instance_type: instance_type(object),
-            counters: counters.into(),
-            translations: Vec::new().into(),
-            v1_index: Some(name_index),
-            default_counter,
-            view_of: None,
-            scope: "".into(),
-        };
+        let set = Counterset::new(guid, name, instance_type(object))
+            .help(catalogue_set.map(|set| set.help.clone()).unwrap_or_default())
+            .provider(provider.guid, provider.name.clone())
+            .counters(counters)
+            .v1_index(name_index)
+            .default_counter(default_counter);
         Self { set: Arc::new(set), name_index, columns, birth, shape: shape(object).collect() }
     }
 }
@@ -173,7 +166,9 @@ impl ObjectCounterset {
             let id = if taken.contains(&counter.id) { CounterId(later_id) } else { counter.id };
             taken.insert(id);
             ids.insert(counter.id, id);
-            counters.push(Counter { id, ..counter.clone() });
+            let mut added = counter.clone();
+            added.id = id;
+            counters.push(added);
             self.columns.push(*column);
         }
         for counter in counters.iter_mut().skip(before) {
@@ -275,24 +270,23 @@ impl CountersetBuilder<'_> {
             if is_hidden(counter_type) { Attributes::NO_DISPLAYABLE } else { Attributes::default() };
         // A base has the title index of its numerator, and would get the same name.
         let own_name = name.filter(|_| !is_base(definition));
-        self.counters.push(Counter {
-            name: match own_name {
-                Some(name) => Some(name.to_owned().into()),
-                None if is_base(definition) => None,
-                None => Some(format!("#{}", definition.name_index()).into()),
-            },
-            help: like.map(|counter| counter.help.clone()).unwrap_or_default(),
-            attributes,
-            detail: definition.detail(),
-            default_scale: definition.default_scale(),
-            unit: unit_of(counter_type, like),
+        let mut counter = Counter::new(id, counter_type)
+            .help(like.map(|counter| counter.help.clone()).unwrap_or_default())
+            .attributes(attributes)
+            .detail(definition.detail())
+            .default_scale(definition.default_scale())
+            .unit(unit_of(counter_type, like))
             // Only the catalogue says that a counter wraps (F-9). A type does not.
-            wraps: like.is_some_and(|counter| counter.wraps),
-            caps: like.is_some_and(|counter| counter.caps),
-            source: "V1 block".into(),
-            v1_index: Some(definition.name_index()),
-            ..Counter::new(id, counter_type)
-        });
+            .wraps(like.is_some_and(|counter| counter.wraps))
+            .caps(like.is_some_and(|counter| counter.caps))
+            .source("V1 block")
+            .v1_index(definition.name_index());
+        counter.name = match own_name {
+            Some(name) => Some(name.to_owned().into()),
+            None if is_base(definition) => None,
+            None => Some(format!("#{}", definition.name_index()).into()),
+        };
+        self.counters.push(counter);
         let (by_type, by_index) = self.keys.next(definition.name_index(), counter_type);
         self.columns.push(CounterLocation { by_type, by_index, counter_type, kind: LocationKind::Value });
     }
@@ -303,16 +297,8 @@ impl CountersetBuilder<'_> {
         let Some(numerator) = self.counters.get_mut(position) else { return };
         numerator.multi = Some(id);
         let counter_type = CounterType::PERF_COUNTER_RAWCOUNT;
-        let items = Counter {
-            id,
-            name: None,
-            counter_type,
-            attributes: Attributes::NO_DISPLAYABLE,
-            multi: None,
-            wraps: false,
-            caps: false,
-            ..numerator.clone()
-        };
+        let mut items = numerator.clone().name("").hidden().multi(None).wraps(false).caps(false);
+        (items.id, items.counter_type) = (id, counter_type);
         let Some(column) = self.columns.get(position).copied() else { return };
         self.counters.push(items);
         self.columns.push(CounterLocation { kind: LocationKind::ItemsBehind, ..column });

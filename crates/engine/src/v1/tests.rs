@@ -337,16 +337,14 @@ fn value_names() {
 }
 
 fn counter(id: u32, name: &'static str, counter_type: CounterType) -> Counter {
-    Counter {
-        help: if name.is_empty() { Text::default() } else { format!("About {name}.").into() },
-        attributes: if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
-        detail: DetailLevel::ADVANCED,
-        default_scale: -1,
-        wraps: false,
-        caps: false,
-        source: "script".into(),
-        ..crate::tests::counter(id, name, counter_type, None)
-    }
+    crate::tests::counter(id, name, counter_type, None)
+        .help(if name.is_empty() { Text::default() } else { format!("About {name}.").into() })
+        .attributes(if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() })
+        .detail(DetailLevel::ADVANCED)
+        .default_scale(-1)
+        .wraps(false)
+        .caps(false)
+        .source("script")
 }
 
 const MULTIPLE: Guid = Guid::from_u128(5);
@@ -354,9 +352,8 @@ const SINGLE: Guid = Guid::from_u128(6);
 
 fn machine() -> (Machine, Scripted) {
     type T = CounterType;
-    let mean = Counter { base: Some(CounterId(9)), ..counter(3, "Mean", T::PERF_AVERAGE_BULK) };
-    let activity =
-        Counter { multi: Some(CounterId(4)), ..counter(5, "Activity", T::PERF_100NSEC_MULTI_TIMER) };
+    let mean = counter(3, "Mean", T::PERF_AVERAGE_BULK).base(CounterId(9));
+    let activity = counter(5, "Activity", T::PERF_100NSEC_MULTI_TIMER).multi(CounterId(4));
     let counters = vec![
         counter(2, "Size", T::PERF_COUNTER_LARGE_RAWCOUNT),
         mean,
@@ -366,18 +363,11 @@ fn machine() -> (Machine, Scripted) {
         counter(7, "Lacking", T::PERF_COUNTER_BULK_COUNT),
         counter(9, "", T::PERF_AVERAGE_BASE),
     ];
-    let set = |guid, name: &'static str, instance_type| Counterset {
-        guid,
-        name: name.into(),
-        help: format!("About {name}.").into(),
-        provider: ProviderIdentity { guid: Guid::NIL, name: "Script".into() },
-        instance_type,
-        counters: counters.clone().into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
+    let set = |guid, name: &'static str, instance_type| {
+        Counterset::new(guid, name, instance_type)
+            .help(format!("About {name}."))
+            .provider(Guid::NIL, "Script")
+            .counters(counters.clone())
     };
     let machine = Machine::bare(Box::new(FixedClock::default()));
     let sets =
@@ -510,10 +500,9 @@ fn title_indexes_are_even_fixed_and_never_taken_twice() {
     let sets: Vec<Counterset> = (0..3_000_u128)
         .map(|guid| {
             let (machine, _) = machine();
-            Counterset {
-                guid: Guid::from_u128(guid),
-                ..Counterset::clone(&machine.counterset(&SINGLE).unwrap())
-            }
+            let mut set = Counterset::clone(&machine.counterset(&SINGLE).unwrap());
+            set.guid = Guid::from_u128(guid);
+            set
         })
         .collect();
     let titles = Titles::new(&sets);

@@ -97,8 +97,8 @@ proptest! {
     #[test]
     fn instances(scrapes in prop::collection::vec(prop::collection::vec((name(), 0_u32..3), 0..6), 1..5)) {
         let counters = vec![
-            Counter { name: Some("A".into()), ..Counter::new(CounterId(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT) },
-            Counter { name: Some("B/sec".into()), ..Counter::new(CounterId(3), CounterType::PERF_COUNTER_COUNTER) },
+            Counter::new(CounterId(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT).name("A"),
+            Counter::new(CounterId(3), CounterType::PERF_COUNTER_COUNTER).name("B/sec"),
         ];
         let rows = Arc::default();
         let mut exporter = exporter(set(0, "Set", counters), &rows);
@@ -131,14 +131,15 @@ proptest! {
     #[test]
     fn counters(names in prop::collection::vec(name(), 2..4), helps in prop::collection::vec(name(), 2..4)) {
         let text = |units: &[u16]| String::from_utf16_lossy(units);
-        let counter = |(at, name): (usize, &Vec<u16>)| Counter {
-            // The number keeps names apart: that those which are the same are refused is shown elsewhere.
-            name: Some(format!("{}{at}", text(name)).into()),
-            help: text(&helps[at % helps.len()]).into(),
-            ..Counter::new(CounterId(at as u32), CounterType::PERF_COUNTER_BULK_COUNT)
+        // The number keeps names apart: that those which are the same are refused is shown elsewhere.
+        let counter = |(at, name): (usize, &Vec<u16>)| {
+            Counter::new(CounterId(at as u32), CounterType::PERF_COUNTER_BULK_COUNT)
+                .name(format!("{}{at}", text(name)))
+                .help(text(&helps[at % helps.len()]))
         };
         let counters = names[1..].iter().enumerate().map(counter).collect();
-        let set = Counterset { name: text(&names[0]).into(), ..set(0, "", counters) };
+        let mut set = set(0, "", counters);
+        set.name = text(&names[0]).into();
         let rows = Arc::new(Mutex::new(vec![(vec![0x61], 1)]));
         let mut exporter = exporter(set, &rows);
         let mut text = Vec::new();
@@ -156,10 +157,7 @@ proptest! {
 fn a_warm_scrape_allocates_nothing() {
     let counters =
         [CounterType::PERF_COUNTER_COUNTER, CounterType::PERF_100NSEC_TIMER, CounterType::PERF_ELAPSED_TIME];
-    let counter = |(id, code): (u32, CounterType)| Counter {
-        name: Some(format!("{id}").into()),
-        ..Counter::new(CounterId(id), code)
-    };
+    let counter = |(id, code): (u32, CounterType)| Counter::new(CounterId(id), code).name(format!("{id}"));
     let set = set(0, "Set", (0..).zip(counters).map(counter).collect());
     let rows = Arc::new(Mutex::new((0..100).map(|id| (vec![0x61, id], u32::from(id))).collect()));
     let mut text = Vec::new();
@@ -180,10 +178,7 @@ fn a_warm_scrape_allocates_nothing() {
 #[test]
 fn a_long_name() {
     let long: Vec<u16> = std::iter::repeat_n([0x22, 0x5C, 0xD83D, 0xDE00], 1 << 14).flatten().collect();
-    let counters = vec![Counter {
-        name: Some("A".into()),
-        ..Counter::new(CounterId(2), CounterType::PERF_COUNTER_RAWCOUNT)
-    }];
+    let counters = vec![Counter::new(CounterId(2), CounterType::PERF_COUNTER_RAWCOUNT).name("A")];
     let rows = Arc::new(Mutex::new(vec![(long.clone(), 1)]));
     let mut text = Vec::new();
     exporter(set(0, "Set", counters), &rows).scrape(ExpositionFormat::OpenMetrics, &mut text).unwrap();

@@ -80,15 +80,10 @@ fn created() {
 #[test]
 fn instances_that_a_total_lacks_are_counted() {
     let counters = vec![counter(2, "Honey", T::PERF_COUNTER_LARGE_RAWCOUNT)];
-    let script = scripted(Counterset {
-        instance_type: InstanceType::MultiAggregate,
-        counters: counters
-            .into_iter()
-            .map(|counter| Counter { aggregate: Aggregate::Total, ..counter })
-            .collect::<Vec<_>>()
-            .into(),
-        ..set(0, "Hive", Vec::new())
-    });
+    let counters = counters.into_iter().map(|counter| counter.aggregate(Aggregate::Total)).collect();
+    let mut set = set(0, "Hive", counters);
+    set.instance_type = InstanceType::MultiAggregate;
+    let script = scripted(set);
     let mut exporter = opened(slice::from_ref(&script), &[r"\Hive(*)\Honey"]);
     let mut missing = |honey: [Result<u64, NoValue>; 3]| {
         let rows = ["a", "b", "c"].into_iter().zip(1..).zip(honey);
@@ -105,11 +100,8 @@ fn instances_that_a_total_lacks_are_counted() {
 #[test]
 fn both_formats_to_the_letter() {
     let counters = vec![
-        Counter {
-            help: "Bees that \"came\". Of all kinds.".into(),
-            ..counter(2, "Bees/sec", T::PERF_COUNTER_BULK_COUNT)
-        },
-        Counter { unit: "KiBy".into(), ..counter(3, "Honey KBytes", T::PERF_COUNTER_LARGE_RAWCOUNT) },
+        counter(2, "Bees/sec", T::PERF_COUNTER_BULK_COUNT).help("Bees that \"came\". Of all kinds."),
+        counter(3, "Honey KBytes", T::PERF_COUNTER_LARGE_RAWCOUNT).unit("KiBy"),
         counter(5, "% Flight Time", T::PERF_100NSEC_TIMER),
         counter(7, "Bees", T::PERF_COUNTER_LARGE_RAWCOUNT),
     ];
@@ -167,9 +159,8 @@ perf_hive_bees{instance_name="a\"b"} 13
 /// Values of types that take more than their raw value.
 #[test]
 fn values() {
-    let with_base = |id, name, code| Counter { base: Some(CounterId(id + 1)), ..counter(id, name, code) };
-    let hidden =
-        |id, code| Counter { attributes: Attributes::NO_DISPLAYABLE, name: None, ..counter(id, "", code) };
+    let with_base = |id, name, code| counter(id, name, code).base(CounterId(id + 1));
+    let hidden = |id, code| counter(id, "", code).hidden();
     let counters = vec![
         with_base(2, "Avg. sec/Call", T::PERF_AVERAGE_TIMER),
         hidden(3, T::PERF_AVERAGE_BASE),
@@ -177,20 +168,12 @@ fn values() {
         hidden(5, T::PERF_LARGE_RAW_BASE),
         counter(6, "Elapsed Time", T::PERF_ELAPSED_TIME),
         counter(7, "Avg. Queue Length", T::PERF_COUNTER_LARGE_QUEUELEN_TYPE),
-        Counter { multi: Some(CounterId(9)), ..counter(8, "% Lane Time", T::PERF_COUNTER_MULTI_TIMER_INV) },
+        counter(8, "% Lane Time", T::PERF_COUNTER_MULTI_TIMER_INV).multi(CounterId(9)),
         hidden(9, T::PERF_COUNTER_LARGE_RAWCOUNT),
-        Counter {
-            perf_time: Some(CounterId(11)),
-            perf_freq: Some(CounterId(12)),
-            ..counter(10, "% Lap Time", T::PERF_OBJ_TIME_TIMER)
-        },
+        counter(10, "% Lap Time", T::PERF_OBJ_TIME_TIMER).clock(CounterId(11), CounterId(12)),
         hidden(11, T::PERF_COUNTER_LARGE_RAWCOUNT),
         hidden(12, T::PERF_COUNTER_LARGE_RAWCOUNT),
-        Counter {
-            perf_time: Some(CounterId(11)),
-            perf_freq: Some(CounterId(12)),
-            ..counter(13, "Lap Elapsed Time", T::PERF_ELAPSED_TIME)
-        },
+        counter(13, "Lap Elapsed Time", T::PERF_ELAPSED_TIME).clock(CounterId(11), CounterId(12)),
         counter(14, "Real", T::PERF_DOUBLE_RAW),
         counter(15, "Flags", T::PERF_COUNTER_RAWCOUNT_HEX),
     ];
@@ -458,7 +441,7 @@ fn the_whole_catalogue_can_be_exported() {
 #[test]
 fn processes_are_told_apart_by_their_numbers() {
     let counters = |set: &Counterset, id| vec![set.counter(id).unwrap().clone()];
-    let of = |set: &Counterset, id| Counterset { counters: counters(set, id).into(), ..set.clone() };
+    let of = |set: &Counterset, id| set.clone().counters(counters(set, id));
     let v2 = scripted(of(&process_v2::COUNTERSET, process_v2::THREAD_COUNT));
     v2.with(|script| {
         script.rows = vec![("sh:2", 2, vec![Ok(3)]), ("sh:5", 5, vec![Ok(7)]), ("_Total", 0, vec![Ok(10)])]
@@ -654,7 +637,7 @@ fn the_limit_is_of_lines() {
 #[test]
 fn unexportable_paths_are_rejected() {
     let number = T::PERF_COUNTER_LARGE_RAWCOUNT;
-    let by = |id, name, unit: &'static str| Counter { unit: unit.into(), ..counter(id, name, number) };
+    let by = |id, name, unit: &'static str| counter(id, name, number).unit(unit);
     let counters = vec![
         counter(2, "A B", number),
         counter(3, "A-B", number),
@@ -740,7 +723,7 @@ fn a_registration_that_changes() {
     let some = |text: &str| Some(text.to_owned());
     show(old.clone(), &[5, 7]);
     assert_eq!(values(), (some("5"), some("7")));
-    let more = Counter { unit: "MiBy".into(), ..a.clone() };
+    let more = a.clone().unit("MiBy");
     show(set(0, "Set", vec![counter(1, "Z", T::PERF_COUNTER_LARGE_RAWCOUNT), a, b.clone()]), &[11, 13]);
     assert_eq!(values(), (some("11"), some("13")), "by id, not by position");
     show(set(0, "Set", vec![more, b]), &[11, 13]);

@@ -4,8 +4,8 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use perfset_core::CounterId;
 use perfset_core::clock::{ClockReading, SystemTime, UNIX_EPOCH_100NS};
-use perfset_core::{Counter, CounterId};
 use perfset_engine::Clock;
 use perfset_engine::testing::FixedClock;
 
@@ -31,11 +31,7 @@ fn start_times_before_a_clock_step_use_the_new_clock() {
         counter(5, "Elapsed Time", T::PERF_ELAPSED_TIME),
         counter(11, "Laps", T::PERF_COUNTER_LARGE_RAWCOUNT),
         counter(12, "Lap Freq", T::PERF_COUNTER_LARGE_RAWCOUNT),
-        Counter {
-            perf_time: Some(CounterId(11)),
-            perf_freq: Some(CounterId(12)),
-            ..counter(13, "Lap Elapsed Time", T::PERF_ELAPSED_TIME)
-        },
+        counter(13, "Lap Elapsed Time", T::PERF_ELAPSED_TIME).clock(CounterId(11), CounterId(12)),
     ];
     let script = scripted(set(0, "Set", counters));
     let step = Arc::new(AtomicI64::new(0));

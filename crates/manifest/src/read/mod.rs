@@ -377,15 +377,13 @@ impl ManifestReader<'_> {
         let resources = self.resources(element, name.is_some(), description.is_some());
         // Any type stands in for an invalid one: the manifest is refused anyway.
         let known_type = counter_type.unwrap_or(CounterType::PERF_COUNTER_RAWCOUNT);
-        let mut counter = Counter {
-            name: name.map(|name| Text::from(name.into_owned())),
-            help: description.unwrap_or_default().into(),
-            attributes,
-            detail,
-            default_scale: self.scale(element),
-            aggregate: self.word(element, "aggregate", &AGGREGATES).unwrap_or(Aggregate::Undefined),
-            ..Counter::published(CounterId(id.unwrap_or(0)), known_type)
-        };
+        let mut counter = Counter::published(CounterId(id.unwrap_or(0)), known_type)
+            .help(description.unwrap_or_default())
+            .attributes(attributes)
+            .detail(detail)
+            .default_scale(self.scale(element))
+            .aggregate(self.word(element, "aggregate", &AGGREGATES).unwrap_or(Aggregate::Undefined));
+        counter.name = name.map(|name| Text::from(name.into_owned()));
         for relation in Relation::ALL {
             let other = element.attribute(relation.attribute()).and_then(|a| self.uint32(a));
             relation.set(&mut counter, other.map(CounterId));

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use perfset::{
-    Attributes, Catalogue, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Mark, NoValue,
-    ProviderIdentity, SourceError,
+    Catalogue, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Mark, NoValue, SourceError,
 };
 
 use crate::lives::Lives;
@@ -539,19 +538,16 @@ fn set(
     let guid = Guid::from_u128(0x7000_0000_0000_4000_8000_0000_0000_0000 + at as u128);
     let registered = |step: usize| {
         let counters = columns.iter().filter(|column| column.since <= step).map(counter);
-        Arc::new(Counterset {
-            guid,
-            name: name.into(),
-            help: "Help.".into(),
-            provider: ProviderIdentity { guid: Guid::from_u128(7), name: "Random".into() },
-            instance_type: if is_single { InstanceType::Single } else { InstanceType::Multiple },
-            counters: counters.collect::<Vec<_>>().into(),
-            translations: vec![].into(),
-            v1_index: None,
-            view_of: None,
-            scope: "".into(),
-            default_counter: None,
-        })
+        Arc::new(
+            Counterset::new(
+                guid,
+                name,
+                if is_single { InstanceType::Single } else { InstanceType::Multiple },
+            )
+            .help("Help.")
+            .provider(Guid::from_u128(7), "Random")
+            .counters(counters.collect::<Vec<_>>()),
+        )
     };
     let mut versions = vec![(0, registered(0))];
     versions.extend(later.map(|step| (step, registered(step))));
@@ -559,14 +555,11 @@ fn set(
 }
 
 fn counter(column: &Column) -> Counter {
-    Counter {
-        name: (!column.kind.is_base()).then(|| column.name.into()),
-        help: "Help.".into(),
-        attributes: if column.kind.is_base() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
-        base: column.base.map(|_| CounterId(column.id + 1)),
-        source: "a test".into(),
-        ..Counter::new(CounterId(column.id), column.kind.counter_type())
-    }
+    let counter = Counter::new(CounterId(column.id), column.kind.counter_type())
+        .help("Help.")
+        .base(column.base.map(|_| CounterId(column.id + 1)))
+        .source("a test");
+    if column.kind.is_base() { counter.hidden() } else { counter.name(column.name) }
 }
 
 /// Returns the error of a provider that fails.

@@ -418,7 +418,7 @@ impl<'a> Union<'a> {
         if !self.is_changed {
             return Arc::clone(self.base);
         }
-        Arc::new(Counterset { counters: self.counters.into(), ..Counterset::clone(self.base) })
+        Arc::new(Counterset::clone(self.base).counters(self.counters))
     }
 }
 

@@ -1,13 +1,12 @@
 use perfset_core::CounterType as T;
-use perfset_core::{DetailLevel, ProviderIdentity};
+use perfset_core::DetailLevel;
 
 use super::*;
 
 const GUID: Guid = Guid::from_u128(0x0203_0507_1113_1719_2329_3137_4143_4753);
 
 fn counter(id: u32, name: &str, counter_type: T) -> Counter {
-    let name = (!name.is_empty()).then(|| name.to_owned().into());
-    Counter { name, ..Counter::published(CounterId(id), counter_type) }
+    Counter::published(CounterId(id), counter_type).name(name.to_owned())
 }
 
 fn gauge(id: u32, name: &str) -> Counter {
@@ -23,8 +22,8 @@ fn timer(id: u32, name: &str) -> [Counter; 2] {
     let base = CounterId(id + 1);
     let hidden = Attributes::NO_DISPLAYABLE;
     [
-        Counter { base: Some(base), ..counter(id, name, T::PERF_AVERAGE_TIMER) },
-        Counter { attributes: hidden, ..counter(base.0, "", T::PERF_AVERAGE_BASE) },
+        counter(id, name, T::PERF_AVERAGE_TIMER).base(base),
+        counter(base.0, "", T::PERF_AVERAGE_BASE).attributes(hidden),
     ]
 }
 
@@ -37,38 +36,32 @@ fn with_clocks(counters: &[Counter]) -> Vec<Counter> {
     let last = counters.last().unwrap().id.0;
     let [time, freq] = [last + 1, last + 2].map(CounterId);
     let clocked = |counter: &Counter| match counter.counter_type {
-        T::PERF_ELAPSED_TIME => Counter { perf_time: Some(time), perf_freq: Some(freq), ..counter.clone() },
+        T::PERF_ELAPSED_TIME => counter.clone().clock(time, freq),
         _ => counter.clone(),
     };
-    let clock = |id: CounterId| Counter { attributes: Attributes::NO_DISPLAYABLE, ..gauge(id.0, "") };
+    let clock = |id: CounterId| gauge(id.0, "").hidden();
     counters.iter().map(clocked).chain([clock(time), clock(freq)]).collect()
 }
 
 fn set(counters: impl Into<Vec<Counter>>) -> Arc<Counterset> {
-    Arc::new(Counterset {
-        guid: GUID,
-        name: "Shop".into(),
-        help: "".into(),
-        provider: ProviderIdentity { guid: Guid::NIL, name: "Shop".into() },
-        instance_type: InstanceType::Multiple,
-        counters: counters.into().into(),
-        translations: (&[]).into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    })
+    Arc::new(
+        Counterset::new(GUID, "Shop", InstanceType::Multiple)
+            .provider(Guid::NIL, "Shop")
+            .counters(counters.into() as Vec<Counter>),
+    )
 }
 
 /// As C has it.
 fn template(counters: impl Into<Vec<Counter>>) -> Arc<Counterset> {
-    let bare = |counter: Counter| Counter {
-        attributes: counter.attributes,
-        detail: DetailLevel::NOVICE,
-        ..Counter::published(counter.id, counter.counter_type)
+    let bare = |counter: Counter| {
+        Counter::published(counter.id, counter.counter_type)
+            .attributes(counter.attributes)
+            .detail(DetailLevel::NOVICE)
     };
     let counters: Vec<Counter> = counters.into().into_iter().map(bare).collect();
-    Arc::new(Counterset { name: "".into(), ..Counterset::clone(&set(counters)) })
+    let mut set = Counterset::clone(&set(counters));
+    set.name = "".into();
+    Arc::new(set)
 }
 
 fn merged(registered: Option<&Arc<Counterset>>, programs: &[&Arc<Counterset>]) -> Merged {
@@ -151,7 +144,7 @@ fn only_what_contradicts_is_left_out() {
         (
             "another base",
             vec![
-                Counter { base: Some(CounterId(7)), ..timer(2, "Latency")[0].clone() },
+                timer(2, "Latency")[0].clone().base(CounterId(7)),
                 timer(6, "")[1].clone(),
                 gauge(4, "Waiting"),
             ],
@@ -209,7 +202,9 @@ fn only_what_contradicts_is_left_out() {
         assert_eq!(renamed.len(), usize::from(case == "another name"), "{case}: {renamed:?}");
         assert!(renamed.iter().all(|text| text.contains("\"Waiting Orders\" is shown as \"Waiting\"")));
     }
-    let single = Arc::new(Counterset { instance_type: InstanceType::Single, ..Counterset::clone(&one) });
+    let mut single = Counterset::clone(&one);
+    single.instance_type = InstanceType::Single;
+    let single = Arc::new(single);
     let merged = merged(None, &[&one, &single]);
     let why = merged.fits[1].as_ref().unwrap_err();
     assert!(why.contains("one instance") && why.contains("several"), "{why}");
@@ -306,7 +301,7 @@ fn any_definitions() {
                 .map(|id| {
                     let mut other = || [None, Some(CounterId(u32::try_from(pick(7)).unwrap()))][pick(2)];
                     let (base, perf_time) = (other(), other());
-                    Counter { base, perf_time, ..counter(id, names[pick(6)], types[pick(4)]) }
+                    counter(id, names[pick(6)], types[pick(4)]).base(base).clock(perf_time, None)
                 })
                 .collect();
             match below(6) {

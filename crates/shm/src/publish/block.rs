@@ -55,8 +55,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use perfset_core::{
-        Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceType,
-        ProviderIdentity,
+        Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceType,
     };
 
     use super::super::{CreateError, Publisher};
@@ -66,41 +65,18 @@ mod tests {
     use crate::memory::load_bytes;
 
     fn counterset(counters: u32) -> Arc<Counterset> {
-        let counter = |id: u32| Counter {
-            id: CounterId(id),
-            name: None,
-            help: "".into(),
-            counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
-            attributes: Attributes::default(),
-            detail: DetailLevel::NOVICE,
-            default_scale: 0,
-            base: None,
-            perf_time: None,
-            perf_freq: None,
-            multi: None,
-            aggregate: Aggregate::Undefined,
-            unit: "".into(),
-            wraps: false,
-            caps: false,
-            source: "".into(),
-            availability: "".into(),
-            v1_index: None,
+        let counter = |id: u32| {
+            Counter::new(CounterId(id), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+                .attributes(Attributes::default())
+                .detail(DetailLevel::NOVICE)
+                .default_scale(0)
         };
         let guid =
             [0xDD, 0xAA, 0xEE, 0xFF, 0x23, 0xC9, 0x94, 0x47, 0xB6, 0x96, 0x70, 0x57, 0x76, 0x30, 0xB5, 0xCF];
-        Arc::new(Counterset {
-            guid: Guid::from_wire(guid),
-            name: "".into(),
-            help: "".into(),
-            provider: ProviderIdentity { guid: Guid::NIL, name: "".into() },
-            instance_type: InstanceType::Multiple,
-            counters: (1..=counters).map(counter).collect(),
-            translations: (&[]).into(),
-            v1_index: None,
-            default_counter: None,
-            view_of: None,
-            scope: "".into(),
-        })
+        Arc::new(
+            Counterset::unnamed(Guid::from_wire(guid), InstanceType::Multiple)
+                .counters((1..=counters).map(counter)),
+        )
     }
 
     fn scratch(name: &str) -> PathBuf {

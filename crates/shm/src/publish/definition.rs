@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceType,
-    ProviderIdentity,
 };
 
 use super::slots::Slot;
@@ -96,38 +95,27 @@ impl Definition {
         instance_type: InstanceType,
         stripes: usize,
     ) -> Self {
-        let counterset = Counterset {
-            guid,
-            name: name.into(),
-            help: help.into(),
-            provider: ProviderIdentity { guid: provider.0, name: provider.1.into() },
-            instance_type,
-            counters: (&[]).into(),
-            translations: (&[]).into(),
-            v1_index: None,
-            default_counter: None,
-            view_of: None,
-            scope: "".into(),
-        };
+        let counterset =
+            Counterset::new(guid, name, instance_type).help(help).provider(provider.0, provider.1);
         Self { counterset: Arc::new(counterset), stripes: stripes.min(crate::layout::MAX_STRIPES) }
     }
 
     /// Adds the counter of a field, and its base if it has one.
     #[must_use]
     pub fn field<F: CounterField>(mut self, info: CounterInfo) -> Self {
-        let counter = |info: &CounterInfo, counter_type: CounterType| Counter {
-            name: info.name.map(Into::into),
-            help: info.help.into(),
-            attributes: info.attributes,
-            detail: info.detail,
-            default_scale: info.scale,
-            base: info.base.map(CounterId),
-            perf_time: info.perf_time.map(CounterId),
-            perf_freq: info.perf_freq.map(CounterId),
-            multi: info.multi.map(CounterId),
-            aggregate: info.aggregate,
-            unit: info.unit.into(),
-            ..Counter::published(CounterId(info.id), counter_type)
+        let counter = |info: &CounterInfo, counter_type: CounterType| {
+            let mut counter = Counter::published(CounterId(info.id), counter_type)
+                .help(info.help)
+                .attributes(info.attributes)
+                .detail(info.detail)
+                .default_scale(info.scale)
+                .base(info.base.map(CounterId))
+                .clock(info.perf_time.map(CounterId), info.perf_freq.map(CounterId))
+                .multi(info.multi.map(CounterId))
+                .aggregate(info.aggregate)
+                .unit(info.unit);
+            counter.name = info.name.map(Into::into);
+            counter
         };
         let base = F::BASE.map(|counter_type| (info.base.unwrap_or(info.id.wrapping_add(1)), counter_type));
         let main = CounterInfo { base: base.map(|(id, _)| id).or(info.base), ..info };

@@ -410,7 +410,8 @@ fn segments_that_come_while_the_table_is_read() {
             scope.spawn(|| {
                 for n in 1..=SETS {
                     let guid = Guid::from_u128(n);
-                    let set = Set { guid, name: format!("Test {n}").into(), ..definition() };
+                    let mut set = definition();
+                    (set.guid, set.name) = (guid, format!("Test {n}").into());
                     let bytes = encode(&set);
                     let fill = |words: &[AtomicU64]| {
                         words[0].store(u64::try_from(bytes.len()).unwrap(), Relaxed);

@@ -36,6 +36,18 @@ fn lie() -> Set {
     Set::clone(Lie::definition().counterset())
 }
 
+/// Returns the lie under another name.
+fn named(name: &'static str) -> Set {
+    let mut set = lie();
+    set.name = name.into();
+    set
+}
+
+fn with_guid(guid: Guid, mut set: Set) -> Set {
+    set.guid = guid;
+    set
+}
+
 /// Returns a file that publishes nothing yet.
 fn empty() -> Vec<u8> {
     let place = Place::new(&format!("empty-{:?}", std::thread::current().id()));
@@ -81,39 +93,29 @@ fn served(definitions: &[Vec<u8>]) -> (Vec<String>, Vec<String>) {
 #[test]
 fn names_and_guids_that_are_others() {
     let taken = &catalogue::system::COUNTERSET;
+    let mut typed = counter(1);
+    typed.counter_type = CounterType::PERF_COUNTER_BULK_COUNT;
     let cases: [(&str, Set, &str); 11] = [
-        ("a GUID of the catalogue", Set { guid: taken.guid, ..lie() }, "its GUID is one of the catalogue's"),
-        ("a name of the catalogue", Set { name: "System".into(), ..lie() }, "its name is that of"),
-        ("in capitals", Set { name: "SYSTEM".into(), ..lie() }, "its name is that of"),
+        ("a GUID of the catalogue", with_guid(taken.guid, lie()), "its GUID is one of the catalogue's"),
+        ("a name of the catalogue", named("System"), "its name is that of"),
+        ("in capitals", named("SYSTEM"), "its name is that of"),
         // In upper case it is the same: a request for System would return it.
-        ("in strange letters", Set { name: "\u{17F}ystem".into(), ..lie() }, "its name is that of"),
-        ("the name of an honest program", Set { name: "test honest".into(), ..lie() }, "its name is that of"),
-        ("no name", Set { name: "".into(), ..lie() }, "it has no name and is not registered"),
+        ("in strange letters", named("\u{17F}ystem"), "its name is that of"),
+        ("the name of an honest program", named("test honest"), "its name is that of"),
+        ("no name", named(""), "it has no name and is not registered"),
         (
             "the GUID of an honest program",
-            Set { guid: super::Honest::GUID, counters: Vec::from([counter(7), counter(9)]).into(), ..lie() },
+            with_guid(super::Honest::GUID, lie().counters([counter(7), counter(9)])),
             "its name is that of counter 1 of ",
         ),
         (
             "the same with another type",
-            Set {
-                guid: super::Honest::GUID,
-                counters: Vec::from([Counter {
-                    counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
-                    ..counter(1)
-                }])
-                .into(),
-                ..lie()
-            },
+            with_guid(super::Honest::GUID, lie().counters([typed])),
             "counter 1 \"Level\" is left out: the program has it as PERF_COUNTER_BULK_COUNT, and ",
         ),
-        ("a name with a blank", Set { name: "System ".into(), ..lie() }, "its name is that of"),
-        ("an invisible character", Set { name: "Sys\u{200B}tem".into(), ..lie() }, "its name is that of"),
-        (
-            "only such characters",
-            Set { name: "\u{200B} ".into(), ..lie() },
-            "it has a name that shows nothing",
-        ),
+        ("a name with a blank", named("System "), "its name is that of"),
+        ("an invisible character", named("Sys\u{200B}tem"), "its name is that of"),
+        ("only such characters", named("\u{200B} "), "it has a name that shows nothing"),
     ];
     for (case, set, says) in cases {
         let (names, complaints) = served(&[encode(&set)]);
@@ -125,7 +127,9 @@ fn names_and_guids_that_are_others() {
 
 fn counter(id: u32) -> Counter {
     let set = lie();
-    Counter { id: CounterId(id), ..set.counters[0].clone() }
+    let mut counter = set.counters[0].clone();
+    counter.id = CounterId(id);
+    counter
 }
 
 #[test]
@@ -136,8 +140,8 @@ fn definitions_that_are_none() {
         bytes[at] = byte;
         bytes
     };
-    let none = Set { counters: Vec::new().into(), ..lie() };
-    let same = Set { counters: Vec::from([counter(7), counter(7)]).into(), ..lie() };
+    let none = lie().counters([]);
+    let same = lie().counters([counter(7), counter(7)]);
     for (case, definition) in [
         ("nothing", Vec::new()),
         ("no counters", encode(&none)),
@@ -164,8 +168,8 @@ fn definitions_that_are_none() {
 #[test]
 fn two_definitions_of_one_guid() {
     let good = lie();
-    let renamed = Set { name: "Test Other Lie".into(), ..lie() };
-    let other = Set { counters: Vec::from([counter(7), counter(9)]).into(), ..lie() };
+    let renamed = named("Test Other Lie");
+    let other = lie().counters([counter(7), counter(9)]);
     let (names, complaints) = served(&[encode(&good), encode(&renamed)]);
     assert_eq!(
         (names, complaints),
@@ -179,7 +183,7 @@ fn two_definitions_of_one_guid() {
         "{complaints:?}"
     );
     // A counterset with another GUID and the same name.
-    let (names, complaints) = served(&[encode(&good), encode(&Set { guid: Guid::from_u128(7), ..lie() })]);
+    let (names, complaints) = served(&[encode(&good), encode(&with_guid(Guid::from_u128(7), lie()))]);
     assert_eq!(names, ["Test Lie"]);
     assert!(complaints.len() == 1 && complaints[0].contains("its name is that of"), "{complaints:?}");
 }
@@ -187,16 +191,12 @@ fn two_definitions_of_one_guid() {
 /// A registered name or GUID keeps its registered meaning, whatever others publish.
 #[test]
 fn registered_names_and_guids() {
-    let registered = Set { name: "Test Registered".into(), ..lie() };
+    let registered = named("Test Registered");
     for (case, set, says) in [
-        (
-            "its name",
-            Set { guid: Guid::from_u128(7), name: "test registered".into(), ..lie() },
-            "its name is that of",
-        ),
+        ("its name", with_guid(Guid::from_u128(7), named("test registered")), "its name is that of"),
         (
             "its GUID",
-            Set { counters: Vec::from([counter(7), counter(9)]).into(), ..lie() },
+            lie().counters([counter(7), counter(9)]),
             "its name is that of counter 1 of the registration of Test",
         ),
     ] {
@@ -287,7 +287,7 @@ fn omissions_of_other_users_name_both_users() {
     let place = Place::new("two-users");
     let mut other_type = lie();
     other_type.counters.to_mut()[0].counter_type = CounterType::PERF_COUNTER_COUNTER;
-    let other_guid = Set { guid: Guid::from_u128(0x1E), ..lie() };
+    let other_guid = with_guid(Guid::from_u128(0x1E), lie());
     let mut forged = Vec::new();
     for (user, set) in [(65_533, lie()), (65_534, other_type), (65_532, other_guid)] {
         let bytes = with_definitions(&[encode(&set)]);

@@ -3,10 +3,7 @@
 use perfset::clock::{ClockReading, SystemTime};
 use perfset::path::PathQuery;
 use perfset::testing::{FixedClock, Script, Scripted};
-use perfset::{
-    Clock as _, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity,
-    Text,
-};
+use perfset::{Clock as _, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine};
 
 use super::series::{SeriesId, SeriesTable};
 
@@ -20,24 +17,10 @@ struct Samples {
 
 impl Samples {
     fn new(most: usize, depth: usize) -> Self {
-        let counter = Counter {
-            name: Some("Size".into()),
-            source: "a test".into(),
-            ..Counter::new(CounterId(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
-        };
-        let set = Counterset {
-            guid: Guid::from_u128(7),
-            name: "Set".into(),
-            help: Text::default(),
-            provider: ProviderIdentity { guid: Guid::NIL, name: Text::default() },
-            instance_type: InstanceType::Multiple,
-            counters: vec![counter].into(),
-            translations: vec![].into(),
-            v1_index: None,
-            default_counter: None,
-            view_of: None,
-            scope: Text::default(),
-        };
+        let counter = Counter::new(CounterId(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+            .name("Size")
+            .source("a test");
+        let set = Counterset::new(Guid::from_u128(7), "Set", InstanceType::Multiple).counters([counter]);
         let mut machine = Machine::new(Box::new(FixedClock::default()));
         let provider = Scripted::new(vec![set]);
         machine.register(Box::new(provider.clone()));

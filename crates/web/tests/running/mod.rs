@@ -8,42 +8,24 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use perfset::testing::{FixedClock, Scripted};
-use perfset::{
-    Aggregate, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity,
-    Text,
-};
+use perfset::{Aggregate, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine};
 use perfset_web::{ServeError, Server, ServerOptions, Stopper};
 
 pub const SECRET: &str = "a-secret-of-enough-letters";
 
 /// A machine with one counterset: tea and milk.
 pub fn shop() -> (Machine, Scripted) {
-    let counter = |id, name: &'static str, counter_type, source: &'static str| Counter {
-        name: Some(name.into()),
-        help: "What the shop counts.".into(),
-        source: source.into(),
-        ..Counter::new(CounterId(id), counter_type)
+    let counter = |id, name: &'static str, counter_type, source: &'static str| {
+        Counter::new(CounterId(id), counter_type).name(name).help("What the shop counts.").source(source)
     };
-    let set = Counterset {
-        guid: Guid::from_u128(5),
-        name: "Shop".into(),
-        help: "What is sold.".into(),
-        provider: ProviderIdentity { guid: Guid::NIL, name: "Test".into() },
-        instance_type: InstanceType::Multiple,
-        counters: vec![
+    let set = Counterset::new(Guid::from_u128(5), "Shop", InstanceType::Multiple)
+        .help("What is sold.")
+        .provider(Guid::NIL, "Test")
+        .counters([
             counter(2, "Orders/sec", CounterType::PERF_COUNTER_BULK_COUNT, "the till"),
-            Counter {
-                aggregate: Aggregate::Total,
-                ..counter(3, "Stock", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "the shelf")
-            },
-        ]
-        .into(),
-        translations: vec![].into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: Text::default(),
-    };
+            counter(3, "Stock", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "the shelf")
+                .aggregate(Aggregate::Total),
+        ]);
     let machine = Machine::new(Box::new(FixedClock::default()));
     let provider = Scripted::new(vec![set]);
     // By column of what is wanted: a stock that is asked alone would be in the first.

@@ -25,13 +25,11 @@ const SINGLE: Guid = Guid::from_u128(1);
 const TOTALS: Guid = Guid::from_u128(3);
 
 fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Option<u32>) -> Counter {
-    Counter {
-        name: (!name.is_empty()).then_some(name.into()),
-        help: format!("Help of {name}").into(),
-        base: base.map(CounterId),
-        aggregate: Aggregate::Total,
-        ..Counter::new(CounterId(id), counter_type)
-    }
+    Counter::new(CounterId(id), counter_type)
+        .name(name)
+        .help(format!("Help of {name}"))
+        .base(base.map(CounterId))
+        .aggregate(Aggregate::Total)
 }
 
 fn set(guid: Guid, name: &'static str, instance_type: InstanceType) -> Counterset {
@@ -47,19 +45,11 @@ fn set(guid: Guid, name: &'static str, instance_type: InstanceType) -> Counterse
         help: "Hilfe".into(),
         counters: vec![(CounterId(3), "Posten".into(), "Hilfe zu Posten".into())].into(),
     };
-    Counterset {
-        guid,
-        name: name.into(),
-        help: "Help".into(),
-        provider: ProviderIdentity { guid: Guid::from_u128(11), name: "Scripted".into() },
-        instance_type,
-        counters: counters.into(),
-        translations: vec![german].into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: Text::default(),
-    }
+    Counterset::new(guid, name, instance_type)
+        .help("Help")
+        .provider(Guid::from_u128(11), "Scripted")
+        .counters(counters)
+        .translations([german])
 }
 
 /// A machine with one counterset of each instance type. All have row `a`; all except the single one have row `b`.

@@ -142,18 +142,15 @@ impl Provider for World {
 
 fn countersets(instance_type: InstanceType) -> Arc<Catalogue> {
     type T = CounterType;
-    let of = |id, counter_type, wraps| Counter {
-        aggregate: Aggregate::Total,
-        wraps,
-        caps: false,
-        ..counter(id, "C", counter_type, None)
+    let of = |id, counter_type, wraps| {
+        counter(id, "C", counter_type, None).aggregate(Aggregate::Total).wraps(wraps).caps(false)
     };
     let counters = vec![
         of(1, T::PERF_COUNTER_LARGE_RAWCOUNT, false),
         of(2, T::PERF_COUNTER_BULK_COUNT, false),
         of(3, T::PERF_COUNTER_COUNTER, true),
     ];
-    let set = Counterset { counters: counters.into(), ..set(ONE, instance_type) };
+    let set = set(ONE, instance_type).counters(counters);
     Arc::new(Catalogue { countersets: vec![Arc::new(set)], ..Catalogue::default() })
 }
 

@@ -116,37 +116,25 @@ proptest! {
 const SET: Guid = Guid::from_u128(5);
 
 fn machine() -> (Machine, Scripted) {
-    let counter = |id, name: &'static str, counter_type, base: Option<u32>| Counter {
-        attributes: if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
-        wraps: false,
-        caps: false,
-        ..crate::tests::counter(id, name, counter_type, base)
+    let counter = |id, name: &'static str, counter_type, base: Option<u32>| {
+        crate::tests::counter(id, name, counter_type, base)
+            .attributes(if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() })
+            .wraps(false)
+            .caps(false)
     };
-    let set = Counterset {
-        guid: SET,
-        name: "Test Set".into(),
-        help: Text::default(),
-        provider: ProviderIdentity { guid: Guid::NIL, name: Text::default() },
-        instance_type: InstanceType::Multiple,
-        counters: vec![
+    let set = Counterset::new(SET, "Test Set", InstanceType::Multiple)
+        .counters([
             counter(2, "Size", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
             counter(3, "Bytes/sec", CounterType::PERF_COUNTER_BULK_COUNT, None),
             counter(5, "Mean Size", CounterType::PERF_AVERAGE_BULK, Some(7)),
             counter(7, "", CounterType::PERF_AVERAGE_BASE, None),
-        ]
-        .into(),
-        translations: vec![Translation {
+        ])
+        .translations([Translation {
             language: Language(0x0407),
             name: "Testmenge".into(),
             help: Text::default(),
             counters: vec![(CounterId(2), "Größe".into(), Text::default())].into(),
-        }]
-        .into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    };
+        }]);
     let machine = Machine::new(Box::new(FixedClock::default()));
     let provider = Scripted::new(vec![set]);
     machine.register(Box::new(provider.clone()));
@@ -284,7 +272,7 @@ fn clocks_of_a_countersets_own_are_collected() {
         let counter = crate::tests::counter;
         let elapsed = counter(1, "Elapsed", CounterType::PERF_ELAPSED_TIME, None);
         set.counters = vec![
-            Counter { perf_time: Some(CounterId(5)), perf_freq: Some(CounterId(6)), ..elapsed },
+            elapsed.clock(CounterId(5), CounterId(6)),
             counter(5, "Time", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
             counter(6, "Frequency", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
         ]

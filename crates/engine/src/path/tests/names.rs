@@ -110,10 +110,8 @@ fn documented() -> Machine {
         system.instance_type = InstanceType::Single;
         system.counters = vec![
             crate::tests::counter(0, "System Up Time", CounterType::PERF_ELAPSED_TIME, None),
-            Counter {
-                detail: DetailLevel::ADVANCED,
-                ..crate::tests::counter(1, "Processes", CounterType::PERF_COUNTER_RAWCOUNT, None)
-            },
+            crate::tests::counter(1, "Processes", CounterType::PERF_COUNTER_RAWCOUNT, None)
+                .detail(DetailLevel::ADVANCED),
         ]
         .into();
         sets.push(system.into());

@@ -64,10 +64,9 @@ fn raw_counters_of_every_value() {
 #[test]
 fn raw_counters_hold_what_values_take() {
     let (mut machine, provider) = machine();
-    let own_clock =
-        |counter| Counter { perf_time: Some(CounterId(5)), perf_freq: Some(CounterId(6)), ..counter };
+    let own_clock = |counter: Counter| counter.clock(CounterId(5), CounterId(6));
     let counter = crate::tests::counter;
-    let hidden = |counter| Counter { attributes: Attributes::NO_DISPLAYABLE, ..counter };
+    let hidden = |counter: Counter| counter.hidden();
     provider.with(|s| {
         let mut set = Counterset::clone(&s.catalogue.countersets[0]);
         set.counters = vec![
@@ -77,10 +76,7 @@ fn raw_counters_hold_what_values_take() {
             counter(4, "Timer", CounterType::PERF_100NSEC_TIMER, None),
             hidden(counter(5, "Time", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None)),
             hidden(counter(6, "Frequency", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None)),
-            Counter {
-                multi: Some(CounterId(8)),
-                ..counter(7, "Multi", CounterType::PERF_100NSEC_MULTI_TIMER, None)
-            },
+            counter(7, "Multi", CounterType::PERF_100NSEC_MULTI_TIMER, None).multi(CounterId(8)),
             hidden(counter(8, "Items", CounterType::PERF_COUNTER_MULTI_BASE, None)),
         ]
         .into();

@@ -9,7 +9,7 @@ use perfset_core::clock::SystemTime;
 use perfset_core::wire::WireError;
 use perfset_core::{
     Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceIdFilter,
-    InstanceType, Mark, NoValue, ProviderIdentity, Text, Utf16,
+    InstanceType, Mark, NoValue, ProviderIdentity, Utf16,
 };
 use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
@@ -240,19 +240,15 @@ impl PathCounterset {
         });
         let mut counters: Vec<Counter> = counters.chain(parts).collect();
         counters.shrink_to_fit();
-        Counterset {
-            guid: self.guid(),
-            name: self.name.clone().into(),
-            help: self.catalogue_set.map(|set| set.help.clone()).unwrap_or_default(),
-            provider: provider.clone(),
-            instance_type: if self.has_instances { InstanceType::Multiple } else { InstanceType::Single },
-            counters: counters.into(),
-            translations: Vec::new().into(),
-            v1_index: self.catalogue_set.and_then(|set| set.v1_index),
-            default_counter: None,
-            view_of: None,
-            scope: Text::default(),
-        }
+        Counterset::new(
+            self.guid(),
+            self.name.clone(),
+            if self.has_instances { InstanceType::Multiple } else { InstanceType::Single },
+        )
+        .help(self.catalogue_set.map(|set| set.help.clone()).unwrap_or_default())
+        .provider(provider.guid, provider.name.clone())
+        .counters(counters)
+        .v1_index(self.catalogue_set.and_then(|set| set.v1_index))
     }
 
     /// Fills in the values of the current sample.
@@ -400,20 +396,17 @@ impl PathCounter {
             false => unit_of(self.counter_type, self.like),
         };
         let is_hidden = self.counter_type.is_base();
-        Counter {
-            name: Some((*self.name).to_owned().into()),
-            help: self.like.map(|like| like.help.clone()).unwrap_or_default(),
-            attributes: if is_hidden { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
-            detail: self.like.map_or(DetailLevel::NOVICE, |like| like.detail),
-            default_scale: self.default_scale,
-            base: id(roles.base),
-            perf_time: id(roles.clock),
-            perf_freq: id(roles.freq),
-            multi: id(roles.items),
-            unit,
-            source: source.into(),
-            ..Counter::new(self.id, self.counter_type)
-        }
+        Counter::new(self.id, self.counter_type)
+            .name((*self.name).to_owned())
+            .help(self.like.map(|like| like.help.clone()).unwrap_or_default())
+            .attributes(if is_hidden { Attributes::NO_DISPLAYABLE } else { Attributes::default() })
+            .detail(self.like.map_or(DetailLevel::NOVICE, |like| like.detail))
+            .default_scale(self.default_scale)
+            .base(id(roles.base))
+            .clock(id(roles.clock), id(roles.freq))
+            .multi(id(roles.items))
+            .unit(unit)
+            .source(source)
     }
 }
 

@@ -3,7 +3,7 @@
 use perfset_core::counter_type::Clock;
 use perfset_core::formula::{self, Denominator};
 use perfset_core::pdh::{PdhStatus, RawCounter};
-use perfset_core::{Attributes, Counter, CounterId, CounterType, NoValue, RawValue};
+use perfset_core::{Counter, CounterId, CounterType, NoValue, RawValue};
 
 use super::PathCounter;
 
@@ -78,11 +78,7 @@ impl Roles {
 
 /// Returns the registration of an additional field.
 pub(super) fn part_registration(id: CounterId) -> Counter {
-    Counter {
-        attributes: Attributes::NO_DISPLAYABLE,
-        source: "raw value of PDH".into(),
-        ..Counter::new(id, CounterType::PERF_LARGE_RAW_BASE)
-    }
+    Counter::new(id, CounterType::PERF_LARGE_RAW_BASE).hidden().source("raw value of PDH")
 }
 
 /// Returns a field of a raw value, in the width of its counter's type.

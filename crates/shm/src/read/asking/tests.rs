@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use perfset_core::{
-    Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Mark, NoValue,
-    ProviderIdentity, RawValue, Status,
+    Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Mark, NoValue, RawValue,
+    Status,
 };
 use perfset_engine::{Deadline, Entry, Query, Snapshot};
 use rustix::net::{
@@ -26,28 +26,20 @@ const BY_REFERENCE: CounterId = CounterId(2);
 
 /// A counterset whose second counter refers to its value.
 fn set() -> Arc<Counterset> {
-    let counter = |id, name: &str, attributes| Counter {
-        name: Some(name.to_owned().into()),
-        attributes,
-        ..Counter::published(id, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+    let counter = |id, name: &str, attributes| {
+        Counter::published(id, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+            .name(name.to_owned())
+            .attributes(attributes)
     };
     let counters = vec![
         counter(PLAIN, "Plain", Attributes::default()),
         counter(BY_REFERENCE, "By Reference", Attributes::BY_REFERENCE),
     ];
-    Arc::new(Counterset {
-        guid: Guid::from_u128(0x5EED),
-        name: "Asked".into(),
-        help: "".into(),
-        provider: ProviderIdentity { guid: Guid::from_u128(7), name: "Tests".into() },
-        instance_type: InstanceType::Multiple,
-        counters: counters.into(),
-        translations: Vec::new().into(),
-        v1_index: None,
-        default_counter: None,
-        view_of: None,
-        scope: "".into(),
-    })
+    Arc::new(
+        Counterset::new(Guid::from_u128(0x5EED), "Asked", InstanceType::Multiple)
+            .provider(Guid::from_u128(7), "Tests")
+            .counters(counters),
+    )
 }
 
 fn instance(publisher: &Publisher, name: &str) -> InstanceBlock {
@@ -61,6 +53,13 @@ type Asked = Arc<Mutex<Vec<(RequestCode, Option<String>)>>>;
 fn note(asked: &Asked, request: &RequestMessage<'_>) {
     let name = request.entry().and_then(|entry| entry.name()).map(|name| name.to_string());
     asked.lock().unwrap().push((request.what(), name));
+}
+
+/// Returns the same counterset with another GUID and name.
+fn other(guid: u128, name: String) -> Arc<Counterset> {
+    let mut set = Counterset::clone(&set());
+    (set.guid, set.name) = (Guid::from_u128(guid), name.into());
+    Arc::new(set)
 }
 
 #[test]
@@ -141,11 +140,7 @@ fn a_counterset_that_is_defined_while_asked_is_there_then() {
     let publisher = place.publisher();
     publisher.define(&set());
     let of_thread = publisher.clone();
-    let another = Arc::new(Counterset {
-        guid: Guid::from_u128(0xA110),
-        name: "Another".into(),
-        ..Counterset::clone(&set())
-    });
+    let another = other(0xA110, "Another".into());
     let defined = Arc::clone(&another);
     let _server = publisher.answer(move |request| {
         if request.what() == RequestCode::EnumInstances {
@@ -318,12 +313,7 @@ fn values_of_a_slow_program_arrive() {
     const PERIOD: Duration = Duration::from_millis(20);
     let place = Place::new("slow");
     let publisher = place.publisher();
-    let sets: Vec<_> = (0..3)
-        .map(|number| {
-            let (guid, name) = (Guid::from_u128(0x51_0000 + number), format!("Slow {number}").into());
-            Arc::new(Counterset { guid, name, ..Counterset::clone(&set()) })
-        })
-        .collect();
+    let sets: Vec<_> = (0..3).map(|number| other(0x51_0000 + number, format!("Slow {number}"))).collect();
     let name: Vec<u16> = "a".encode_utf16().collect();
     let rows: Vec<_> = sets.iter().map(|set| publisher.create(set, &name, None, 0).unwrap()).collect();
     let answered: Arc<Mutex<Answered>> = Arc::default();
