@@ -101,8 +101,8 @@ fn query_of_files() -> Result<(Query, String)> {
             missing += &format!(", no {name}");
             continue;
         };
-        let of_files = |source: &str| FILES.iter().any(|file| source.starts_with(file));
-        let counters = set.counters.iter().filter(|counter| of_files(&counter.source));
+        let of_files = |file: &str| FILES.contains(&file);
+        let counters = set.counters.iter().filter(|counter| of_files(&counter.source.file));
         let entry = Entry::several(set.guid, counters.map(|counter| counter.id));
         let single = !set.instance_type.is_multiple();
         entries.push(if single { entry } else { entry.instance("*") });

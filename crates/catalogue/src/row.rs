@@ -16,7 +16,8 @@ pub struct Row {
     counter_type: CounterType,
     v1_index: u32,
     help: &'static str,
-    source: &'static str,
+    file: &'static str,
+    field: &'static str,
     availability: &'static str,
     unit: &'static str,
     attributes: Attributes,
@@ -38,7 +39,8 @@ pub const fn row(id: CounterId, name: &'static str, counter_type: CounterType, v
         counter_type,
         v1_index,
         help: "",
-        source: "",
+        file: "",
+        field: "",
         availability: "",
         unit: "",
         attributes: Attributes(0),
@@ -60,8 +62,14 @@ impl Row {
         Self { help, ..self }
     }
 
-    pub const fn source(self, source: &'static str) -> Self {
-        Self { source, ..self }
+    /// Sets the file of the source.
+    pub const fn file(self, file: &'static str) -> Self {
+        Self { file, ..self }
+    }
+
+    /// Sets the field of the source.
+    pub const fn field(self, field: &'static str) -> Self {
+        Self { field, ..self }
     }
 
     pub const fn availability(self, availability: &'static str) -> Self {
@@ -132,7 +140,8 @@ impl Row {
         put(&mut counter.unit, self.unit);
         counter.wraps = self.wraps;
         counter.caps = self.caps;
-        put(&mut counter.source, self.source);
+        put(&mut counter.source.file, self.file);
+        put(&mut counter.source.field, self.field);
         put(&mut counter.availability, self.availability);
         counter.v1_index = Some(self.v1_index);
         counter

@@ -116,7 +116,7 @@ fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<
     }
     writeln!(out, "unit  {}", unit_of(counter))?;
     if !counter.source.is_empty() {
-        writeln!(out, "from  {}", escaped(&counter.source))?;
+        writeln!(out, "from  {}", escaped(&counter.source.to_string()))?;
     }
     Ok(())
 }

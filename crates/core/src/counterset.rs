@@ -1,6 +1,7 @@
 //! Countersets and counters, as registered by any provider.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::counter_type::CounterType;
 use crate::guid::Guid;
@@ -227,9 +228,8 @@ pub struct Counter {
     /// `true` if the formatted value is a share of one resource. A share above 100 is a measurement error: it is
     /// limited to 100 and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that add up.
     pub caps: bool,
-    /// Source of the value, in the usual terms of that system; empty = no source exists, so the counter never has a
-    /// value.
-    pub source: Text,
+    /// Source of the value; empty = no source exists, so the counter never has a value.
+    pub source: CounterSource,
     /// Reason why the counter sometimes or always has no value; empty = it always has a value.
     pub availability: Text,
     /// Title index in the V1 format.
@@ -256,7 +256,7 @@ impl Counter {
             unit: NO_TEXT,
             wraps: false,
             caps: false,
-            source: NO_TEXT,
+            source: CounterSource { file: NO_TEXT, field: NO_TEXT },
             availability: NO_TEXT,
             v1_index: None,
         }
@@ -269,7 +269,7 @@ impl Counter {
             // PerfLib's functions for 4-byte values add modulo 2^32, so such a counter passes zero without an
             // error (R-43).
             wraps: counter_type.value_len() == 4,
-            source: Cow::Borrowed("published by the program"),
+            source: "published by the program".into(),
             ..Self::new(id, counter_type)
         }
     }
@@ -352,9 +352,9 @@ impl Counter {
         Self { caps, ..self }
     }
 
-    /// Sets the source of the value.
+    /// Sets the source of the value: a description, or a file and a field of it.
     #[must_use]
-    pub fn source(self, source: impl Into<Text>) -> Self {
+    pub fn source(self, source: impl Into<CounterSource>) -> Self {
         Self { source: source.into(), ..self }
     }
 
@@ -391,6 +391,54 @@ impl Counter {
     /// Returns the ids of this counter and of all counters that its formula needs.
     pub fn needed(&self) -> impl Iterator<Item = CounterId> + use<> {
         [Some(self.id), self.base, self.perf_time, self.perf_freq, self.multi].into_iter().flatten()
+    }
+}
+
+/// Source of a counter's value. The displayed text is `FILE: FIELD`, or the part that is not empty.
+///
+/// ```
+/// use perfset::catalogue::linux_memory;
+///
+/// let counters = &linux_memory::COUNTERSET.counters;
+/// let faults = counters.iter().find(|counter| counter.name.as_deref() == Some("pgfault")).unwrap();
+/// assert_eq!((&*faults.source.file, &*faults.source.field), ("/proc/vmstat", "pgfault"));
+/// assert_eq!(faults.source.to_string(), "/proc/vmstat: pgfault");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CounterSource {
+    /// File that the value is read from. Capitals stand for the number or name of an instance. A name without `/` is
+    /// that of a file in the directory of a control group. Empty = not a file.
+    pub file: Text,
+    /// Field of the file, and conversion; for another source its description. Empty = the whole file.
+    pub field: Text,
+}
+
+impl CounterSource {
+    /// Returns `true` if there is no source.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.file.is_empty() && self.field.is_empty()
+    }
+}
+
+impl fmt::Display for CounterSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let between = if self.file.is_empty() || self.field.is_empty() { "" } else { ": " };
+        write!(f, "{}{between}{}", self.file, self.field)
+    }
+}
+
+/// Converts the description of a source that is not a file.
+impl From<&'static str> for CounterSource {
+    fn from(description: &'static str) -> Self {
+        Self { file: NO_TEXT, field: description.into() }
+    }
+}
+
+/// Converts the description of a source that is not a file.
+impl From<String> for CounterSource {
+    fn from(description: String) -> Self {
+        Self { file: NO_TEXT, field: description.into() }
     }
 }
 

@@ -86,9 +86,10 @@ pub use machine::{
 };
 pub use perfset_catalogue as catalogue;
 pub use perfset_core::{
-    Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
-    FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
-    Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
+    Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterSource, CounterType, Counterset,
+    DetailLevel, FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType,
+    Language, Mark, Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation,
+    Utf16,
 };
 pub use perfset_core::{clock, counter_type, formula, likeness, sample, utf16, v2, visit, wire};
 pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};

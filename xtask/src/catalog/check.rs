@@ -193,7 +193,7 @@ fn check_symbol(counter: &Counter) -> Result<()> {
 
 fn check_texts(counter: &Counter) -> Result<()> {
     ensure!(!counter.is_shown() || !counter.help.is_empty(), "help: is empty");
-    let has_place = !counter.source.is_empty() || !counter.availability.is_empty();
+    let has_place = counter.has_source() || !counter.availability.is_empty();
     ensure!(has_place, "availability: must say why there is no source");
     check_sentences("help", &counter.help)?;
     check_sentences("differs", &counter.differs)?;
@@ -222,7 +222,7 @@ fn check_sum(counter: &Counter, instances: Instances) -> Result<()> {
 /// Users read a number before its documentation. If the number is a different one, the first sentence of its help says
 /// which.
 fn check_meaning(counter: &Counter, exists_on_windows: bool) -> Result<()> {
-    let has_value = counter.is_shown() && !counter.source.is_empty();
+    let has_value = counter.is_shown() && counter.has_source();
     match counter.meaning {
         None if exists_on_windows && has_value => bail!("meaning: Windows has the set, so it must be said"),
         None => ensure!(counter.on_windows.is_empty(), "on_windows: there is no meaning"),

@@ -44,12 +44,12 @@ fn section(set: &Set) -> String {
 }
 
 fn row(counter: &Counter) -> String {
-    let Counter { help, on_windows, source, differs, availability, .. } = counter;
+    let Counter { help, on_windows, differs, availability, .. } = counter;
     let windows = if on_windows.is_empty() { help } else { on_windows };
     let what_else = if on_windows.is_empty() { "" } else { help };
-    let linux = match source.is_empty() {
-        true => (**availability).to_owned(),
-        false => [what_else, &format!("`{}`.", &**source), differs].join(" ").trim().to_owned(),
+    let linux = match counter.has_source() {
+        false => (**availability).to_owned(),
+        true => [what_else, &format!("`{}`.", counter.source()), differs].join(" ").trim().to_owned(),
     };
     format!("| {} | {} | {linux} | {} |\n", counter.label(), &**windows, word(counter))
 }

@@ -103,7 +103,7 @@ fn row(counter: &Counter) -> String {
         Range::Unbounded => "",
     };
     let base = counter.base.map_or_else(String::new, |id| format!(", base {id}"));
-    let source = if counter.source.is_empty() { "none" } else { &*counter.source };
+    let source = if counter.has_source() { counter.source() } else { "none".to_owned() };
     let Counter { id, unit, .. } = counter;
     let (name, counter_type) = (counter.label(), &counter.counter_type.name);
     format!("| {id} | {name} | `{counter_type}`{base} | {} | {range} | {source} |\n", &**unit)

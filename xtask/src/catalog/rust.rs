@@ -189,7 +189,8 @@ fn row(counter: &Counter, entry: &Entry) -> String {
     if counter.caps {
         call.put(".caps()");
     }
-    call.put_text("source", &counter.source);
+    call.put_text("file", &counter.file);
+    call.put_text("field", &counter.field);
     call.put_text("availability", &counter.availability);
     call.put_text("help", &counter.whole_help());
     format!("{},\n", call.0)

@@ -78,10 +78,13 @@ impl Entry {
             counter.adds_up = of_base.adds_up;
             counter.windows_exporter.clone_from(&of_base.windows_exporter);
             counter.meaning = counter.meaning.or(of_base.meaning);
+            if !counter.has_source() {
+                counter.file.clone_from(&of_base.file);
+                counter.field.clone_from(&of_base.field);
+            }
             for (own, inherited) in [
                 (&mut counter.unit, &of_base.unit),
                 (&mut counter.help, &of_base.help),
-                (&mut counter.source, &of_base.source),
                 (&mut counter.on_windows, &of_base.on_windows),
                 (&mut counter.differs, &of_base.differs),
                 (&mut counter.availability, &of_base.availability),
@@ -164,7 +167,9 @@ pub struct Counter {
     #[serde(default)]
     pub on_windows: Text,
     #[serde(default)]
-    pub source: Text,
+    pub file: Text,
+    #[serde(default)]
+    pub field: Text,
     #[serde(default)]
     pub differs: Text,
     #[serde(default)]
@@ -213,6 +218,16 @@ impl Counter {
         let parts = [&self.help, &self.on_windows, &self.differs, &self.availability, &self.permission];
         let parts = parts.map(|part| &**part);
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    pub fn has_source(&self) -> bool {
+        !self.file.is_empty() || !self.field.is_empty()
+    }
+
+    /// Returns the source as people see it: file and field, or the one that there is.
+    pub fn source(&self) -> String {
+        let parts = [&*self.file, &*self.field];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
     }
 
     /// Whether people see it.

@@ -36,7 +36,7 @@ unit = "%"
 meaning = "same"
 help = "Good ones."
 differs = "Better."
-source = "/proc/demo"
+file = "/proc/demo"
 availability = "On Mondays."
 permission = "For all."
 
@@ -46,7 +46,7 @@ symbol = "GOOD_BASE"
 v1_index = 30004
 type = "PERF_RAW_BASE"
 attributes = ["noDisplay", "reference"]
-source = "/proc/demo"
+file = "/proc/demo"
 
 [[counter]]
 id = 5

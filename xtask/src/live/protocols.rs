@@ -73,9 +73,9 @@ fn sums() -> Result<Vec<Sum>> {
         for counter in &set.entry.counters {
             let name = counter.name.as_deref().context("a counter without a name")?;
             let path = format!(r"\{}\{name}", &*set.entry.name);
-            let (file, keys) = counter.source.split_once(": ").with_context(|| format!("{path}: source"))?;
-            let (section, keys) = match file {
-                "/proc/net/snmp" => keys.split_once(' ').with_context(|| format!("{path}: source"))?,
+            let keys = &*counter.field;
+            let (section, keys) = match &*counter.file {
+                "/proc/net/snmp" => keys.split_once(' ').with_context(|| format!("{path}: field"))?,
                 _ => ("", keys),
             };
             let keys: Vec<_> = keys.split(" + ").map(|key| format!("{section}{key}")).collect();

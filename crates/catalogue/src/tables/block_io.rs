@@ -83,90 +83,93 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 31] = counters([
     row(PERCENT_BUSY_TIME, "% Busy Time", T::PERF_100NSEC_TIMER, 20228).detail(DetailLevel::NOVICE).unit("%").caps()
-        .source("/proc/diskstats: field 13 x 10,000")
+        .file("/proc/diskstats").field("field 13 x 10,000")
         .help("Share of time in which a request was waiting or being served. Since Linux 5.0 the kernel checks only \
             at its clock ticks, which are 1 to 10 ms apart. A short request may count as a whole tick. A device that \
             serves many requests in parallel is not at its limit at 100."),
     row(REQUESTS_IN_FLIGHT, "Requests In Flight", T::PERF_COUNTER_LARGE_RAWCOUNT, 20230).detail(DetailLevel::NOVICE)
-        .scale(1).source("/proc/diskstats: field 12").help("Requests currently waiting or being served."),
+        .scale(1).file("/proc/diskstats").field("field 12").help("Requests currently waiting or being served."),
     row(AVG_REQUESTS_IN_FLIGHT, "Avg. Requests In Flight", T::PERF_COUNTER_100NS_QUEUELEN_TYPE, 20232).scale(1)
-        .source("/proc/diskstats: field 14 x 10,000")
+        .file("/proc/diskstats").field("field 14 x 10,000")
         .help("Mean number of requests that were waiting or being served: the total time of all requests, divided by \
             the elapsed time. Includes discards since Linux 4.18, and flushes since Linux 5.5."),
-    row(READS_PER_SEC, "Reads/sec", T::PERF_COUNTER_BULK_COUNT, 20234).unit("/s").source("/proc/diskstats: field 4")
-        .help("Reads completed per second."),
+    row(READS_PER_SEC, "Reads/sec", T::PERF_COUNTER_BULK_COUNT, 20234).unit("/s").file("/proc/diskstats")
+        .field("field 4").help("Reads completed per second."),
     row(READS_MERGED_PER_SEC, "Reads Merged/sec", T::PERF_COUNTER_BULK_COUNT, 20236).unit("/s")
-        .source("/proc/diskstats: field 5").help("Reads merged into another request, per second."),
+        .file("/proc/diskstats").field("field 5").help("Reads merged into another request, per second."),
     row(SECTORS_READ_PER_SEC, "Sectors Read/sec", T::PERF_COUNTER_BULK_COUNT, 20238).scale(-2).unit("/s")
-        .source("/proc/diskstats: field 6").help("Data read per second, in units of 512 bytes."),
-    row(PERCENT_READ_TIME, "% Read Time", T::PERF_100NSEC_TIMER, 20240).unit("%")
-        .source("/proc/diskstats: field 7 x 10,000")
+        .file("/proc/diskstats").field("field 6").help("Data read per second, in units of 512 bytes."),
+    row(PERCENT_READ_TIME, "% Read Time", T::PERF_100NSEC_TIMER, 20240).unit("%").file("/proc/diskstats")
+        .field("field 7 x 10,000")
         .help("Total time of all reads, as a share of the elapsed time. It exceeds 100 if reads overlap."),
     row(AVG_SEC_READ, "Avg. sec/Read", T::PERF_AVERAGE_TIMER, 20242).base(AVG_SEC_READ_BASE).scale(3).unit("s")
-        .source("/proc/diskstats: field 7 x PerfFreq / 1000")
+        .file("/proc/diskstats").field("field 7 x PerfFreq / 1000")
         .help("Mean time of a read, including waiting. 0 if there was none."),
-    row(AVG_SEC_READ_BASE, "Avg. sec/Read Base", T::PERF_AVERAGE_BASE, 20244).hidden().wraps()
-        .source("/proc/diskstats: field 4").help("Number of reads completed."),
+    row(AVG_SEC_READ_BASE, "Avg. sec/Read Base", T::PERF_AVERAGE_BASE, 20244).hidden().wraps().file("/proc/diskstats")
+        .field("field 4").help("Number of reads completed."),
     row(AVG_SECTORS_READ, "Avg. Sectors/Read", T::PERF_AVERAGE_BULK, 20246).base(AVG_SECTORS_READ_BASE)
-        .source("/proc/diskstats: field 6").help("Mean size of a read, in units of 512 bytes. 0 if there was none."),
+        .file("/proc/diskstats").field("field 6")
+        .help("Mean size of a read, in units of 512 bytes. 0 if there was none."),
     row(AVG_SECTORS_READ_BASE, "Avg. Sectors/Read Base", T::PERF_AVERAGE_BASE, 20248).hidden().wraps()
-        .source("/proc/diskstats: field 4").help("Number of reads completed."),
-    row(WRITES_PER_SEC, "Writes/sec", T::PERF_COUNTER_BULK_COUNT, 20250).unit("/s").source("/proc/diskstats: field 8")
-        .help("Writes completed per second."),
+        .file("/proc/diskstats").field("field 4").help("Number of reads completed."),
+    row(WRITES_PER_SEC, "Writes/sec", T::PERF_COUNTER_BULK_COUNT, 20250).unit("/s").file("/proc/diskstats")
+        .field("field 8").help("Writes completed per second."),
     row(WRITES_MERGED_PER_SEC, "Writes Merged/sec", T::PERF_COUNTER_BULK_COUNT, 20252).unit("/s")
-        .source("/proc/diskstats: field 9").help("Writes merged into another request, per second."),
+        .file("/proc/diskstats").field("field 9").help("Writes merged into another request, per second."),
     row(SECTORS_WRITTEN_PER_SEC, "Sectors Written/sec", T::PERF_COUNTER_BULK_COUNT, 20254).scale(-2).unit("/s")
-        .source("/proc/diskstats: field 10").help("Data written per second, in units of 512 bytes."),
-    row(PERCENT_WRITE_TIME, "% Write Time", T::PERF_100NSEC_TIMER, 20256).unit("%")
-        .source("/proc/diskstats: field 11 x 10,000")
+        .file("/proc/diskstats").field("field 10").help("Data written per second, in units of 512 bytes."),
+    row(PERCENT_WRITE_TIME, "% Write Time", T::PERF_100NSEC_TIMER, 20256).unit("%").file("/proc/diskstats")
+        .field("field 11 x 10,000")
         .help("Total time of all writes, as a share of the elapsed time. It exceeds 100 if writes overlap."),
     row(AVG_SEC_WRITE, "Avg. sec/Write", T::PERF_AVERAGE_TIMER, 20258).base(AVG_SEC_WRITE_BASE).scale(3).unit("s")
-        .source("/proc/diskstats: field 11 x PerfFreq / 1000")
+        .file("/proc/diskstats").field("field 11 x PerfFreq / 1000")
         .help("Mean time of a write, including waiting. 0 if there was none."),
     row(AVG_SEC_WRITE_BASE, "Avg. sec/Write Base", T::PERF_AVERAGE_BASE, 20260).hidden().wraps()
-        .source("/proc/diskstats: field 8").help("Number of writes completed."),
+        .file("/proc/diskstats").field("field 8").help("Number of writes completed."),
     row(AVG_SECTORS_WRITE, "Avg. Sectors/Write", T::PERF_AVERAGE_BULK, 20262).base(AVG_SECTORS_WRITE_BASE)
-        .source("/proc/diskstats: field 10").help("Mean size of a write, in units of 512 bytes. 0 if there was none."),
+        .file("/proc/diskstats").field("field 10")
+        .help("Mean size of a write, in units of 512 bytes. 0 if there was none."),
     row(AVG_SECTORS_WRITE_BASE, "Avg. Sectors/Write Base", T::PERF_AVERAGE_BASE, 20264).hidden().wraps()
-        .source("/proc/diskstats: field 8").help("Number of writes completed."),
-    row(DISCARDS_PER_SEC, "Discards/sec", T::PERF_COUNTER_BULK_COUNT, 20266).unit("/s")
-        .source("/proc/diskstats: field 15").availability("Needs Linux 4.18 or newer.")
+        .file("/proc/diskstats").field("field 8").help("Number of writes completed."),
+    row(DISCARDS_PER_SEC, "Discards/sec", T::PERF_COUNTER_BULK_COUNT, 20266).unit("/s").file("/proc/diskstats")
+        .field("field 15").availability("Needs Linux 4.18 or newer.")
         .help("Discards completed per second. A discard tells the device that blocks are no longer needed. Needs \
             Linux 4.18 or newer."),
     row(DISCARDS_MERGED_PER_SEC, "Discards Merged/sec", T::PERF_COUNTER_BULK_COUNT, 20268).unit("/s")
-        .source("/proc/diskstats: field 16").availability("Needs Linux 4.18 or newer.")
+        .file("/proc/diskstats").field("field 16").availability("Needs Linux 4.18 or newer.")
         .help("Discards merged into another request, per second. Needs Linux 4.18 or newer."),
     row(SECTORS_DISCARDED_PER_SEC, "Sectors Discarded/sec", T::PERF_COUNTER_BULK_COUNT, 20270).scale(-2).unit("/s")
-        .source("/proc/diskstats: field 17").availability("Needs Linux 4.18 or newer.")
+        .file("/proc/diskstats").field("field 17").availability("Needs Linux 4.18 or newer.")
         .help("Data discarded per second, in units of 512 bytes. Needs Linux 4.18 or newer."),
-    row(PERCENT_DISCARD_TIME, "% Discard Time", T::PERF_100NSEC_TIMER, 20272).unit("%")
-        .source("/proc/diskstats: field 18 x 10,000").availability("Needs Linux 4.18 or newer.")
+    row(PERCENT_DISCARD_TIME, "% Discard Time", T::PERF_100NSEC_TIMER, 20272).unit("%").file("/proc/diskstats")
+        .field("field 18 x 10,000").availability("Needs Linux 4.18 or newer.")
         .help("Total time of all discards, as a share of the elapsed time. It exceeds 100 if discards overlap. Needs \
             Linux 4.18 or newer."),
     row(AVG_SEC_DISCARD, "Avg. sec/Discard", T::PERF_AVERAGE_TIMER, 20274).base(AVG_SEC_DISCARD_BASE).scale(3)
-        .unit("s").source("/proc/diskstats: field 18 x PerfFreq / 1000").availability("Needs Linux 4.18 or newer.")
+        .unit("s").file("/proc/diskstats").field("field 18 x PerfFreq / 1000")
+        .availability("Needs Linux 4.18 or newer.")
         .help("Mean time of a discard, including waiting. 0 if there was none. Needs Linux 4.18 or newer."),
     row(AVG_SEC_DISCARD_BASE, "Avg. sec/Discard Base", T::PERF_AVERAGE_BASE, 20276).hidden().wraps()
-        .source("/proc/diskstats: field 15").availability("Needs Linux 4.18 or newer.")
+        .file("/proc/diskstats").field("field 15").availability("Needs Linux 4.18 or newer.")
         .help("Number of discards completed. Needs Linux 4.18 or newer."),
     row(AVG_SECTORS_DISCARD, "Avg. Sectors/Discard", T::PERF_AVERAGE_BULK, 20278).base(AVG_SECTORS_DISCARD_BASE)
-        .source("/proc/diskstats: field 17").availability("Needs Linux 4.18 or newer.")
+        .file("/proc/diskstats").field("field 17").availability("Needs Linux 4.18 or newer.")
         .help("Mean size of a discard, in units of 512 bytes. 0 if there was none. Needs Linux 4.18 or newer."),
     row(AVG_SECTORS_DISCARD_BASE, "Avg. Sectors/Discard Base", T::PERF_AVERAGE_BASE, 20280).hidden().wraps()
-        .source("/proc/diskstats: field 15").availability("Needs Linux 4.18 or newer.")
+        .file("/proc/diskstats").field("field 15").availability("Needs Linux 4.18 or newer.")
         .help("Number of discards completed. Needs Linux 4.18 or newer."),
-    row(FLUSHES_PER_SEC, "Flushes/sec", T::PERF_COUNTER_BULK_COUNT, 20282).unit("/s")
-        .source("/proc/diskstats: field 19").availability("Needs Linux 5.5 or newer.")
+    row(FLUSHES_PER_SEC, "Flushes/sec", T::PERF_COUNTER_BULK_COUNT, 20282).unit("/s").file("/proc/diskstats")
+        .field("field 19").availability("Needs Linux 5.5 or newer.")
         .help("Flushes completed per second. A flush makes the device write its own cache to permanent storage. \
             Needs Linux 5.5 or newer."),
-    row(PERCENT_FLUSH_TIME, "% Flush Time", T::PERF_100NSEC_TIMER, 20284).unit("%")
-        .source("/proc/diskstats: field 20 x 10,000").availability("Needs Linux 5.5 or newer.")
+    row(PERCENT_FLUSH_TIME, "% Flush Time", T::PERF_100NSEC_TIMER, 20284).unit("%").file("/proc/diskstats")
+        .field("field 20 x 10,000").availability("Needs Linux 5.5 or newer.")
         .help("Total time of all flushes, as a share of the elapsed time. It exceeds 100 if flushes overlap. Needs \
             Linux 5.5 or newer."),
     row(AVG_SEC_FLUSH, "Avg. sec/Flush", T::PERF_AVERAGE_TIMER, 20286).base(AVG_SEC_FLUSH_BASE).scale(3).unit("s")
-        .source("/proc/diskstats: field 20 x PerfFreq / 1000").availability("Needs Linux 5.5 or newer.")
+        .file("/proc/diskstats").field("field 20 x PerfFreq / 1000").availability("Needs Linux 5.5 or newer.")
         .help("Mean time of a flush, including waiting. 0 if there was none. Needs Linux 5.5 or newer."),
     row(AVG_SEC_FLUSH_BASE, "Avg. sec/Flush Base", T::PERF_AVERAGE_BASE, 20288).hidden().wraps()
-        .source("/proc/diskstats: field 19").availability("Needs Linux 5.5 or newer.")
+        .file("/proc/diskstats").field("field 19").availability("Needs Linux 5.5 or newer.")
         .help("Number of flushes completed. Needs Linux 5.5 or newer."),
 ]);

@@ -234,16 +234,16 @@ static COUNTERS: [Counter; 33] = counters([
         .help("Writes of changed pages to disk that a program or the system requested, per second. Never on Linux: \
             the kernel does not count such requests, fsync included. See Data Flush Pages/sec."),
     row(DATA_FLUSH_PAGES_PER_SEC, "Data Flush Pages/sec", T::PERF_COUNTER_BULK_COUNT, 140).unit("/s")
-        .source("/proc/vmstat: nr_written").availability("Needs Linux 2.6.37 or newer.")
+        .file("/proc/vmstat").field("nr_written").availability("Needs Linux 2.6.37 or newer.")
         .help("On Linux all pages per second that were written back from memory, on request or not, pages of swap \
             space included. Windows counts pages that its file cache wrote to disk: on request of a program, as \
             write-through data, or by its lazy writer. Direct I/O is not included. Needs Linux 2.6.37 or newer."),
     row(DIRTY_PAGES, "Dirty Pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 22222).detail(DetailLevel::NOVICE).scale(-4)
-        .source("/proc/vmstat: nr_dirty")
+        .file("/proc/vmstat").field("nr_dirty")
         .help("Pages of files that were changed in memory and are not on disk yet. Changed pages of files that \
             programs have mapped are included. Pages that are being written to disk are not."),
     row(DIRTY_PAGE_THRESHOLD, "Dirty Page Threshold", T::PERF_COUNTER_LARGE_RAWCOUNT, 22224)
-        .detail(DetailLevel::NOVICE).scale(-4).source("/proc/vmstat: nr_dirty_threshold")
+        .detail(DetailLevel::NOVICE).scale(-4).file("/proc/vmstat").field("nr_dirty_threshold")
         .availability("Needs Linux 2.6.37 or newer.")
         .help("Maximum number of changed pages. Programs that write more must wait for the disk. The kernel \
             calculates it from vm.dirty_ratio or vm.dirty_bytes and the memory that is free or caches files, so it \

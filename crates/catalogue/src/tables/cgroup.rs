@@ -112,238 +112,244 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 45] = counters([
     row(PERCENT_PROCESSOR_TIME, "% Processor Time", T::PERF_100NSEC_TIMER, 6).detail(DetailLevel::NOVICE).unit("%")
-        .source("cpu.stat: usage_usec x 10; version 1: cpuacct.usage / 100")
+        .file("cpu.stat").field("usage_usec x 10; version 1: cpuacct.usage / 100")
         .availability("Available without the controller from Linux 4.15 on, or with cpuacct of version 1. The root \
             of version 2 has it from about Linux 5.5 on.")
         .help("Share of time in which the group ran on processors: 100 for each fully used processor. Available \
             without the controller from Linux 4.15 on, or with cpuacct of version 1. The root of version 2 has it \
             from about Linux 5.5 on."),
-    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%")
-        .source("cpu.stat: user_usec x 10; version 1: cpuacct.usage_user / 100, else user of cpuacct.stat")
+    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").file("cpu.stat")
+        .field("user_usec x 10; version 1: cpuacct.usage_user / 100, else user of cpuacct.stat")
         .availability("Available without the controller from Linux 4.15 on, or with cpuacct of version 1. The root \
             of version 2 has it from about Linux 5.5 on.")
         .help("Share of time in which the group ran its programs, outside the kernel. Available without the \
             controller from Linux 4.15 on, or with cpuacct of version 1. The root of version 2 has it from about \
             Linux 5.5 on."),
-    row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%")
-        .source("cpu.stat: system_usec x 10; version 1: cpuacct.usage_sys / 100, else system of cpuacct.stat")
+    row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%").file("cpu.stat")
+        .field("system_usec x 10; version 1: cpuacct.usage_sys / 100, else system of cpuacct.stat")
         .availability("Available without the controller from Linux 4.15 on, or with cpuacct of version 1. The root \
             of version 2 has it from about Linux 5.5 on.")
         .help("Share of time in which the kernel ran for the group. Available without the controller from Linux 4.15 \
             on, or with cpuacct of version 1. The root of version 2 has it from about Linux 5.5 on."),
     row(PROCESSOR_LIMIT_PERIODS_PER_SEC, "Processor Limit Periods/sec", T::PERF_COUNTER_BULK_COUNT, 22822).unit("/s")
-        .source("cpu.stat: nr_periods").availability("Needs the controller cpu. The root has none.")
+        .file("cpu.stat").field("nr_periods").availability("Needs the controller cpu. The root has none.")
         .help("Enforcement periods per second in which the group had work to do while it had a processor time limit. \
             10 if a period is 100 ms. Needs the controller cpu. The root has none."),
     row(THROTTLED_PERIODS_PER_SEC, "Throttled Periods/sec", T::PERF_COUNTER_BULK_COUNT, 22824)
-        .detail(DetailLevel::NOVICE).unit("/s").source("cpu.stat: nr_throttled")
+        .detail(DetailLevel::NOVICE).unit("/s").file("cpu.stat").field("nr_throttled")
         .availability("Needs the controller cpu. The root has none.")
         .help("Enforcement periods per second in which the group used up its limit and was stopped. If there are \
             more than a few, the limit slows the group down. Needs the controller cpu. The root has none."),
-    row(PERCENT_THROTTLED_TIME, "% Throttled Time", T::PERF_100NSEC_TIMER, 22826).unit("%")
-        .source("cpu.stat: throttled_usec x 10; version 1: throttled_time / 100")
+    row(PERCENT_THROTTLED_TIME, "% Throttled Time", T::PERF_100NSEC_TIMER, 22826).unit("%").file("cpu.stat")
+        .field("throttled_usec x 10; version 1: throttled_time / 100")
         .availability("Needs the controller cpu. The root has none.")
         .help("Share of time in which the group was stopped because of its limit: 100 for each processor on which it \
             was stopped. Needs the controller cpu. The root has none."),
-    row(BURSTS_PER_SEC, "Bursts/sec", T::PERF_COUNTER_BULK_COUNT, 22828).unit("/s").source("cpu.stat: nr_bursts")
-        .availability("Needs the controller cpu and Linux 5.14 or newer. The root has none.")
+    row(BURSTS_PER_SEC, "Bursts/sec", T::PERF_COUNTER_BULK_COUNT, 22828).unit("/s").file("cpu.stat")
+        .field("nr_bursts").availability("Needs the controller cpu and Linux 5.14 or newer. The root has none.")
         .help("Enforcement periods per second in which the group used more than its limit, from time saved earlier. \
             Needs the controller cpu and Linux 5.14 or newer. The root has none."),
-    row(PERCENT_BURST_TIME, "% Burst Time", T::PERF_100NSEC_TIMER, 22830).unit("%")
-        .source("cpu.stat: burst_usec x 10; version 1: burst_time / 100")
+    row(PERCENT_BURST_TIME, "% Burst Time", T::PERF_100NSEC_TIMER, 22830).unit("%").file("cpu.stat")
+        .field("burst_usec x 10; version 1: burst_time / 100")
         .availability("Needs the controller cpu and Linux 5.14 or newer. The root has none.")
         .help("Share of time in which the group ran beyond its limit, in bursts. Needs the controller cpu and Linux \
             5.14 or newer. The root has none."),
     row(MEMORY_BYTES, "Memory Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22832).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("memory.current; version 1: memory.usage_in_bytes")
+        .unit("By").file("memory.current").field("the number; version 1: memory.usage_in_bytes")
         .availability("Needs the controller memory. The root of version 2 has none.")
         .help("Memory charged to the group: memory of its programs, of files it read or wrote, and of the kernel on \
             its behalf. Needs the controller memory. The root of version 2 has none."),
     row(MEMORY_BYTES_PEAK, "Memory Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, 22834).scale(-6).unit("By")
-        .source("memory.peak; version 1: memory.max_usage_in_bytes")
+        .file("memory.peak").field("the number; version 1: memory.max_usage_in_bytes")
         .availability("Needs the controller memory, in version 2 with Linux 5.19 or newer. The root of version 2 has \
             none.")
         .help("Maximum value that Memory Bytes has reached. Needs the controller memory, in version 2 with Linux \
             5.19 or newer. The root of version 2 has none."),
     row(MEMORY_LIMIT_BYTES, "Memory Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22836).scale(-6).unit("By")
-        .source("memory.max; version 1: memory.limit_in_bytes")
+        .file("memory.max").field("the number; version 1: memory.limit_in_bytes")
         .availability("No value if there is no limit. Needs the controller memory. The root of version 2 has none.")
         .help("Maximum memory of the group. No value if there is no limit. Needs the controller memory. The root of \
             version 2 has none."),
     row(SWAP_BYTES, "Swap Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22838).scale(-6).unit("By")
-        .source("memory.swap.current; version 1: memory.memsw.usage_in_bytes - memory.usage_in_bytes")
+        .file("memory.swap.current")
+        .field("the number; version 1: memory.memsw.usage_in_bytes - memory.usage_in_bytes")
         .availability("Needs the controller memory, and a kernel that accounts swap. The root of version 2 has none.")
         .help("Memory of the group that was moved to swap space. Needs the controller memory, and a kernel that \
             accounts swap. The root of version 2 has none."),
     row(MEMORY_LOW_EVENTS_PER_SEC, "Memory Low Events/sec", T::PERF_COUNTER_BULK_COUNT, 22840).unit("/s")
-        .source("memory.events: low").availability("Needs the controller memory of version 2. The root has none.")
+        .file("memory.events").field("low")
+        .availability("Needs the controller memory of version 2. The root has none.")
         .help("Times per second that memory was reclaimed from the group although its use was within the protection \
             of memory.low. Needs the controller memory of version 2. The root has none."),
     row(MEMORY_HIGH_EVENTS_PER_SEC, "Memory High Events/sec", T::PERF_COUNTER_BULK_COUNT, 22842).unit("/s")
-        .source("memory.events: high").availability("Needs the controller memory of version 2. The root has none.")
+        .file("memory.events").field("high")
+        .availability("Needs the controller memory of version 2. The root has none.")
         .help("Times per second that tasks of the group were slowed down and had to give back memory because the \
             group was above memory.high. Needs the controller memory of version 2. The root has none."),
     row(MEMORY_LIMIT_EVENTS_PER_SEC, "Memory Limit Events/sec", T::PERF_COUNTER_BULK_COUNT, 22844).unit("/s")
-        .source("memory.events: max; version 1: memory.failcnt")
+        .file("memory.events").field("max; version 1: memory.failcnt")
         .availability("Needs the controller memory. The root of version 2 has none.")
         .help("Times per second that the group was about to exceed Memory Limit Bytes. Needs the controller memory. \
             The root of version 2 has none."),
     row(OUT_OF_MEMORY_EVENTS_PER_SEC, "Out Of Memory Events/sec", T::PERF_COUNTER_BULK_COUNT, 22846).unit("/s")
-        .source("memory.events: oom").availability("Needs the controller memory of version 2. The root has none.")
+        .file("memory.events").field("oom")
+        .availability("Needs the controller memory of version 2. The root has none.")
         .help("Times per second that the group was at its limit and no memory could be reclaimed. Needs the \
             controller memory of version 2. The root has none."),
     row(OUT_OF_MEMORY_KILLS_PER_SEC, "Out Of Memory Kills/sec", T::PERF_COUNTER_BULK_COUNT, 22848)
-        .detail(DetailLevel::NOVICE).unit("/s")
-        .source("memory.events: oom_kill; version 1: oom_kill of memory.oom_control")
+        .detail(DetailLevel::NOVICE).unit("/s").file("memory.events")
+        .field("oom_kill; version 1: oom_kill of memory.oom_control")
         .availability("Needs the controller memory, and Linux 4.13 or newer. The root of version 2 has none.")
         .help("Processes of the group killed by the kernel because memory was short, per second. Needs the \
             controller memory, and Linux 4.13 or newer. The root of version 2 has none."),
     row(ANONYMOUS_BYTES, "Anonymous Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22850).scale(-6).unit("By")
-        .source("memory.stat: anon; version 1: total_rss").availability("Needs the controller memory.")
+        .file("memory.stat").field("anon; version 1: total_rss").availability("Needs the controller memory.")
         .help("Memory of the group that belongs to no file: heaps, stacks and private copies. Needs the controller \
             memory."),
-    row(FILE_BYTES, "File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22852).scale(-6).unit("By")
-        .source("memory.stat: file; version 1: total_cache").availability("Needs the controller memory.")
+    row(FILE_BYTES, "File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22852).scale(-6).unit("By").file("memory.stat")
+        .field("file; version 1: total_cache").availability("Needs the controller memory.")
         .help("Cached file contents charged to the group, including shared memory. Needs the controller memory."),
-    row(KERNEL_BYTES, "Kernel Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22854).scale(-6).unit("By")
-        .source("memory.stat: kernel; version 1: memory.kmem.usage_in_bytes")
+    row(KERNEL_BYTES, "Kernel Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22854).scale(-6).unit("By").file("memory.stat")
+        .field("kernel; version 1: memory.kmem.usage_in_bytes")
         .availability("Needs the controller memory, in version 2 with Linux 5.18 or newer.")
         .help("Kernel memory charged to the group: stacks, page tables, slab caches and others. Needs the controller \
             memory, in version 2 with Linux 5.18 or newer."),
-    row(SLAB_BYTES, "Slab Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22856).scale(-6).unit("By")
-        .source("memory.stat: slab").availability("Needs the controller memory of version 2.")
+    row(SLAB_BYTES, "Slab Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22856).scale(-6).unit("By").file("memory.stat")
+        .field("slab").availability("Needs the controller memory of version 2.")
         .help("Slab caches charged to the group. A part of Kernel Bytes. Needs the controller memory of version 2."),
-    row(SOCKET_BYTES, "Socket Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22858).scale(-6).unit("By")
-        .source("memory.stat: sock; version 1: memory.kmem.tcp.usage_in_bytes")
-        .availability("Needs the controller memory.")
+    row(SOCKET_BYTES, "Socket Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22858).scale(-6).unit("By").file("memory.stat")
+        .field("sock; version 1: memory.kmem.tcp.usage_in_bytes").availability("Needs the controller memory.")
         .help("Memory of socket buffers charged to the group. In version 1 only TCP sockets count. Needs the \
             controller memory."),
-    row(PAGE_FAULTS_PER_SEC, "Page Faults/sec", T::PERF_COUNTER_BULK_COUNT, 28).unit("/s")
-        .source("memory.stat: pgfault; version 1: total_pgfault").availability("Needs the controller memory.")
+    row(PAGE_FAULTS_PER_SEC, "Page Faults/sec", T::PERF_COUNTER_BULK_COUNT, 28).unit("/s").file("memory.stat")
+        .field("pgfault; version 1: total_pgfault").availability("Needs the controller memory.")
         .help("Page faults per second: accesses to pages that were not yet mapped, with or without disk access. \
             Needs the controller memory."),
     row(MAJOR_PAGE_FAULTS_PER_SEC, "Major Page Faults/sec", T::PERF_COUNTER_BULK_COUNT, 22860).unit("/s")
-        .source("memory.stat: pgmajfault; version 1: total_pgmajfault").availability("Needs the controller memory.")
+        .file("memory.stat").field("pgmajfault; version 1: total_pgmajfault")
+        .availability("Needs the controller memory.")
         .help("Page faults per second that had to wait for a disk. Needs the controller memory."),
     row(ANONYMOUS_REFAULTS_PER_SEC, "Anonymous Refaults/sec", T::PERF_COUNTER_BULK_COUNT, 22862).unit("/s")
-        .source("memory.stat: workingset_refault_anon; version 1: total_workingset_refault_anon")
+        .file("memory.stat").field("workingset_refault_anon; version 1: total_workingset_refault_anon")
         .availability("Needs the controller memory, and Linux 5.9 or newer.")
         .help("Anonymous pages (of no file) per second read back from swap space soon after they had been moved \
             there. Needs the controller memory, and Linux 5.9 or newer."),
-    row(FILE_REFAULTS_PER_SEC, "File Refaults/sec", T::PERF_COUNTER_BULK_COUNT, 22864).unit("/s")
-        .source("memory.stat: workingset_refault_file; version 1: total_workingset_refault_file")
+    row(FILE_REFAULTS_PER_SEC, "File Refaults/sec", T::PERF_COUNTER_BULK_COUNT, 22864).unit("/s").file("memory.stat")
+        .field("workingset_refault_file; version 1: total_workingset_refault_file")
         .availability("Needs the controller memory, and Linux 5.9 or newer.")
         .help("Pages of files per second read again soon after they had been dropped. If the value is high, the \
             group has too little memory. Needs the controller memory, and Linux 5.9 or newer."),
     row(STORAGE_READ_BYTES_PER_SEC, "Storage Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 22866)
-        .detail(DetailLevel::NOVICE).unit("By/s")
-        .source("io.stat: rbytes of all devices; version 1: Read of blkio.throttle.io_service_bytes_recursive, else \
-            the file without _recursive").availability("Needs the controller io, or blkio of version 1.")
+        .detail(DetailLevel::NOVICE).unit("By/s").file("io.stat")
+        .field("rbytes of all devices; version 1: Read of blkio.throttle.io_service_bytes_recursive, else the file \
+            without _recursive").availability("Needs the controller io, or blkio of version 1.")
         .help("Bytes the group read from block devices, per second. Needs the controller io, or blkio of version 1."),
     row(STORAGE_WRITE_BYTES_PER_SEC, "Storage Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 22868)
-        .detail(DetailLevel::NOVICE).unit("By/s")
-        .source("io.stat: wbytes of all devices; version 1: Write of blkio.throttle.io_service_bytes_recursive, else \
-            the file without _recursive").availability("Needs the controller io, or blkio of version 1.")
+        .detail(DetailLevel::NOVICE).unit("By/s").file("io.stat")
+        .field("wbytes of all devices; version 1: Write of blkio.throttle.io_service_bytes_recursive, else the file \
+            without _recursive").availability("Needs the controller io, or blkio of version 1.")
         .help("Bytes the group wrote to block devices, per second. In version 1, writes through the cache are not \
             charged to the group that wrote. Needs the controller io, or blkio of version 1."),
-    row(STORAGE_READS_PER_SEC, "Storage Reads/sec", T::PERF_COUNTER_BULK_COUNT, 22870).unit("/s")
-        .source("io.stat: rios of all devices; version 1: Read of blkio.throttle.io_serviced_recursive, else the \
-            file without _recursive").availability("Needs the controller io, or blkio of version 1.")
+    row(STORAGE_READS_PER_SEC, "Storage Reads/sec", T::PERF_COUNTER_BULK_COUNT, 22870).unit("/s").file("io.stat")
+        .field("rios of all devices; version 1: Read of blkio.throttle.io_serviced_recursive, else the file without \
+            _recursive").availability("Needs the controller io, or blkio of version 1.")
         .help("Reads from block devices by the group, per second. Needs the controller io, or blkio of version 1."),
-    row(STORAGE_WRITES_PER_SEC, "Storage Writes/sec", T::PERF_COUNTER_BULK_COUNT, 22872).unit("/s")
-        .source("io.stat: wios of all devices; version 1: Write of blkio.throttle.io_serviced_recursive, else the \
-            file without _recursive").availability("Needs the controller io, or blkio of version 1.")
+    row(STORAGE_WRITES_PER_SEC, "Storage Writes/sec", T::PERF_COUNTER_BULK_COUNT, 22872).unit("/s").file("io.stat")
+        .field("wios of all devices; version 1: Write of blkio.throttle.io_serviced_recursive, else the file without \
+            _recursive").availability("Needs the controller io, or blkio of version 1.")
         .help("Writes to block devices by the group, per second. In version 1, writes through the cache are not \
             charged to the group that wrote. Needs the controller io, or blkio of version 1."),
     row(STORAGE_DISCARD_BYTES_PER_SEC, "Storage Discard Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 22874).unit("By/s")
-        .source("io.stat: dbytes of all devices; version 1: Discard of blkio.throttle.io_service_bytes_recursive, \
-            else the file without _recursive").availability("Needs the controller io, or blkio of version 1.")
+        .file("io.stat")
+        .field("dbytes of all devices; version 1: Discard of blkio.throttle.io_service_bytes_recursive, else the \
+            file without _recursive").availability("Needs the controller io, or blkio of version 1.")
         .help("Bytes the group discarded on block devices (TRIM), per second. Needs the controller io, or blkio of \
             version 1."),
     row(STORAGE_DISCARDS_PER_SEC, "Storage Discards/sec", T::PERF_COUNTER_BULK_COUNT, 22876).unit("/s")
-        .source("io.stat: dios of all devices; version 1: Discard of blkio.throttle.io_serviced_recursive, else the \
-            file without _recursive").availability("Needs the controller io, or blkio of version 1.")
+        .file("io.stat")
+        .field("dios of all devices; version 1: Discard of blkio.throttle.io_serviced_recursive, else the file \
+            without _recursive").availability("Needs the controller io, or blkio of version 1.")
         .help("Discard requests (TRIM) of the group to block devices, per second. Needs the controller io, or blkio \
             of version 1."),
     row(TASK_COUNT, "Task Count", T::PERF_COUNTER_LARGE_RAWCOUNT, 22878).detail(DetailLevel::NOVICE)
-        .source("pids.current").availability("Needs the controller pids. The root has none.")
+        .file("pids.current").availability("Needs the controller pids. The root has none.")
         .help("Processes and threads of the group. Needs the controller pids. The root has none."),
-    row(TASK_COUNT_PEAK, "Task Count Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, 22880).source("pids.peak")
+    row(TASK_COUNT_PEAK, "Task Count Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, 22880).file("pids.peak")
         .availability("Needs the controller pids and Linux 6.1 or newer. The root has none.")
         .help("Maximum value that Task Count has reached. Needs the controller pids and Linux 6.1 or newer. The root \
             has none."),
     row(PERCENT_PROCESSOR_SOME_STALLED_TIME, "% Processor Some Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22882)
-        .base(PROCESSOR_STALLED_TIME_TIMESTAMP).unit("%").caps().source("cpu.pressure, line some: total x 10")
+        .base(PROCESSOR_STALLED_TIME_TIMESTAMP).unit("%").caps().file("cpu.pressure").field("line some: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Share of time in which at least one task of the group waited for a processor. Needs version 2, \
             pressure stall information in the kernel (on some kernels, psi=1), and a cgroup.pressure of the group \
             other than 0."),
     row(PERCENT_PROCESSOR_FULL_STALLED_TIME, "% Processor Full Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22884)
-        .base(PROCESSOR_STALLED_TIME_TIMESTAMP).unit("%").caps().source("cpu.pressure, line full: total x 10")
+        .base(PROCESSOR_STALLED_TIME_TIMESTAMP).unit("%").caps().file("cpu.pressure").field("line full: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Share of time in which all tasks of the group with work to do waited for a processor. Needs version \
             2, pressure stall information in the kernel (on some kernels, psi=1), and a cgroup.pressure of the group \
             other than 0."),
     row(PERCENT_MEMORY_SOME_STALLED_TIME, "% Memory Some Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22886)
-        .base(MEMORY_STALLED_TIME_TIMESTAMP).unit("%").caps().source("memory.pressure, line some: total x 10")
+        .base(MEMORY_STALLED_TIME_TIMESTAMP).unit("%").caps().file("memory.pressure").field("line some: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Share of time in which at least one task of the group waited for memory. Needs version 2, pressure \
             stall information in the kernel (on some kernels, psi=1), and a cgroup.pressure of the group other than \
             0."),
     row(PERCENT_MEMORY_FULL_STALLED_TIME, "% Memory Full Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22888)
-        .base(MEMORY_STALLED_TIME_TIMESTAMP).unit("%").caps().source("memory.pressure, line full: total x 10")
+        .base(MEMORY_STALLED_TIME_TIMESTAMP).unit("%").caps().file("memory.pressure").field("line full: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Share of time in which all tasks of the group with work to do waited for memory. Needs version 2, \
             pressure stall information in the kernel (on some kernels, psi=1), and a cgroup.pressure of the group \
             other than 0."),
     row(PERCENT_STORAGE_SOME_STALLED_TIME, "% Storage Some Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22890)
-        .base(STORAGE_STALLED_TIME_TIMESTAMP).unit("%").caps().source("io.pressure, line some: total x 10")
+        .base(STORAGE_STALLED_TIME_TIMESTAMP).unit("%").caps().file("io.pressure").field("line some: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Share of time in which at least one task of the group waited for block devices. Needs version 2, \
             pressure stall information in the kernel (on some kernels, psi=1), and a cgroup.pressure of the group \
             other than 0."),
     row(PERCENT_STORAGE_FULL_STALLED_TIME, "% Storage Full Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22892)
-        .base(STORAGE_STALLED_TIME_TIMESTAMP).unit("%").caps().source("io.pressure, line full: total x 10")
+        .base(STORAGE_STALLED_TIME_TIMESTAMP).unit("%").caps().file("io.pressure").field("line full: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Share of time in which all tasks of the group with work to do waited for block devices. Needs version \
             2, pressure stall information in the kernel (on some kernels, psi=1), and a cgroup.pressure of the group \
             other than 0."),
     row(PERCENT_INTERRUPT_FULL_STALLED_TIME, "% Interrupt Full Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22894)
-        .base(INTERRUPT_STALLED_TIME_TIMESTAMP).unit("%").caps().source("irq.pressure, line full: total x 10")
+        .base(INTERRUPT_STALLED_TIME_TIMESTAMP).unit("%").caps().file("irq.pressure").field("line full: total x 10")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0. Needs Linux 6.1 or newer.")
         .help("Share of time in which all tasks of the group with work to do waited for interrupt handlers to \
             finish. Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0. Needs Linux 6.1 or newer."),
     row(PROCESSOR_STALLED_TIME_TIMESTAMP, "Processor Stalled Time Timestamp", T::PERF_PRECISION_TIMESTAMP, 24100)
-        .hidden().source("PerfTime100NSec when cpu.pressure was read")
+        .hidden().file("cpu.pressure").field("PerfTime100NSec when it was read")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Time at which the file was read, in units of 100 ns. The stalled time is a share of the time between \
             two readings. Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0."),
     row(MEMORY_STALLED_TIME_TIMESTAMP, "Memory Stalled Time Timestamp", T::PERF_PRECISION_TIMESTAMP, 24102).hidden()
-        .source("PerfTime100NSec when memory.pressure was read")
+        .file("memory.pressure").field("PerfTime100NSec when it was read")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Time at which the file was read, in units of 100 ns. The stalled time is a share of the time between \
             two readings. Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0."),
     row(STORAGE_STALLED_TIME_TIMESTAMP, "Storage Stalled Time Timestamp", T::PERF_PRECISION_TIMESTAMP, 24104).hidden()
-        .source("PerfTime100NSec when io.pressure was read")
+        .file("io.pressure").field("PerfTime100NSec when it was read")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0.")
         .help("Time at which the file was read, in units of 100 ns. The stalled time is a share of the time between \
             two readings. Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0."),
     row(INTERRUPT_STALLED_TIME_TIMESTAMP, "Interrupt Stalled Time Timestamp", T::PERF_PRECISION_TIMESTAMP, 24106)
-        .hidden().source("PerfTime100NSec when irq.pressure was read")
+        .hidden().file("irq.pressure").field("PerfTime100NSec when it was read")
         .availability("Needs version 2, pressure stall information in the kernel (on some kernels, psi=1), and a \
             cgroup.pressure of the group other than 0. Needs Linux 6.1 or newer.")
         .help("Time at which the file was read, in units of 100 ns. The stalled time is a share of the time between \

@@ -30,7 +30,7 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 4] = counters([
     row(ENERGY, "Energy", T::PERF_COUNTER_LARGE_RAWCOUNT, 22194).detail(DetailLevel::NOVICE).scale(-10).unit("pW.h")
-        .source("/sys/class/powercap/intel-rapl:N/energy_uj x 2500 / 9, cut off")
+        .file("/sys/class/powercap/intel-rapl:N/energy_uj").field("x 2500 / 9, cut off")
         .availability("No value without permission to read energy_uj.")
         .help("Energy used since an unspecified time, in picowatt hours. The value restarts at 0 when its counter is \
             full. No value without permission to read energy_uj. Since Linux 5.10 energy_uj needs root or \

@@ -25,17 +25,18 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 3] = counters([
     row(TOTAL_COMMITTED, "Total Committed", T::PERF_COUNTER_LARGE_RAWCOUNT, 22608).scale(-6).unit("By")
-        .source("/sys/class/drm/cardN/device: mem_info_vram_used + mem_info_gtt_used")
+        .file("/sys/class/drm/cardN/device").field("mem_info_vram_used + mem_info_gtt_used")
         .availability("Reported only by the amdgpu driver.")
         .help("On Linux only memory currently in use, on the adapter and for it. Windows counts all memory that was \
             committed on the adapter and for it. Memory moved out of both for lack of space is not included. \
             Reported only by the amdgpu driver."),
     row(DEDICATED_USAGE, "Dedicated Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22614).detail(DetailLevel::NOVICE)
-        .scale(-6).unit("By").source("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used")
+        .scale(-6).unit("By").file("/sys/class/drm/cardN/device/mem_info_vram_used")
+        .field("the number; NVML: nvmlMemory_v2_t.used")
         .availability("Reported only by amdgpu and NVIDIA's own driver.")
         .help("Used part of the GPU's own memory. Reported only by amdgpu and NVIDIA's own driver."),
     row(SHARED_USAGE, "Shared Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22616).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/sys/class/drm/cardN/device/mem_info_gtt_used")
+        .unit("By").file("/sys/class/drm/cardN/device/mem_info_gtt_used")
         .availability("Reported only by the amdgpu driver.")
         .help("Amount of the machine's memory that the GPU uses. Reported only by the amdgpu driver."),
 ]);

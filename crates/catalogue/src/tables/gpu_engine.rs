@@ -26,16 +26,15 @@ pub static COUNTERSET: Counterset =
             name of the engine.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 2] = counters([
-    row(RUNNING_TIME, "Running Time", T::PERF_COUNTER_LARGE_RAWCOUNT, 22602)
-        .source("/proc/PID/fdinfo/FD: drm-engine-NAME / 100, summed over the process's clients")
+    row(RUNNING_TIME, "Running Time", T::PERF_COUNTER_LARGE_RAWCOUNT, 22602).file("/proc/PID/fdinfo/FD")
+        .field("drm-engine-NAME / 100, summed over the process's clients")
         .availability("No value if the driver counts cycles instead of time, as xe does: see Linux GPU Engine.")
         .help("Total time that the engine has worked for the process, in units of 100 ns. Several engines with the \
             same name, such as two video decoders, are one instance: their sum. No value if the driver counts cycles \
             instead of time, as xe does: see Linux GPU Engine. CAP_SYS_PTRACE shows the processes of other users."),
     row(UTILIZATION_PERCENTAGE, "Utilization Percentage", T::PERF_100NSEC_TIMER, 22604).detail(DetailLevel::NOVICE)
-        .unit("%")
-        .source("/proc/PID/fdinfo/FD: drm-engine-NAME / 100 / drm-engine-capacity-NAME, summed over the process's \
-            clients")
+        .unit("%").file("/proc/PID/fdinfo/FD")
+        .field("drm-engine-NAME / 100 / drm-engine-capacity-NAME, summed over the process's clients")
         .availability("No value if the driver counts cycles instead of time, as xe does: see Linux GPU Engine.")
         .help("Share of time in which the engine worked for the process. Several engines with the same name count as \
             one engine, which is fully used when all of them are. No value if the driver counts cycles instead of \

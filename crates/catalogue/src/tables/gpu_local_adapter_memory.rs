@@ -21,7 +21,8 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 1] = counters([
     row(LOCAL_USAGE, "Local Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22610).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used")
+        .unit("By").file("/sys/class/drm/cardN/device/mem_info_vram_used")
+        .field("the number; NVML: nvmlMemory_v2_t.used")
         .availability("Reported only by amdgpu and NVIDIA's own driver.")
         .help("Memory in use that is the fastest to reach for the GPU. Same as Dedicated Usage of GPU Adapter \
             Memory. Reported only by amdgpu and NVIDIA's own driver."),

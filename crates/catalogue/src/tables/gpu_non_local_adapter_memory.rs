@@ -21,7 +21,7 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 1] = counters([
     row(NON_LOCAL_USAGE, "Non Local Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22612).detail(DetailLevel::NOVICE)
-        .scale(-6).unit("By").source("/sys/class/drm/cardN/device/mem_info_gtt_used")
+        .scale(-6).unit("By").file("/sys/class/drm/cardN/device/mem_info_gtt_used")
         .availability("Reported only by the amdgpu driver.")
         .help("Memory in use that the GPU can reach outside its local memory. Same as Shared Usage of GPU Adapter \
             Memory. Reported only by the amdgpu driver."),

@@ -30,31 +30,33 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 5] = counters([
     row(TOTAL_COMMITTED, "Total Committed", T::PERF_COUNTER_LARGE_RAWCOUNT, 22608).scale(-6).unit("By")
-        .source("/proc/PID/fdinfo/FD: drm-total-REGION, all regions")
+        .file("/proc/PID/fdinfo/FD").field("drm-total-REGION, all regions")
         .availability("Not available with drivers that report only resident memory, and for NVIDIA GPUs.")
         .help("Memory allocated to the process, resident or not. Not available with drivers that report only \
             resident memory, and for NVIDIA GPUs. CAP_SYS_PTRACE shows the processes of other users."),
     row(LOCAL_USAGE, "Local Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22610).scale(-6).unit("By")
-        .source("/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, regions of the GPU's own memory; \
-            NVML: usedGpuMemory").availability("Not available with drivers that do not report memory.")
+        .file("/proc/PID/fdinfo/FD")
+        .field("drm-resident-REGION, else drm-memory-REGION, regions of the GPU's own memory; NVML: usedGpuMemory")
+        .availability("Not available with drivers that do not report memory.")
         .help("Memory of the process in the memory that is fastest to reach for the GPU. Same as Dedicated Usage. \
             Not available with drivers that do not report memory. CAP_SYS_PTRACE shows the processes of other \
             users."),
     row(NON_LOCAL_USAGE, "Non Local Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22612).scale(-6).unit("By")
-        .source("/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, all other regions")
+        .file("/proc/PID/fdinfo/FD").field("drm-resident-REGION, else drm-memory-REGION, all other regions")
         .availability("Not available with drivers that do not report memory, and for NVIDIA GPUs.")
         .help("Memory of the process that the GPU uses outside its local memory. Same as Shared Usage. Not available \
             with drivers that do not report memory, and for NVIDIA GPUs. CAP_SYS_PTRACE shows the processes of other \
             users."),
     row(DEDICATED_USAGE, "Dedicated Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22614).detail(DetailLevel::NOVICE)
-        .scale(-6).unit("By")
-        .source("/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, regions of the GPU's own memory; \
-            NVML: usedGpuMemory").availability("Not available with drivers that do not report memory.")
+        .scale(-6).unit("By").file("/proc/PID/fdinfo/FD")
+        .field("drm-resident-REGION, else drm-memory-REGION, regions of the GPU's own memory; NVML: usedGpuMemory")
+        .availability("Not available with drivers that do not report memory.")
         .help("Memory of the process in the GPU's own memory. Regions with names that begin with vram, local or \
             stolen-local are the GPU's own memory. Not available with drivers that do not report memory. \
             CAP_SYS_PTRACE shows the processes of other users."),
     row(SHARED_USAGE, "Shared Usage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22616).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, all other regions")
+        .unit("By").file("/proc/PID/fdinfo/FD")
+        .field("drm-resident-REGION, else drm-memory-REGION, all other regions")
         .availability("Not available with drivers that do not report memory, and for NVIDIA GPUs.")
         .help("Part of the machine's memory that the GPU uses for the process. Not available with drivers that do \
             not report memory, and for NVIDIA GPUs. CAP_SYS_PTRACE shows the processes of other users."),

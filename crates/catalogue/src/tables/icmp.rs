@@ -72,70 +72,64 @@ pub static COUNTERSET: Counterset =
             the network namespace of the reading program.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 27] = counters([
-    row(MESSAGES_PER_SEC, "Messages/sec", T::PERF_COUNTER_BULK_COUNT, 584).unit("/s")
-        .source("/proc/net/snmp: Icmp InMsgs + OutMsgs")
-        .help("ICMP messages received and sent per second, including faulty ones."),
+    row(MESSAGES_PER_SEC, "Messages/sec", T::PERF_COUNTER_BULK_COUNT, 584).unit("/s").file("/proc/net/snmp")
+        .field("Icmp InMsgs + OutMsgs").help("ICMP messages received and sent per second, including faulty ones."),
     row(MESSAGES_RECEIVED_PER_SEC, "Messages Received/sec", T::PERF_COUNTER_BULK_COUNT, 586).unit("/s")
-        .source("/proc/net/snmp: Icmp InMsgs").help("ICMP messages received per second, including faulty ones."),
+        .file("/proc/net/snmp").field("Icmp InMsgs").help("ICMP messages received per second, including faulty ones."),
     row(MESSAGES_RECEIVED_ERRORS, "Messages Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 588)
-        .source("/proc/net/snmp: Icmp InErrors")
+        .file("/proc/net/snmp").field("Icmp InErrors")
         .help("On Linux ICMP messages received with errors, and messages about something unknown to this machine. \
             Windows counts received messages with errors, such as a wrong checksum or length. An example of the \
             latter is a destination unreachable error for a connection that no longer exists."),
     row(RECEIVED_DEST_UNREACHABLE, "Received Dest. Unreachable", T::PERF_COUNTER_LARGE_RAWCOUNT, 590)
-        .source("/proc/net/snmp: Icmp InDestUnreachs").help("ICMP destination unreachable messages received."),
-    row(RECEIVED_TIME_EXCEEDED, "Received Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 592)
-        .source("/proc/net/snmp: Icmp InTimeExcds")
-        .help("ICMP time exceeded messages received: a datagram was in transit too long."),
+        .file("/proc/net/snmp").field("Icmp InDestUnreachs").help("ICMP destination unreachable messages received."),
+    row(RECEIVED_TIME_EXCEEDED, "Received Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 592).file("/proc/net/snmp")
+        .field("Icmp InTimeExcds").help("ICMP time exceeded messages received: a datagram was in transit too long."),
     row(RECEIVED_PARAMETER_PROBLEM, "Received Parameter Problem", T::PERF_COUNTER_LARGE_RAWCOUNT, 594)
-        .source("/proc/net/snmp: Icmp InParmProbs")
+        .file("/proc/net/snmp").field("Icmp InParmProbs")
         .help("ICMP parameter problem messages received: a header is faulty."),
-    row(RECEIVED_SOURCE_QUENCH, "Received Source Quench", T::PERF_COUNTER_LARGE_RAWCOUNT, 596)
-        .source("/proc/net/snmp: Icmp InSrcQuenchs")
-        .help("ICMP source quench messages received: the sender is too fast. Obsolete."),
+    row(RECEIVED_SOURCE_QUENCH, "Received Source Quench", T::PERF_COUNTER_LARGE_RAWCOUNT, 596).file("/proc/net/snmp")
+        .field("Icmp InSrcQuenchs").help("ICMP source quench messages received: the sender is too fast. Obsolete."),
     row(RECEIVED_REDIRECT_PER_SEC, "Received Redirect/sec", T::PERF_COUNTER_BULK_COUNT, 598).unit("/s")
-        .source("/proc/net/snmp: Icmp InRedirects")
+        .file("/proc/net/snmp").field("Icmp InRedirects")
         .help("ICMP redirect messages received per second: another router is closer."),
-    row(RECEIVED_ECHO_PER_SEC, "Received Echo/sec", T::PERF_COUNTER_BULK_COUNT, 600).unit("/s")
-        .source("/proc/net/snmp: Icmp InEchos").help("ICMP echo requests received per second, such as those of ping."),
+    row(RECEIVED_ECHO_PER_SEC, "Received Echo/sec", T::PERF_COUNTER_BULK_COUNT, 600).unit("/s").file("/proc/net/snmp")
+        .field("Icmp InEchos").help("ICMP echo requests received per second, such as those of ping."),
     row(RECEIVED_ECHO_REPLY_PER_SEC, "Received Echo Reply/sec", T::PERF_COUNTER_BULK_COUNT, 602).unit("/s")
-        .source("/proc/net/snmp: Icmp InEchoReps").help("ICMP echo replies received per second."),
+        .file("/proc/net/snmp").field("Icmp InEchoReps").help("ICMP echo replies received per second."),
     row(RECEIVED_TIMESTAMP_PER_SEC, "Received Timestamp/sec", T::PERF_COUNTER_BULK_COUNT, 604).unit("/s")
-        .source("/proc/net/snmp: Icmp InTimestamps").help("ICMP timestamp requests received per second."),
+        .file("/proc/net/snmp").field("Icmp InTimestamps").help("ICMP timestamp requests received per second."),
     row(RECEIVED_TIMESTAMP_REPLY_PER_SEC, "Received Timestamp Reply/sec", T::PERF_COUNTER_BULK_COUNT, 606).unit("/s")
-        .source("/proc/net/snmp: Icmp InTimestampReps").help("ICMP timestamp replies received per second."),
-    row(RECEIVED_ADDRESS_MASK, "Received Address Mask", T::PERF_COUNTER_LARGE_RAWCOUNT, 608)
-        .source("/proc/net/snmp: Icmp InAddrMasks").help("ICMP address mask requests received. Obsolete."),
+        .file("/proc/net/snmp").field("Icmp InTimestampReps").help("ICMP timestamp replies received per second."),
+    row(RECEIVED_ADDRESS_MASK, "Received Address Mask", T::PERF_COUNTER_LARGE_RAWCOUNT, 608).file("/proc/net/snmp")
+        .field("Icmp InAddrMasks").help("ICMP address mask requests received. Obsolete."),
     row(RECEIVED_ADDRESS_MASK_REPLY, "Received Address Mask Reply", T::PERF_COUNTER_LARGE_RAWCOUNT, 610)
-        .source("/proc/net/snmp: Icmp InAddrMaskReps").help("ICMP address mask replies received. Obsolete."),
-    row(MESSAGES_SENT_PER_SEC, "Messages Sent/sec", T::PERF_COUNTER_BULK_COUNT, 612).unit("/s")
-        .source("/proc/net/snmp: Icmp OutMsgs").help("ICMP messages to be sent, per second, including faulty ones."),
+        .file("/proc/net/snmp").field("Icmp InAddrMaskReps").help("ICMP address mask replies received. Obsolete."),
+    row(MESSAGES_SENT_PER_SEC, "Messages Sent/sec", T::PERF_COUNTER_BULK_COUNT, 612).unit("/s").file("/proc/net/snmp")
+        .field("Icmp OutMsgs").help("ICMP messages to be sent, per second, including faulty ones."),
     row(MESSAGES_OUTBOUND_ERRORS, "Messages Outbound Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 614)
-        .source("/proc/net/snmp: Icmp OutErrors")
+        .file("/proc/net/snmp").field("Icmp OutErrors")
         .help("ICMP messages that were not sent because of a problem in ICMP, such as lack of memory."),
     row(SENT_DESTINATION_UNREACHABLE, "Sent Destination Unreachable", T::PERF_COUNTER_LARGE_RAWCOUNT, 616)
-        .source("/proc/net/snmp: Icmp OutDestUnreachs").help("ICMP destination unreachable messages sent."),
-    row(SENT_TIME_EXCEEDED, "Sent Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 618)
-        .source("/proc/net/snmp: Icmp OutTimeExcds")
-        .help("ICMP time exceeded messages sent: a datagram was in transit too long."),
-    row(SENT_PARAMETER_PROBLEM, "Sent Parameter Problem", T::PERF_COUNTER_LARGE_RAWCOUNT, 620)
-        .source("/proc/net/snmp: Icmp OutParmProbs").help("ICMP parameter problem messages sent: a header is faulty."),
-    row(SENT_SOURCE_QUENCH, "Sent Source Quench", T::PERF_COUNTER_LARGE_RAWCOUNT, 622)
-        .source("/proc/net/snmp: Icmp OutSrcQuenchs")
-        .help("ICMP source quench messages sent: the sender is too fast. Obsolete."),
-    row(SENT_REDIRECT_PER_SEC, "Sent Redirect/sec", T::PERF_COUNTER_BULK_COUNT, 624).unit("/s")
-        .source("/proc/net/snmp: Icmp OutRedirects")
-        .help("ICMP redirect messages sent per second: another router is closer."),
-    row(SENT_ECHO_PER_SEC, "Sent Echo/sec", T::PERF_COUNTER_BULK_COUNT, 626).unit("/s")
-        .source("/proc/net/snmp: Icmp OutEchos").help("ICMP echo requests sent per second, such as those of ping."),
+        .file("/proc/net/snmp").field("Icmp OutDestUnreachs").help("ICMP destination unreachable messages sent."),
+    row(SENT_TIME_EXCEEDED, "Sent Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 618).file("/proc/net/snmp")
+        .field("Icmp OutTimeExcds").help("ICMP time exceeded messages sent: a datagram was in transit too long."),
+    row(SENT_PARAMETER_PROBLEM, "Sent Parameter Problem", T::PERF_COUNTER_LARGE_RAWCOUNT, 620).file("/proc/net/snmp")
+        .field("Icmp OutParmProbs").help("ICMP parameter problem messages sent: a header is faulty."),
+    row(SENT_SOURCE_QUENCH, "Sent Source Quench", T::PERF_COUNTER_LARGE_RAWCOUNT, 622).file("/proc/net/snmp")
+        .field("Icmp OutSrcQuenchs").help("ICMP source quench messages sent: the sender is too fast. Obsolete."),
+    row(SENT_REDIRECT_PER_SEC, "Sent Redirect/sec", T::PERF_COUNTER_BULK_COUNT, 624).unit("/s").file("/proc/net/snmp")
+        .field("Icmp OutRedirects").help("ICMP redirect messages sent per second: another router is closer."),
+    row(SENT_ECHO_PER_SEC, "Sent Echo/sec", T::PERF_COUNTER_BULK_COUNT, 626).unit("/s").file("/proc/net/snmp")
+        .field("Icmp OutEchos").help("ICMP echo requests sent per second, such as those of ping."),
     row(SENT_ECHO_REPLY_PER_SEC, "Sent Echo Reply/sec", T::PERF_COUNTER_BULK_COUNT, 628).unit("/s")
-        .source("/proc/net/snmp: Icmp OutEchoReps").help("ICMP echo replies sent per second."),
+        .file("/proc/net/snmp").field("Icmp OutEchoReps").help("ICMP echo replies sent per second."),
     row(SENT_TIMESTAMP_PER_SEC, "Sent Timestamp/sec", T::PERF_COUNTER_BULK_COUNT, 630).unit("/s")
-        .source("/proc/net/snmp: Icmp OutTimestamps").help("ICMP timestamp requests sent per second."),
+        .file("/proc/net/snmp").field("Icmp OutTimestamps").help("ICMP timestamp requests sent per second."),
     row(SENT_TIMESTAMP_REPLY_PER_SEC, "Sent Timestamp Reply/sec", T::PERF_COUNTER_BULK_COUNT, 632).unit("/s")
-        .source("/proc/net/snmp: Icmp OutTimestampReps").help("ICMP timestamp replies sent per second."),
-    row(SENT_ADDRESS_MASK, "Sent Address Mask", T::PERF_COUNTER_LARGE_RAWCOUNT, 634)
-        .source("/proc/net/snmp: Icmp OutAddrMasks").help("ICMP address mask requests sent. Obsolete."),
+        .file("/proc/net/snmp").field("Icmp OutTimestampReps").help("ICMP timestamp replies sent per second."),
+    row(SENT_ADDRESS_MASK, "Sent Address Mask", T::PERF_COUNTER_LARGE_RAWCOUNT, 634).file("/proc/net/snmp")
+        .field("Icmp OutAddrMasks").help("ICMP address mask requests sent. Obsolete."),
     row(SENT_ADDRESS_MASK_REPLY, "Sent Address Mask Reply", T::PERF_COUNTER_LARGE_RAWCOUNT, 636)
-        .source("/proc/net/snmp: Icmp OutAddrMaskReps").help("ICMP address mask replies sent. Obsolete."),
+        .file("/proc/net/snmp").field("Icmp OutAddrMaskReps").help("ICMP address mask replies sent. Obsolete."),
 ]);

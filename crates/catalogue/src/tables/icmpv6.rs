@@ -84,174 +84,174 @@ pub static COUNTERSET: Counterset =
             members. One instance: the network namespace of the reading program.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 33] = counters([
-    row(MESSAGES_PER_SEC, "Messages/sec", T::PERF_COUNTER_BULK_COUNT, 584).unit("/s")
-        .source("/proc/net/snmp6: Icmp6InMsgs + Icmp6OutMsgs")
+    row(MESSAGES_PER_SEC, "Messages/sec", T::PERF_COUNTER_BULK_COUNT, 584).unit("/s").file("/proc/net/snmp6")
+        .field("Icmp6InMsgs + Icmp6OutMsgs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 messages received and sent per second, including faulty ones. Needs IPv6: a kernel without it, \
             or started with ipv6.disable=1, has no such values."),
     row(MESSAGES_RECEIVED_PER_SEC, "Messages Received/sec", T::PERF_COUNTER_BULK_COUNT, 586).unit("/s")
-        .source("/proc/net/snmp6: Icmp6InMsgs")
+        .file("/proc/net/snmp6").field("Icmp6InMsgs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 messages received per second, including faulty ones. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(MESSAGES_RECEIVED_ERRORS, "Messages Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 588)
-        .source("/proc/net/snmp6: Icmp6InErrors")
+        .file("/proc/net/snmp6").field("Icmp6InErrors")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("On Linux ICMPv6 messages received with errors, and messages about something unknown to this machine. \
             Windows counts received messages with errors, such as a wrong checksum or length. An example of the \
             latter is a destination unreachable error for a connection that no longer exists. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
     row(RECEIVED_DEST_UNREACHABLE, "Received Dest. Unreachable", T::PERF_COUNTER_LARGE_RAWCOUNT, 590)
-        .source("/proc/net/snmp6: Icmp6InDestUnreachs")
+        .file("/proc/net/snmp6").field("Icmp6InDestUnreachs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 destination unreachable messages received. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(RECEIVED_PACKET_TOO_BIG, "Received Packet Too Big", T::PERF_COUNTER_LARGE_RAWCOUNT, 1536)
-        .source("/proc/net/snmp6: Icmp6InPktTooBigs")
+        .file("/proc/net/snmp6").field("Icmp6InPktTooBigs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 packet too big messages received: a datagram is too large for the route. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
-    row(RECEIVED_TIME_EXCEEDED, "Received Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 592)
-        .source("/proc/net/snmp6: Icmp6InTimeExcds")
+    row(RECEIVED_TIME_EXCEEDED, "Received Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 592).file("/proc/net/snmp6")
+        .field("Icmp6InTimeExcds")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 time exceeded messages received: a datagram was in transit too long. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
     row(RECEIVED_PARAMETER_PROBLEM, "Received Parameter Problem", T::PERF_COUNTER_LARGE_RAWCOUNT, 594)
-        .source("/proc/net/snmp6: Icmp6InParmProblems")
+        .file("/proc/net/snmp6").field("Icmp6InParmProblems")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 parameter problem messages received: a header is faulty. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(RECEIVED_ECHO_PER_SEC, "Received Echo/sec", T::PERF_COUNTER_BULK_COUNT, 600).unit("/s")
-        .source("/proc/net/snmp6: Icmp6InEchos")
+        .file("/proc/net/snmp6").field("Icmp6InEchos")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 echo requests received per second, such as those of ping. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(RECEIVED_ECHO_REPLY_PER_SEC, "Received Echo Reply/sec", T::PERF_COUNTER_BULK_COUNT, 602).unit("/s")
-        .source("/proc/net/snmp6: Icmp6InEchoReplies")
+        .file("/proc/net/snmp6").field("Icmp6InEchoReplies")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 echo replies received per second. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(RECEIVED_MEMBERSHIP_QUERY, "Received Membership Query", T::PERF_COUNTER_LARGE_RAWCOUNT, 1538)
-        .source("/proc/net/snmp6: Icmp6InGroupMembQueries")
+        .file("/proc/net/snmp6").field("Icmp6InGroupMembQueries")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 group membership queries received. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(RECEIVED_MEMBERSHIP_REPORT, "Received Membership Report", T::PERF_COUNTER_LARGE_RAWCOUNT, 1540)
-        .source("/proc/net/snmp6: Icmp6InGroupMembResponses")
+        .file("/proc/net/snmp6").field("Icmp6InGroupMembResponses")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 group membership reports received. Messages of version 2 of the protocol, which Linux itself \
             sends, do not count. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such \
             values."),
     row(RECEIVED_MEMBERSHIP_REDUCTION, "Received Membership Reduction", T::PERF_COUNTER_LARGE_RAWCOUNT, 1542)
-        .source("/proc/net/snmp6: Icmp6InGroupMembReductions")
+        .file("/proc/net/snmp6").field("Icmp6InGroupMembReductions")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 messages received about leaving a group. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(RECEIVED_ROUTER_SOLICIT, "Received Router Solicit", T::PERF_COUNTER_LARGE_RAWCOUNT, 1544)
-        .source("/proc/net/snmp6: Icmp6InRouterSolicits")
+        .file("/proc/net/snmp6").field("Icmp6InRouterSolicits")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 router solicitations received, which request router advertisements. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
     row(RECEIVED_ROUTER_ADVERT, "Received Router Advert", T::PERF_COUNTER_LARGE_RAWCOUNT, 1546)
-        .source("/proc/net/snmp6: Icmp6InRouterAdvertisements")
+        .file("/proc/net/snmp6").field("Icmp6InRouterAdvertisements")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 router advertisements received. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(RECEIVED_NEIGHBOR_SOLICIT, "Received Neighbor Solicit", T::PERF_COUNTER_LARGE_RAWCOUNT, 1550)
-        .source("/proc/net/snmp6: Icmp6InNeighborSolicits")
+        .file("/proc/net/snmp6").field("Icmp6InNeighborSolicits")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 neighbour solicitations received, which request the hardware address of a neighbour. Needs \
             IPv6: a kernel without it, or started with ipv6.disable=1, has no such values."),
     row(RECEIVED_NEIGHBOR_ADVERT, "Received Neighbor Advert", T::PERF_COUNTER_LARGE_RAWCOUNT, 1552)
-        .source("/proc/net/snmp6: Icmp6InNeighborAdvertisements")
+        .file("/proc/net/snmp6").field("Icmp6InNeighborAdvertisements")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 neighbour advertisements received, which contain a hardware address. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
     row(RECEIVED_REDIRECT_PER_SEC, "Received Redirect/sec", T::PERF_COUNTER_BULK_COUNT, 598).unit("/s")
-        .source("/proc/net/snmp6: Icmp6InRedirects")
+        .file("/proc/net/snmp6").field("Icmp6InRedirects")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 redirect messages received per second: another router is closer. Needs IPv6: a kernel without \
             it, or started with ipv6.disable=1, has no such values."),
     row(MESSAGES_SENT_PER_SEC, "Messages Sent/sec", T::PERF_COUNTER_BULK_COUNT, 612).unit("/s")
-        .source("/proc/net/snmp6: Icmp6OutMsgs")
+        .file("/proc/net/snmp6").field("Icmp6OutMsgs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 messages to be sent, per second, including faulty ones. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(MESSAGES_OUTBOUND_ERRORS, "Messages Outbound Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 614)
-        .source("/proc/net/snmp6: Icmp6OutErrors")
+        .file("/proc/net/snmp6").field("Icmp6OutErrors")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values. Old \
             kernels do not have this counter.")
         .help("ICMPv6 messages that were not sent because of a problem in ICMPv6, such as lack of memory. Needs \
             IPv6: a kernel without it, or started with ipv6.disable=1, has no such values. Old kernels do not have \
             this counter."),
     row(SENT_DESTINATION_UNREACHABLE, "Sent Destination Unreachable", T::PERF_COUNTER_LARGE_RAWCOUNT, 616)
-        .source("/proc/net/snmp6: Icmp6OutDestUnreachs")
+        .file("/proc/net/snmp6").field("Icmp6OutDestUnreachs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 destination unreachable messages sent. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
-    row(SENT_PACKET_TOO_BIG, "Sent Packet Too Big", T::PERF_COUNTER_LARGE_RAWCOUNT, 1554)
-        .source("/proc/net/snmp6: Icmp6OutPktTooBigs")
+    row(SENT_PACKET_TOO_BIG, "Sent Packet Too Big", T::PERF_COUNTER_LARGE_RAWCOUNT, 1554).file("/proc/net/snmp6")
+        .field("Icmp6OutPktTooBigs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 packet too big messages sent: a datagram is too large for the route. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
-    row(SENT_TIME_EXCEEDED, "Sent Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 618)
-        .source("/proc/net/snmp6: Icmp6OutTimeExcds")
+    row(SENT_TIME_EXCEEDED, "Sent Time Exceeded", T::PERF_COUNTER_LARGE_RAWCOUNT, 618).file("/proc/net/snmp6")
+        .field("Icmp6OutTimeExcds")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 time exceeded messages sent: a datagram was in transit too long. Needs IPv6: a kernel without \
             it, or started with ipv6.disable=1, has no such values."),
-    row(SENT_PARAMETER_PROBLEM, "Sent Parameter Problem", T::PERF_COUNTER_LARGE_RAWCOUNT, 620)
-        .source("/proc/net/snmp6: Icmp6OutParmProblems")
+    row(SENT_PARAMETER_PROBLEM, "Sent Parameter Problem", T::PERF_COUNTER_LARGE_RAWCOUNT, 620).file("/proc/net/snmp6")
+        .field("Icmp6OutParmProblems")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 parameter problem messages sent: a header is faulty. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
-    row(SENT_ECHO_PER_SEC, "Sent Echo/sec", T::PERF_COUNTER_BULK_COUNT, 626).unit("/s")
-        .source("/proc/net/snmp6: Icmp6OutEchos")
+    row(SENT_ECHO_PER_SEC, "Sent Echo/sec", T::PERF_COUNTER_BULK_COUNT, 626).unit("/s").file("/proc/net/snmp6")
+        .field("Icmp6OutEchos")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 echo requests sent per second, such as those of ping. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(SENT_ECHO_REPLY_PER_SEC, "Sent Echo Reply/sec", T::PERF_COUNTER_BULK_COUNT, 628).unit("/s")
-        .source("/proc/net/snmp6: Icmp6OutEchoReplies")
+        .file("/proc/net/snmp6").field("Icmp6OutEchoReplies")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 echo replies sent per second. Needs IPv6: a kernel without it, or started with ipv6.disable=1, \
             has no such values."),
-    row(SENT_MEMBERSHIP_QUERY, "Sent Membership Query", T::PERF_COUNTER_LARGE_RAWCOUNT, 1556)
-        .source("/proc/net/snmp6: Icmp6OutGroupMembQueries")
+    row(SENT_MEMBERSHIP_QUERY, "Sent Membership Query", T::PERF_COUNTER_LARGE_RAWCOUNT, 1556).file("/proc/net/snmp6")
+        .field("Icmp6OutGroupMembQueries")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 group membership queries sent. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(SENT_MEMBERSHIP_REPORT, "Sent Membership Report", T::PERF_COUNTER_LARGE_RAWCOUNT, 1558)
-        .source("/proc/net/snmp6: Icmp6OutGroupMembResponses")
+        .file("/proc/net/snmp6").field("Icmp6OutGroupMembResponses")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 group membership reports sent. Messages of version 2 of the protocol, which Linux itself \
             sends, do not count. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such \
             values."),
     row(SENT_MEMBERSHIP_REDUCTION, "Sent Membership Reduction", T::PERF_COUNTER_LARGE_RAWCOUNT, 1560)
-        .source("/proc/net/snmp6: Icmp6OutGroupMembReductions")
+        .file("/proc/net/snmp6").field("Icmp6OutGroupMembReductions")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 messages sent about leaving a group. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
-    row(SENT_ROUTER_SOLICIT, "Sent Router Solicit", T::PERF_COUNTER_LARGE_RAWCOUNT, 1562)
-        .source("/proc/net/snmp6: Icmp6OutRouterSolicits")
+    row(SENT_ROUTER_SOLICIT, "Sent Router Solicit", T::PERF_COUNTER_LARGE_RAWCOUNT, 1562).file("/proc/net/snmp6")
+        .field("Icmp6OutRouterSolicits")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 router solicitations sent, which request router advertisements. Needs IPv6: a kernel without \
             it, or started with ipv6.disable=1, has no such values."),
-    row(SENT_ROUTER_ADVERT, "Sent Router Advert", T::PERF_COUNTER_LARGE_RAWCOUNT, 1564)
-        .source("/proc/net/snmp6: Icmp6OutRouterAdvertisements")
+    row(SENT_ROUTER_ADVERT, "Sent Router Advert", T::PERF_COUNTER_LARGE_RAWCOUNT, 1564).file("/proc/net/snmp6")
+        .field("Icmp6OutRouterAdvertisements")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 router advertisements sent. Needs IPv6: a kernel without it, or started with ipv6.disable=1, \
             has no such values."),
-    row(SENT_NEIGHBOR_SOLICIT, "Sent Neighbor Solicit", T::PERF_COUNTER_LARGE_RAWCOUNT, 1566)
-        .source("/proc/net/snmp6: Icmp6OutNeighborSolicits")
+    row(SENT_NEIGHBOR_SOLICIT, "Sent Neighbor Solicit", T::PERF_COUNTER_LARGE_RAWCOUNT, 1566).file("/proc/net/snmp6")
+        .field("Icmp6OutNeighborSolicits")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 neighbour solicitations sent, which request the hardware address of a neighbour. Needs IPv6: a \
             kernel without it, or started with ipv6.disable=1, has no such values."),
-    row(SENT_NEIGHBOR_ADVERT, "Sent Neighbor Advert", T::PERF_COUNTER_LARGE_RAWCOUNT, 1568)
-        .source("/proc/net/snmp6: Icmp6OutNeighborAdvertisements")
+    row(SENT_NEIGHBOR_ADVERT, "Sent Neighbor Advert", T::PERF_COUNTER_LARGE_RAWCOUNT, 1568).file("/proc/net/snmp6")
+        .field("Icmp6OutNeighborAdvertisements")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 neighbour advertisements sent, which contain a hardware address. Needs IPv6: a kernel without \
             it, or started with ipv6.disable=1, has no such values."),
     row(SENT_REDIRECT_PER_SEC, "Sent Redirect/sec", T::PERF_COUNTER_BULK_COUNT, 624).unit("/s")
-        .source("/proc/net/snmp6: Icmp6OutRedirects")
+        .file("/proc/net/snmp6").field("Icmp6OutRedirects")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("ICMPv6 redirect messages sent per second: another router is closer. Needs IPv6: a kernel without it, \
             or started with ipv6.disable=1, has no such values."),

@@ -53,60 +53,60 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 17] = counters([
     row(DATAGRAMS_PER_SEC, "Datagrams/sec", T::PERF_COUNTER_BULK_COUNT, 438).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Ip InReceives + OutRequests")
+        .file("/proc/net/snmp").field("Ip InReceives + OutRequests")
         .help("IPv4 datagrams received and sent per second. Datagrams merged on receipt (GRO, LRO) count as one. \
             Kernels without the field OutTransmits, which was added in Linux 6.7, also count forwarded datagrams."),
     row(DATAGRAMS_RECEIVED_PER_SEC, "Datagrams Received/sec", T::PERF_COUNTER_BULK_COUNT, 446).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Ip InReceives")
+        .file("/proc/net/snmp").field("Ip InReceives")
         .help("IPv4 datagrams received per second, including faulty ones. Datagrams merged on receipt (GRO, LRO) \
             count as one."),
     row(DATAGRAMS_RECEIVED_HEADER_ERRORS, "Datagrams Received Header Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 552)
-        .source("/proc/net/snmp: Ip InHdrErrors")
+        .file("/proc/net/snmp").field("Ip InHdrErrors")
         .help("IPv4 datagrams discarded because of an error in their header, or because they were in transit too \
             long."),
     row(DATAGRAMS_RECEIVED_ADDRESS_ERRORS, "Datagrams Received Address Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 554)
-        .source("/proc/net/snmp: Ip InAddrErrors")
+        .file("/proc/net/snmp").field("Ip InAddrErrors")
         .help("IPv4 datagrams discarded because their destination is not valid here."),
     row(DATAGRAMS_FORWARDED_PER_SEC, "Datagrams Forwarded/sec", T::PERF_COUNTER_BULK_COUNT, 556).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Ip ForwDatagrams")
+        .file("/proc/net/snmp").field("Ip ForwDatagrams")
         .help("IPv4 datagrams per second that were meant for other machines and forwarded to them."),
     row(DATAGRAMS_RECEIVED_UNKNOWN_PROTOCOL, "Datagrams Received Unknown Protocol", T::PERF_COUNTER_LARGE_RAWCOUNT,
-        558).source("/proc/net/snmp: Ip InUnknownProtos")
+        558).file("/proc/net/snmp").field("Ip InUnknownProtos")
         .help("IPv4 datagrams received for this machine with an unsupported protocol."),
     row(DATAGRAMS_RECEIVED_DISCARDED, "Datagrams Received Discarded", T::PERF_COUNTER_LARGE_RAWCOUNT, 560)
-        .source("/proc/net/snmp: Ip InDiscards")
+        .file("/proc/net/snmp").field("Ip InDiscards")
         .help("Valid IPv4 datagrams discarded on receipt, for example because of lack of memory."),
     row(DATAGRAMS_RECEIVED_DELIVERED_PER_SEC, "Datagrams Received Delivered/sec", T::PERF_COUNTER_BULK_COUNT, 562)
-        .scale(-1).unit("/s").source("/proc/net/snmp: Ip InDelivers")
+        .scale(-1).unit("/s").file("/proc/net/snmp").field("Ip InDelivers")
         .help("IPv4 datagrams per second delivered to a higher protocol, such as TCP. Datagrams merged on receipt, \
             or reassembled from fragments, count as one."),
     row(DATAGRAMS_SENT_PER_SEC, "Datagrams Sent/sec", T::PERF_COUNTER_BULK_COUNT, 442).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Ip OutRequests")
+        .file("/proc/net/snmp").field("Ip OutRequests")
         .help("IPv4 datagrams per second that higher protocols, such as TCP, requested to send. Kernels without the \
             field OutTransmits, which was added in Linux 6.7, also count forwarded datagrams. A datagram that the \
             network adapter splits counts as one."),
     row(DATAGRAMS_OUTBOUND_DISCARDED, "Datagrams Outbound Discarded", T::PERF_COUNTER_LARGE_RAWCOUNT, 566)
-        .source("/proc/net/snmp: Ip OutDiscards")
+        .file("/proc/net/snmp").field("Ip OutDiscards")
         .help("Valid IPv4 datagrams discarded before they were sent, for example because of lack of memory."),
     row(DATAGRAMS_OUTBOUND_NO_ROUTE, "Datagrams Outbound No Route", T::PERF_COUNTER_LARGE_RAWCOUNT, 568)
-        .source("/proc/net/snmp: Ip OutNoRoutes")
+        .file("/proc/net/snmp").field("Ip OutNoRoutes")
         .help("IPv4 datagrams discarded because no route led to their destination. Datagrams from other machines \
             that should have been forwarded do not count."),
     row(FRAGMENTS_RECEIVED_PER_SEC, "Fragments Received/sec", T::PERF_COUNTER_BULK_COUNT, 570).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Ip ReasmReqds")
+        .file("/proc/net/snmp").field("Ip ReasmReqds")
         .help("IPv4 fragments received per second that had to be reassembled."),
     row(FRAGMENTS_RE_ASSEMBLED_PER_SEC, "Fragments Re-assembled/sec", T::PERF_COUNTER_BULK_COUNT, 572).scale(-1)
-        .unit("/s").source("/proc/net/snmp: Ip ReasmOKs")
+        .unit("/s").file("/proc/net/snmp").field("Ip ReasmOKs")
         .help("IPv4 datagrams reassembled from fragments, per second."),
     row(FRAGMENT_RE_ASSEMBLY_FAILURES, "Fragment Re-assembly Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 574)
-        .source("/proc/net/snmp: Ip ReasmFails")
+        .file("/proc/net/snmp").field("Ip ReasmFails")
         .help("Failures to reassemble IPv4 fragments, for example because some did not arrive in time."),
     row(FRAGMENTED_DATAGRAMS_PER_SEC, "Fragmented Datagrams/sec", T::PERF_COUNTER_BULK_COUNT, 576).scale(-1)
-        .unit("/s").source("/proc/net/snmp: Ip FragOKs")
+        .unit("/s").file("/proc/net/snmp").field("Ip FragOKs")
         .help("IPv4 datagrams fragmented before they were sent, per second."),
-    row(FRAGMENTATION_FAILURES, "Fragmentation Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 578)
-        .source("/proc/net/snmp: Ip FragFails")
+    row(FRAGMENTATION_FAILURES, "Fragmentation Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 578).file("/proc/net/snmp")
+        .field("Ip FragFails")
         .help("IPv4 datagrams discarded because they were too large and must not be fragmented."),
     row(FRAGMENTS_CREATED_PER_SEC, "Fragments Created/sec", T::PERF_COUNTER_BULK_COUNT, 580).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Ip FragCreates").help("IPv4 fragments created by fragmentation, per second."),
+        .file("/proc/net/snmp").field("Ip FragCreates").help("IPv4 fragments created by fragmentation, per second."),
 ]);

@@ -53,91 +53,91 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 17] = counters([
     row(DATAGRAMS_PER_SEC, "Datagrams/sec", T::PERF_COUNTER_BULK_COUNT, 438).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Ip6InReceives + Ip6OutRequests")
+        .file("/proc/net/snmp6").field("Ip6InReceives + Ip6OutRequests")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams received and sent per second. Datagrams merged on receipt (GRO, LRO) count as one. \
             Kernels without the field Ip6OutTransmits, which was added in Linux 6.7, also count forwarded datagrams. \
             Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_PER_SEC, "Datagrams Received/sec", T::PERF_COUNTER_BULK_COUNT, 446).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Ip6InReceives")
+        .file("/proc/net/snmp6").field("Ip6InReceives")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams received per second, including faulty ones. Datagrams merged on receipt (GRO, LRO) \
             count as one. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_HEADER_ERRORS, "Datagrams Received Header Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 552)
-        .source("/proc/net/snmp6: Ip6InHdrErrors")
+        .file("/proc/net/snmp6").field("Ip6InHdrErrors")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams discarded because of an error in their header, or because they were in transit too \
             long. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_ADDRESS_ERRORS, "Datagrams Received Address Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 554)
-        .source("/proc/net/snmp6: Ip6InAddrErrors")
+        .file("/proc/net/snmp6").field("Ip6InAddrErrors")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams discarded because their destination is not valid here. Needs IPv6: a kernel without \
             it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_FORWARDED_PER_SEC, "Datagrams Forwarded/sec", T::PERF_COUNTER_BULK_COUNT, 556).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Ip6OutForwDatagrams")
+        .file("/proc/net/snmp6").field("Ip6OutForwDatagrams")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams per second that were meant for other machines and forwarded to them. Needs IPv6: a \
             kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_UNKNOWN_PROTOCOL, "Datagrams Received Unknown Protocol", T::PERF_COUNTER_LARGE_RAWCOUNT,
-        558).source("/proc/net/snmp6: Ip6InUnknownProtos")
+        558).file("/proc/net/snmp6").field("Ip6InUnknownProtos")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams received for this machine with an unsupported protocol. Needs IPv6: a kernel without \
             it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_DISCARDED, "Datagrams Received Discarded", T::PERF_COUNTER_LARGE_RAWCOUNT, 560)
-        .source("/proc/net/snmp6: Ip6InDiscards")
+        .file("/proc/net/snmp6").field("Ip6InDiscards")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("Valid IPv6 datagrams discarded on receipt, for example because of lack of memory. Needs IPv6: a \
             kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_DELIVERED_PER_SEC, "Datagrams Received Delivered/sec", T::PERF_COUNTER_BULK_COUNT, 562)
-        .scale(-1).unit("/s").source("/proc/net/snmp6: Ip6InDelivers")
+        .scale(-1).unit("/s").file("/proc/net/snmp6").field("Ip6InDelivers")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams per second delivered to a higher protocol, such as TCP. Datagrams merged on receipt, \
             or reassembled from fragments, count as one. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),
     row(DATAGRAMS_SENT_PER_SEC, "Datagrams Sent/sec", T::PERF_COUNTER_BULK_COUNT, 442).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Ip6OutRequests")
+        .file("/proc/net/snmp6").field("Ip6OutRequests")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams per second that higher protocols, such as TCP, requested to send. Kernels without the \
             field Ip6OutTransmits, which was added in Linux 6.7, also count forwarded datagrams. A datagram that the \
             network adapter splits counts as one. Needs IPv6: a kernel without it, or started with ipv6.disable=1, \
             has no such values."),
     row(DATAGRAMS_OUTBOUND_DISCARDED, "Datagrams Outbound Discarded", T::PERF_COUNTER_LARGE_RAWCOUNT, 566)
-        .source("/proc/net/snmp6: Ip6OutDiscards")
+        .file("/proc/net/snmp6").field("Ip6OutDiscards")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("Valid IPv6 datagrams discarded before they were sent, for example because of lack of memory. Needs \
             IPv6: a kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_OUTBOUND_NO_ROUTE, "Datagrams Outbound No Route", T::PERF_COUNTER_LARGE_RAWCOUNT, 568)
-        .source("/proc/net/snmp6: Ip6OutNoRoutes + Ip6InNoRoutes")
+        .file("/proc/net/snmp6").field("Ip6OutNoRoutes + Ip6InNoRoutes")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams discarded because no route led to their destination. Needs IPv6: a kernel without it, \
             or started with ipv6.disable=1, has no such values."),
     row(FRAGMENTS_RECEIVED_PER_SEC, "Fragments Received/sec", T::PERF_COUNTER_BULK_COUNT, 570).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Ip6ReasmReqds")
+        .file("/proc/net/snmp6").field("Ip6ReasmReqds")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 fragments received per second that had to be reassembled. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(FRAGMENTS_RE_ASSEMBLED_PER_SEC, "Fragments Re-assembled/sec", T::PERF_COUNTER_BULK_COUNT, 572).scale(-1)
-        .unit("/s").source("/proc/net/snmp6: Ip6ReasmOKs")
+        .unit("/s").file("/proc/net/snmp6").field("Ip6ReasmOKs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams reassembled from fragments, per second. Needs IPv6: a kernel without it, or started \
             with ipv6.disable=1, has no such values."),
     row(FRAGMENT_RE_ASSEMBLY_FAILURES, "Fragment Re-assembly Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 574)
-        .source("/proc/net/snmp6: Ip6ReasmFails")
+        .file("/proc/net/snmp6").field("Ip6ReasmFails")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("Failures to reassemble IPv6 fragments, for example because some did not arrive in time. Needs IPv6: a \
             kernel without it, or started with ipv6.disable=1, has no such values."),
     row(FRAGMENTED_DATAGRAMS_PER_SEC, "Fragmented Datagrams/sec", T::PERF_COUNTER_BULK_COUNT, 576).scale(-1)
-        .unit("/s").source("/proc/net/snmp6: Ip6FragOKs")
+        .unit("/s").file("/proc/net/snmp6").field("Ip6FragOKs")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams fragmented before they were sent, per second. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
-    row(FRAGMENTATION_FAILURES, "Fragmentation Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 578)
-        .source("/proc/net/snmp6: Ip6FragFails")
+    row(FRAGMENTATION_FAILURES, "Fragmentation Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 578).file("/proc/net/snmp6")
+        .field("Ip6FragFails")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 datagrams discarded because they were too large and must not be fragmented. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
     row(FRAGMENTS_CREATED_PER_SEC, "Fragments Created/sec", T::PERF_COUNTER_BULK_COUNT, 580).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Ip6FragCreates")
+        .file("/proc/net/snmp6").field("Ip6FragCreates")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("IPv6 fragments created by fragmentation, per second. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),

@@ -66,105 +66,106 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 23] = counters([
     row(PERCENT_GPU_UTILIZATION, "% GPU Utilization", T::PERF_COUNTER_LARGE_RAWCOUNT, 22626)
-        .detail(DetailLevel::NOVICE).unit("%")
-        .source("/sys/class/drm/cardN/device/gpu_busy_percent; NVML: nvmlUtilization_t.gpu")
+        .detail(DetailLevel::NOVICE).unit("%").file("/sys/class/drm/cardN/device/gpu_busy_percent")
+        .field("the number; NVML: nvmlUtilization_t.gpu")
         .availability("Reported only by amdgpu and NVIDIA's own driver.")
         .help("Share of recent time in which the GPU was busy. Reported only by amdgpu and NVIDIA's own driver."),
     row(PERCENT_MEMORY_UTILIZATION, "% Memory Utilization", T::PERF_COUNTER_LARGE_RAWCOUNT, 22628).unit("%")
-        .source("/sys/class/drm/cardN/device/mem_busy_percent; NVML: nvmlUtilization_t.memory")
+        .file("/sys/class/drm/cardN/device/mem_busy_percent").field("the number; NVML: nvmlUtilization_t.memory")
         .availability("Reported only by amdgpu and NVIDIA's own driver.")
         .help("Share of recent time in which the GPU's memory was being read or written. It does not show how full \
             the memory is. Reported only by amdgpu and NVIDIA's own driver."),
     row(PERCENT_ENCODER_UTILIZATION, "% Encoder Utilization", T::PERF_COUNTER_LARGE_RAWCOUNT, 22630).unit("%")
-        .source("NVML: nvmlDeviceGetEncoderUtilization").availability("Reported only by NVIDIA's own driver.")
+        .field("NVML: nvmlDeviceGetEncoderUtilization").availability("Reported only by NVIDIA's own driver.")
         .help("Share of recent time in which the video encoder was busy. Reported only by NVIDIA's own driver."),
     row(PERCENT_DECODER_UTILIZATION, "% Decoder Utilization", T::PERF_COUNTER_LARGE_RAWCOUNT, 22632).unit("%")
-        .source("NVML: nvmlDeviceGetDecoderUtilization").availability("Reported only by NVIDIA's own driver.")
+        .field("NVML: nvmlDeviceGetDecoderUtilization").availability("Reported only by NVIDIA's own driver.")
         .help("Share of recent time in which the video decoder was busy. Reported only by NVIDIA's own driver."),
     row(DEDICATED_MEMORY, "Dedicated Memory", T::PERF_COUNTER_LARGE_RAWCOUNT, 22634).detail(DetailLevel::NOVICE)
-        .scale(-6).unit("By").source("/sys/class/drm/cardN/device/mem_info_vram_total; NVML: nvmlMemory_v2_t.total")
+        .scale(-6).unit("By").file("/sys/class/drm/cardN/device/mem_info_vram_total")
+        .field("the number; NVML: nvmlMemory_v2_t.total")
         .availability("Reported only by amdgpu and NVIDIA's own driver.")
         .help("Size of the GPU's own memory. Reported only by amdgpu and NVIDIA's own driver."),
     row(DEDICATED_MEMORY_USED, "Dedicated Memory Used", T::PERF_COUNTER_LARGE_RAWCOUNT, 22636)
-        .detail(DetailLevel::NOVICE).scale(-6).unit("By")
-        .source("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used")
+        .detail(DetailLevel::NOVICE).scale(-6).unit("By").file("/sys/class/drm/cardN/device/mem_info_vram_used")
+        .field("the number; NVML: nvmlMemory_v2_t.used")
         .availability("Reported only by amdgpu and NVIDIA's own driver.")
         .help("Used part of the GPU's own memory. Reported only by amdgpu and NVIDIA's own driver."),
     row(SHARED_MEMORY, "Shared Memory", T::PERF_COUNTER_LARGE_RAWCOUNT, 22638).scale(-6).unit("By")
-        .source("/sys/class/drm/cardN/device/mem_info_gtt_total").availability("Reported only by the amdgpu driver.")
+        .file("/sys/class/drm/cardN/device/mem_info_gtt_total").availability("Reported only by the amdgpu driver.")
         .help("Amount of the machine's memory that the GPU is permitted to use. Reported only by the amdgpu driver."),
     row(SHARED_MEMORY_USED, "Shared Memory Used", T::PERF_COUNTER_LARGE_RAWCOUNT, 22640).scale(-6).unit("By")
-        .source("/sys/class/drm/cardN/device/mem_info_gtt_used").availability("Reported only by the amdgpu driver.")
+        .file("/sys/class/drm/cardN/device/mem_info_gtt_used").availability("Reported only by the amdgpu driver.")
         .help("Amount of the machine's memory that the GPU uses. Reported only by the amdgpu driver."),
     row(GPU_TEMPERATURE, "GPU Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 22642).detail(DetailLevel::NOVICE)
-        .unit("Cel")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input labelled edge or pkg, or temp1_input without a \
-            label, / 1000; NVML: nvmlDeviceGetTemperature")
+        .unit("Cel").file("/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input")
+        .field("labelled edge or pkg, or temp1_input without a label, / 1000; NVML: nvmlDeviceGetTemperature")
         .availability("No value below zero degrees, which the counter type cannot represent.")
         .help("Temperature of the GPU in whole degrees Celsius. No value below zero degrees, which the counter type \
             cannot represent."),
     row(HOT_SPOT_TEMPERATURE, "Hot Spot Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 22644).unit("Cel")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input labelled junction, / 1000")
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input").field("labelled junction, / 1000")
         .availability("Reported only by the amdgpu driver.")
         .help("Temperature of the hottest spot of the GPU in whole degrees Celsius. Reported only by the amdgpu \
             driver."),
     row(MEMORY_TEMPERATURE, "Memory Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 22646).unit("Cel")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input labelled mem or vram, / 1000")
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input").field("labelled mem or vram, / 1000")
         .availability("Reported only by amdgpu and xe.")
         .help("Temperature of the GPU's own memory in whole degrees Celsius. Reported only by amdgpu and xe."),
     row(POWER_DRAW, "Power Draw", T::PERF_COUNTER_LARGE_RAWCOUNT, 22648).detail(DetailLevel::NOVICE).unit("mW")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/power1_average, else power1_input, / 1000; NVML: \
-            nvmlDeviceGetPowerUsage").availability("Not reported by i915 and xe, which count energy.")
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/power1_average")
+        .field("/ 1000, else power1_input / 1000; NVML: nvmlDeviceGetPowerUsage")
+        .availability("Not reported by i915 and xe, which count energy.")
         .help("Power that the GPU draws, as averaged by the driver. Not reported by i915 and xe, which count energy."),
     row(POWER_LIMIT, "Power Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22650).unit("mW")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/power1_cap, else power1_max, / 1000; NVML: \
-            nvmlDeviceGetEnforcedPowerLimit").help("Maximum power that the GPU is permitted to draw."),
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/power1_cap")
+        .field("/ 1000, else power1_max / 1000; NVML: nvmlDeviceGetEnforcedPowerLimit")
+        .help("Maximum power that the GPU is permitted to draw."),
     row(GRAPHICS_CLOCK, "Graphics Clock", T::PERF_COUNTER_LARGE_RAWCOUNT, 22652).detail(DetailLevel::NOVICE)
-        .unit("MHz")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/freq1_input / 1000000; i915: \
-            /sys/class/drm/cardN/gt/gt0/rps_act_freq_mhz, older gt_act_freq_mhz; xe: \
+        .unit("MHz").file("/sys/class/drm/cardN/device/hwmon/hwmonM/freq1_input")
+        .field("/ 1000000; i915: /sys/class/drm/cardN/gt/gt0/rps_act_freq_mhz, older gt_act_freq_mhz; xe: \
             /sys/class/drm/cardN/device/tile0/gt0/freq0/act_freq; NVML: nvmlDeviceGetClockInfo")
         .help("Clock of the compute part of the GPU."),
     row(MAXIMUM_GRAPHICS_CLOCK, "Maximum Graphics Clock", T::PERF_COUNTER_LARGE_RAWCOUNT, 22654).unit("MHz")
-        .source("i915: /sys/class/drm/cardN/gt/gt0/rps_max_freq_mhz, older gt_max_freq_mhz; xe: \
-            /sys/class/drm/cardN/device/tile0/gt0/freq0/max_freq; NVML: nvmlDeviceGetMaxClockInfo")
-        .availability("Not reported by amdgpu.").help("Maximum of Graphics Clock. Not reported by amdgpu."),
+        .file("/sys/class/drm/cardN/gt/gt0/rps_max_freq_mhz")
+        .field("i915, older gt_max_freq_mhz; xe: /sys/class/drm/cardN/device/tile0/gt0/freq0/max_freq; NVML: \
+            nvmlDeviceGetMaxClockInfo").availability("Not reported by amdgpu.")
+        .help("Maximum of Graphics Clock. Not reported by amdgpu."),
     row(MEMORY_CLOCK, "Memory Clock", T::PERF_COUNTER_LARGE_RAWCOUNT, 22656).unit("MHz")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/freq2_input / 1000000; NVML: nvmlDeviceGetClockInfo")
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/freq2_input").field("/ 1000000; NVML: nvmlDeviceGetClockInfo")
         .availability("Not reported by i915 and xe.")
         .help("Clock of the GPU's own memory. Not reported by i915 and xe."),
     row(FAN_SPEED, "Fan Speed", T::PERF_COUNTER_LARGE_RAWCOUNT, 22658).unit("/min")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/fan1_input")
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/fan1_input")
         .availability("No value if the GPU has no fan of its own, or with NVIDIA's own driver, which reports % Fan \
             Speed.")
         .help("Fan speed in revolutions per minute. No value if the GPU has no fan of its own, or with NVIDIA's own \
             driver, which reports % Fan Speed."),
     row(PERCENT_FAN_SPEED, "% Fan Speed", T::PERF_COUNTER_LARGE_RAWCOUNT, 22660).unit("%")
-        .source("/sys/class/drm/cardN/device/hwmon/hwmonM/pwm1 x 100 / 255; NVML: nvmlDeviceGetFanSpeed")
+        .file("/sys/class/drm/cardN/device/hwmon/hwmonM/pwm1").field("x 100 / 255; NVML: nvmlDeviceGetFanSpeed")
         .availability("No value if the GPU has no fan of its own. It may exceed 100.")
         .help("Intended speed of the fan, as a share of its maximum. No value if the GPU has no fan of its own. It \
             may exceed 100."),
     row(ECC_CORRECTED_ERRORS, "ECC Corrected Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 22662)
-        .source("NVML: nvmlDeviceGetTotalEccErrors, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC")
+        .field("NVML: nvmlDeviceGetTotalEccErrors, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC")
         .availability("Reported only by NVIDIA's own driver, if ECC is on.")
         .help("Memory errors that were corrected since the driver was loaded. Reported only by NVIDIA's own driver, \
             if ECC is on."),
     row(ECC_UNCORRECTED_ERRORS, "ECC Uncorrected Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 22664)
-        .source("NVML: nvmlDeviceGetTotalEccErrors, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC")
+        .field("NVML: nvmlDeviceGetTotalEccErrors, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC")
         .availability("Reported only by NVIDIA's own driver, if ECC is on.")
         .help("Memory errors that could not be corrected since the driver was loaded. Reported only by NVIDIA's own \
             driver, if ECC is on."),
     row(PCIE_RECEIVE_THROUGHPUT, "PCIe Receive Throughput", T::PERF_COUNTER_LARGE_RAWCOUNT, 22666).unit("kBy/s")
-        .source("NVML: nvmlDeviceGetPcieThroughput, NVML_PCIE_UTIL_RX_BYTES")
+        .field("NVML: nvmlDeviceGetPcieThroughput, NVML_PCIE_UTIL_RX_BYTES")
         .availability("Reported only by NVIDIA's own driver.")
         .help("Data that the GPU receives over PCIe, measured over 20 ms. Reported only by NVIDIA's own driver."),
     row(PCIE_TRANSMIT_THROUGHPUT, "PCIe Transmit Throughput", T::PERF_COUNTER_LARGE_RAWCOUNT, 22668).unit("kBy/s")
-        .source("NVML: nvmlDeviceGetPcieThroughput, NVML_PCIE_UTIL_TX_BYTES")
+        .field("NVML: nvmlDeviceGetPcieThroughput, NVML_PCIE_UTIL_TX_BYTES")
         .availability("Reported only by NVIDIA's own driver.")
         .help("Data that the GPU sends over PCIe, measured over 20 ms. Reported only by NVIDIA's own driver."),
-    row(PROCESSES, "Processes", T::PERF_COUNTER_LARGE_RAWCOUNT, 248)
-        .source("/proc/PID/fdinfo/FD: processes with a drm-client-id of the adapter; NVML: the lists of compute and \
-            graphics processes")
+    row(PROCESSES, "Processes", T::PERF_COUNTER_LARGE_RAWCOUNT, 248).file("/proc/PID/fdinfo/FD")
+        .field("processes with a drm-client-id of the adapter; NVML: the lists of compute and graphics processes")
         .availability("No value if some processes cannot be inspected, because the number would be too low.")
         .help("Number of processes that use the GPU. No value if some processes cannot be inspected, because the \
             number would be too low. CAP_SYS_PTRACE shows the processes of other users."),

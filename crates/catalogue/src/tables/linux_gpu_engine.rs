@@ -25,17 +25,18 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 3] = counters([
     row(PERCENT_UTILIZATION, "% Utilization", T::PERF_PRECISION_100NS_TIMER, 22682).detail(DetailLevel::NOVICE)
-        .base(PERCENT_UTILIZATION_BASE).unit("%")
-        .source("/proc/PID/fdinfo/FD: drm-cycles-NAME where there is drm-total-cycles-NAME, else drm-engine-NAME / \
-            100, summed over the process's clients")
+        .base(PERCENT_UTILIZATION_BASE).unit("%").file("/proc/PID/fdinfo/FD")
+        .field("drm-cycles-NAME where there is drm-total-cycles-NAME, else drm-engine-NAME / 100, summed over the \
+            process's clients")
         .help("Share of time in which the engine worked for the process. CAP_SYS_PTRACE shows the processes of other \
             users."),
     row(PERCENT_UTILIZATION_BASE, "% Utilization Base", T::PERF_LARGE_RAW_BASE, 22684).hidden()
-        .source("/proc/PID/fdinfo/FD: drm-total-cycles-NAME, the greatest of the process's clients, else the time \
-            since the machine started in units of 100 ns; x drm-engine-capacity-NAME")
+        .file("/proc/PID/fdinfo/FD")
+        .field("drm-total-cycles-NAME, the greatest of the process's clients, else the time since the machine \
+            started in units of 100 ns; x drm-engine-capacity-NAME")
         .help("Elapsed cycles or time, times the number of engines."),
     row(CYCLES_PER_SEC, "Cycles/sec", T::PERF_COUNTER_BULK_COUNT, 22686).scale(-6).unit("/s")
-        .source("/proc/PID/fdinfo/FD: drm-cycles-NAME, summed over the process's clients")
+        .file("/proc/PID/fdinfo/FD").field("drm-cycles-NAME, summed over the process's clients")
         .availability("Not available with drivers that count time only, such as amdgpu and i915.")
         .help("Cycles that the engine worked for the process, per second. Not available with drivers that count time \
             only, such as amdgpu and i915. CAP_SYS_PTRACE shows the processes of other users."),

@@ -55,86 +55,79 @@ pub static COUNTERSET: Counterset =
             prints: the group, followed by the kernel's name.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 18] = counters([
-    row(IPEXTINNOROUTES, "IpExtInNoRoutes", T::PERF_COUNTER_BULK_COUNT, 21452).unit("/s")
-        .source("/proc/net/netstat: IpExt: InNoRoutes")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINNOROUTES, "IpExtInNoRoutes", T::PERF_COUNTER_BULK_COUNT, 21452).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InNoRoutes").availability("Not available on kernels that do not have this counter.")
         .help("Packets dropped per second because there was no route for them. Not available on kernels that do not \
             have this counter."),
     row(IPEXTINTRUNCATEDPKTS, "IpExtInTruncatedPkts", T::PERF_COUNTER_BULK_COUNT, 21454).unit("/s")
-        .source("/proc/net/netstat: IpExt: InTruncatedPkts")
+        .file("/proc/net/netstat").field("IpExt: InTruncatedPkts")
         .availability("Not available on kernels that do not have this counter.")
         .help("Packets received per second that were shorter than the length in their header. Not available on \
             kernels that do not have this counter."),
-    row(IPEXTINMCASTPKTS, "IpExtInMcastPkts", T::PERF_COUNTER_BULK_COUNT, 21456).unit("/s")
-        .source("/proc/net/netstat: IpExt: InMcastPkts")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINMCASTPKTS, "IpExtInMcastPkts", T::PERF_COUNTER_BULK_COUNT, 21456).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InMcastPkts").availability("Not available on kernels that do not have this counter.")
         .help("Multicast packets received per second. Not available on kernels that do not have this counter."),
     row(IPEXTOUTMCASTPKTS, "IpExtOutMcastPkts", T::PERF_COUNTER_BULK_COUNT, 21458).unit("/s")
-        .source("/proc/net/netstat: IpExt: OutMcastPkts")
+        .file("/proc/net/netstat").field("IpExt: OutMcastPkts")
         .availability("Not available on kernels that do not have this counter.")
         .help("Multicast packets sent per second. Not available on kernels that do not have this counter."),
-    row(IPEXTINBCASTPKTS, "IpExtInBcastPkts", T::PERF_COUNTER_BULK_COUNT, 21460).unit("/s")
-        .source("/proc/net/netstat: IpExt: InBcastPkts")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINBCASTPKTS, "IpExtInBcastPkts", T::PERF_COUNTER_BULK_COUNT, 21460).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InBcastPkts").availability("Not available on kernels that do not have this counter.")
         .help("Broadcast packets received per second. Not available on kernels that do not have this counter."),
     row(IPEXTOUTBCASTPKTS, "IpExtOutBcastPkts", T::PERF_COUNTER_BULK_COUNT, 21462).unit("/s")
-        .source("/proc/net/netstat: IpExt: OutBcastPkts")
+        .file("/proc/net/netstat").field("IpExt: OutBcastPkts")
         .availability("Not available on kernels that do not have this counter.")
         .help("Broadcast packets sent per second. Not available on kernels that do not have this counter."),
     row(IPEXTINOCTETS, "IpExtInOctets", T::PERF_COUNTER_BULK_COUNT, 21464).detail(DetailLevel::NOVICE).scale(-4)
-        .unit("By/s").source("/proc/net/netstat: IpExt: InOctets")
+        .unit("By/s").file("/proc/net/netstat").field("IpExt: InOctets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Bytes received per second in complete IP packets, for any destination. Not available on kernels that \
             do not have this counter."),
     row(IPEXTOUTOCTETS, "IpExtOutOctets", T::PERF_COUNTER_BULK_COUNT, 21466).detail(DetailLevel::NOVICE).scale(-4)
-        .unit("By/s").source("/proc/net/netstat: IpExt: OutOctets")
+        .unit("By/s").file("/proc/net/netstat").field("IpExt: OutOctets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Bytes sent per second in complete IP packets. Not available on kernels that do not have this counter."),
     row(IPEXTINMCASTOCTETS, "IpExtInMcastOctets", T::PERF_COUNTER_BULK_COUNT, 21468).scale(-4).unit("By/s")
-        .source("/proc/net/netstat: IpExt: InMcastOctets")
+        .file("/proc/net/netstat").field("IpExt: InMcastOctets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Bytes received per second in multicast packets. Not available on kernels that do not have this \
             counter."),
     row(IPEXTOUTMCASTOCTETS, "IpExtOutMcastOctets", T::PERF_COUNTER_BULK_COUNT, 21470).scale(-4).unit("By/s")
-        .source("/proc/net/netstat: IpExt: OutMcastOctets")
+        .file("/proc/net/netstat").field("IpExt: OutMcastOctets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Bytes sent per second in multicast packets. Not available on kernels that do not have this counter."),
     row(IPEXTINBCASTOCTETS, "IpExtInBcastOctets", T::PERF_COUNTER_BULK_COUNT, 21472).scale(-4).unit("By/s")
-        .source("/proc/net/netstat: IpExt: InBcastOctets")
+        .file("/proc/net/netstat").field("IpExt: InBcastOctets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Bytes received per second in broadcast packets. Not available on kernels that do not have this \
             counter."),
     row(IPEXTOUTBCASTOCTETS, "IpExtOutBcastOctets", T::PERF_COUNTER_BULK_COUNT, 21474).scale(-4).unit("By/s")
-        .source("/proc/net/netstat: IpExt: OutBcastOctets")
+        .file("/proc/net/netstat").field("IpExt: OutBcastOctets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Bytes sent per second in broadcast packets. Not available on kernels that do not have this counter."),
     row(IPEXTINCSUMERRORS, "IpExtInCsumErrors", T::PERF_COUNTER_BULK_COUNT, 21476).unit("/s")
-        .source("/proc/net/netstat: IpExt: InCsumErrors")
+        .file("/proc/net/netstat").field("IpExt: InCsumErrors")
         .availability("Not available on kernels that do not have this counter.")
         .help("Packets received per second with a wrong header checksum. Not available on kernels that do not have \
             this counter."),
-    row(IPEXTINNOECTPKTS, "IpExtInNoECTPkts", T::PERF_COUNTER_BULK_COUNT, 21478).unit("/s")
-        .source("/proc/net/netstat: IpExt: InNoECTPkts")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINNOECTPKTS, "IpExtInNoECTPkts", T::PERF_COUNTER_BULK_COUNT, 21478).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InNoECTPkts").availability("Not available on kernels that do not have this counter.")
         .help("Packets received per second that do not use explicit congestion notification. Not available on \
             kernels that do not have this counter."),
-    row(IPEXTINECT1PKTS, "IpExtInECT1Pkts", T::PERF_COUNTER_BULK_COUNT, 21480).unit("/s")
-        .source("/proc/net/netstat: IpExt: InECT1Pkts")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINECT1PKTS, "IpExtInECT1Pkts", T::PERF_COUNTER_BULK_COUNT, 21480).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InECT1Pkts").availability("Not available on kernels that do not have this counter.")
         .help("Packets received per second that use explicit congestion notification, with the code ECT(1). Not \
             available on kernels that do not have this counter."),
-    row(IPEXTINECT0PKTS, "IpExtInECT0Pkts", T::PERF_COUNTER_BULK_COUNT, 21482).unit("/s")
-        .source("/proc/net/netstat: IpExt: InECT0Pkts")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINECT0PKTS, "IpExtInECT0Pkts", T::PERF_COUNTER_BULK_COUNT, 21482).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InECT0Pkts").availability("Not available on kernels that do not have this counter.")
         .help("Packets received per second that use explicit congestion notification, with the code ECT(0). Not \
             available on kernels that do not have this counter."),
-    row(IPEXTINCEPKTS, "IpExtInCEPkts", T::PERF_COUNTER_BULK_COUNT, 21484).unit("/s")
-        .source("/proc/net/netstat: IpExt: InCEPkts")
-        .availability("Not available on kernels that do not have this counter.")
+    row(IPEXTINCEPKTS, "IpExtInCEPkts", T::PERF_COUNTER_BULK_COUNT, 21484).unit("/s").file("/proc/net/netstat")
+        .field("IpExt: InCEPkts").availability("Not available on kernels that do not have this counter.")
         .help("Packets received per second that are marked as having met congestion. Not available on kernels that \
             do not have this counter."),
     row(IPEXTREASMOVERLAPS, "IpExtReasmOverlaps", T::PERF_COUNTER_BULK_COUNT, 21486).unit("/s")
-        .source("/proc/net/netstat: IpExt: ReasmOverlaps")
+        .file("/proc/net/netstat").field("IpExt: ReasmOverlaps")
         .availability("Not available on kernels that do not have this counter.")
         .help("Fragments received per second that overlapped with others of the same packet, which was dropped. Not \
             available on kernels that do not have this counter."),

@@ -584,955 +584,944 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 281] = counters([
     row(MEMTOTAL, "MemTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21626).detail(DetailLevel::NOVICE).scale(-6).unit("By")
-        .source("/proc/meminfo: MemTotal x 1024")
+        .file("/proc/meminfo").field("MemTotal x 1024")
         .help("Physical memory, except memory that firmware and the kernel reserved at boot."),
     row(MEMFREE, "MemFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21628).detail(DetailLevel::NOVICE).scale(-6).unit("By")
-        .source("/proc/meminfo: MemFree x 1024").help("Free memory that holds no data at all."),
+        .file("/proc/meminfo").field("MemFree x 1024").help("Free memory that holds no data at all."),
     row(MEMAVAILABLE, "MemAvailable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21630).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/proc/meminfo: MemAvailable x 1024").availability("Needs Linux 3.14 or newer.")
+        .unit("By").file("/proc/meminfo").field("MemAvailable x 1024").availability("Needs Linux 3.14 or newer.")
         .help("The kernel's estimate of the memory that programs can have without swapping. Needs Linux 3.14 or \
             newer."),
-    row(BUFFERS, "Buffers", T::PERF_COUNTER_LARGE_RAWCOUNT, 21632).scale(-6).unit("By")
-        .source("/proc/meminfo: Buffers x 1024").help("Cached blocks of disks, except contents of files."),
+    row(BUFFERS, "Buffers", T::PERF_COUNTER_LARGE_RAWCOUNT, 21632).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Buffers x 1024").help("Cached blocks of disks, except contents of files."),
     row(CACHED, "Cached", T::PERF_COUNTER_LARGE_RAWCOUNT, 21634).detail(DetailLevel::NOVICE).scale(-6).unit("By")
-        .source("/proc/meminfo: Cached x 1024")
+        .file("/proc/meminfo").field("Cached x 1024")
         .help("Cached contents of files, including shared memory and tmpfs, without SwapCached."),
-    row(SWAPCACHED, "SwapCached", T::PERF_COUNTER_LARGE_RAWCOUNT, 21636).scale(-6).unit("By")
-        .source("/proc/meminfo: SwapCached x 1024")
+    row(SWAPCACHED, "SwapCached", T::PERF_COUNTER_LARGE_RAWCOUNT, 21636).scale(-6).unit("By").file("/proc/meminfo")
+        .field("SwapCached x 1024")
         .help("Memory that was swapped out, is back in memory, and is still in swap space too."),
-    row(ACTIVE, "Active", T::PERF_COUNTER_LARGE_RAWCOUNT, 21638).scale(-6).unit("By")
-        .source("/proc/meminfo: Active x 1024")
-        .help("Memory that was used recently and is reclaimed only if necessary."),
-    row(INACTIVE, "Inactive", T::PERF_COUNTER_LARGE_RAWCOUNT, 21640).scale(-6).unit("By")
-        .source("/proc/meminfo: Inactive x 1024").help("Memory that was not used recently and is reclaimed first."),
-    row(ACTIVE_ANON, "Active(anon)", T::PERF_COUNTER_LARGE_RAWCOUNT, 21642).scale(-6).unit("By")
-        .source("/proc/meminfo: Active(anon) x 1024")
-        .help("The part of Active that is anonymous: it belongs to no file."),
+    row(ACTIVE, "Active", T::PERF_COUNTER_LARGE_RAWCOUNT, 21638).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Active x 1024").help("Memory that was used recently and is reclaimed only if necessary."),
+    row(INACTIVE, "Inactive", T::PERF_COUNTER_LARGE_RAWCOUNT, 21640).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Inactive x 1024").help("Memory that was not used recently and is reclaimed first."),
+    row(ACTIVE_ANON, "Active(anon)", T::PERF_COUNTER_LARGE_RAWCOUNT, 21642).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Active(anon) x 1024").help("The part of Active that is anonymous: it belongs to no file."),
     row(INACTIVE_ANON, "Inactive(anon)", T::PERF_COUNTER_LARGE_RAWCOUNT, 21644).scale(-6).unit("By")
-        .source("/proc/meminfo: Inactive(anon) x 1024")
+        .file("/proc/meminfo").field("Inactive(anon) x 1024")
         .help("The part of Inactive that is anonymous: it belongs to no file."),
-    row(ACTIVE_FILE, "Active(file)", T::PERF_COUNTER_LARGE_RAWCOUNT, 21646).scale(-6).unit("By")
-        .source("/proc/meminfo: Active(file) x 1024").help("The part of Active that holds contents of files."),
+    row(ACTIVE_FILE, "Active(file)", T::PERF_COUNTER_LARGE_RAWCOUNT, 21646).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Active(file) x 1024").help("The part of Active that holds contents of files."),
     row(INACTIVE_FILE, "Inactive(file)", T::PERF_COUNTER_LARGE_RAWCOUNT, 21648).scale(-6).unit("By")
-        .source("/proc/meminfo: Inactive(file) x 1024").help("The part of Inactive that holds contents of files."),
-    row(UNEVICTABLE, "Unevictable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21650).scale(-6).unit("By")
-        .source("/proc/meminfo: Unevictable x 1024")
+        .file("/proc/meminfo").field("Inactive(file) x 1024")
+        .help("The part of Inactive that holds contents of files."),
+    row(UNEVICTABLE, "Unevictable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21650).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Unevictable x 1024")
         .help("Memory that cannot be reclaimed, because it is locked or for other reasons."),
-    row(MLOCKED, "Mlocked", T::PERF_COUNTER_LARGE_RAWCOUNT, 21652).scale(-6).unit("By")
-        .source("/proc/meminfo: Mlocked x 1024").help("Memory that programs locked with mlock."),
-    row(HIGHTOTAL, "HighTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21654).scale(-6).unit("By")
-        .source("/proc/meminfo: HighTotal x 1024").availability("Reported only by 32-bit kernels with high memory.")
+    row(MLOCKED, "Mlocked", T::PERF_COUNTER_LARGE_RAWCOUNT, 21652).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Mlocked x 1024").help("Memory that programs locked with mlock."),
+    row(HIGHTOTAL, "HighTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21654).scale(-6).unit("By").file("/proc/meminfo")
+        .field("HighTotal x 1024").availability("Reported only by 32-bit kernels with high memory.")
         .help("High memory, which the kernel cannot reach by its own addresses. Reported only by 32-bit kernels with \
             high memory."),
-    row(HIGHFREE, "HighFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21656).scale(-6).unit("By")
-        .source("/proc/meminfo: HighFree x 1024").availability("Reported only by 32-bit kernels with high memory.")
+    row(HIGHFREE, "HighFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21656).scale(-6).unit("By").file("/proc/meminfo")
+        .field("HighFree x 1024").availability("Reported only by 32-bit kernels with high memory.")
         .help("The free part of HighTotal. Reported only by 32-bit kernels with high memory."),
-    row(LOWTOTAL, "LowTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21658).scale(-6).unit("By")
-        .source("/proc/meminfo: LowTotal x 1024").availability("Reported only by 32-bit kernels with high memory.")
+    row(LOWTOTAL, "LowTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21658).scale(-6).unit("By").file("/proc/meminfo")
+        .field("LowTotal x 1024").availability("Reported only by 32-bit kernels with high memory.")
         .help("Low memory, which the kernel can reach by its own addresses. Reported only by 32-bit kernels with \
             high memory."),
-    row(LOWFREE, "LowFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21660).scale(-6).unit("By")
-        .source("/proc/meminfo: LowFree x 1024").availability("Reported only by 32-bit kernels with high memory.")
+    row(LOWFREE, "LowFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21660).scale(-6).unit("By").file("/proc/meminfo")
+        .field("LowFree x 1024").availability("Reported only by 32-bit kernels with high memory.")
         .help("The free part of LowTotal. Reported only by 32-bit kernels with high memory."),
-    row(MMAPCOPY, "MmapCopy", T::PERF_COUNTER_LARGE_RAWCOUNT, 21662).scale(-6).unit("By")
-        .source("/proc/meminfo: MmapCopy x 1024")
+    row(MMAPCOPY, "MmapCopy", T::PERF_COUNTER_LARGE_RAWCOUNT, 21662).scale(-6).unit("By").file("/proc/meminfo")
+        .field("MmapCopy x 1024")
         .availability("Reported only by kernels built for processors without a memory management unit.")
         .help("Memory used in place of mapped files, on processors without a memory management unit. Reported only \
             by kernels built for processors without a memory management unit."),
     row(SWAPTOTAL, "SwapTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21664).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/proc/meminfo: SwapTotal x 1024").help("Size of the swap space."),
+        .unit("By").file("/proc/meminfo").field("SwapTotal x 1024").help("Size of the swap space."),
     row(SWAPFREE, "SwapFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21666).detail(DetailLevel::NOVICE).scale(-6).unit("By")
-        .source("/proc/meminfo: SwapFree x 1024").help("Unused swap space."),
-    row(ZSWAP, "Zswap", T::PERF_COUNTER_LARGE_RAWCOUNT, 21668).scale(-6).unit("By")
-        .source("/proc/meminfo: Zswap x 1024").availability("Needs Linux 5.19 or newer, with zswap.")
+        .file("/proc/meminfo").field("SwapFree x 1024").help("Unused swap space."),
+    row(ZSWAP, "Zswap", T::PERF_COUNTER_LARGE_RAWCOUNT, 21668).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Zswap x 1024").availability("Needs Linux 5.19 or newer, with zswap.")
         .help("Memory used by zswap, the compressed swap cache. Needs Linux 5.19 or newer, with zswap."),
-    row(ZSWAPPED, "Zswapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21670).scale(-6).unit("By")
-        .source("/proc/meminfo: Zswapped x 1024").availability("Needs Linux 5.19 or newer, with zswap.")
+    row(ZSWAPPED, "Zswapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21670).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Zswapped x 1024").availability("Needs Linux 5.19 or newer, with zswap.")
         .help("Uncompressed size of the memory in zswap, the compressed swap cache. Needs Linux 5.19 or newer, with \
             zswap."),
     row(DIRTY, "Dirty", T::PERF_COUNTER_LARGE_RAWCOUNT, 21672).detail(DetailLevel::NOVICE).scale(-6).unit("By")
-        .source("/proc/meminfo: Dirty x 1024").help("Changed memory that waits to be written to disk."),
-    row(WRITEBACK, "Writeback", T::PERF_COUNTER_LARGE_RAWCOUNT, 21674).scale(-6).unit("By")
-        .source("/proc/meminfo: Writeback x 1024").help("Memory that is being written to disk."),
+        .file("/proc/meminfo").field("Dirty x 1024").help("Changed memory that waits to be written to disk."),
+    row(WRITEBACK, "Writeback", T::PERF_COUNTER_LARGE_RAWCOUNT, 21674).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Writeback x 1024").help("Memory that is being written to disk."),
     row(ANONPAGES, "AnonPages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21676).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/proc/meminfo: AnonPages x 1024")
+        .unit("By").file("/proc/meminfo").field("AnonPages x 1024")
         .help("Mapped anonymous memory of programs, which belongs to no file."),
-    row(MAPPED, "Mapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21678).scale(-6).unit("By")
-        .source("/proc/meminfo: Mapped x 1024").help("Contents of files that programs have mapped."),
-    row(SHMEM, "Shmem", T::PERF_COUNTER_LARGE_RAWCOUNT, 21680).scale(-6).unit("By")
-        .source("/proc/meminfo: Shmem x 1024").help("Shared memory, tmpfs included."),
+    row(MAPPED, "Mapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21678).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Mapped x 1024").help("Contents of files that programs have mapped."),
+    row(SHMEM, "Shmem", T::PERF_COUNTER_LARGE_RAWCOUNT, 21680).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Shmem x 1024").help("Shared memory, tmpfs included."),
     row(KRECLAIMABLE, "KReclaimable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21682).scale(-6).unit("By")
-        .source("/proc/meminfo: KReclaimable x 1024").availability("Needs Linux 4.20 or newer.")
+        .file("/proc/meminfo").field("KReclaimable x 1024").availability("Needs Linux 4.20 or newer.")
         .help("Kernel memory that the kernel tries to reclaim when memory is short, including SReclaimable. Needs \
             Linux 4.20 or newer."),
-    row(SLAB, "Slab", T::PERF_COUNTER_LARGE_RAWCOUNT, 21684).scale(-6).unit("By").source("/proc/meminfo: Slab x 1024")
-        .help("Slab caches, which hold the kernel's small objects."),
+    row(SLAB, "Slab", T::PERF_COUNTER_LARGE_RAWCOUNT, 21684).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Slab x 1024").help("Slab caches, which hold the kernel's small objects."),
     row(SRECLAIMABLE, "SReclaimable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21686).scale(-6).unit("By")
-        .source("/proc/meminfo: SReclaimable x 1024")
+        .file("/proc/meminfo").field("SReclaimable x 1024")
         .help("The part of Slab that can be reclaimed, such as caches of file names."),
-    row(SUNRECLAIM, "SUnreclaim", T::PERF_COUNTER_LARGE_RAWCOUNT, 21688).scale(-6).unit("By")
-        .source("/proc/meminfo: SUnreclaim x 1024").help("The part of Slab that cannot be reclaimed."),
-    row(KERNELSTACK, "KernelStack", T::PERF_COUNTER_LARGE_RAWCOUNT, 21690).scale(-6).unit("By")
-        .source("/proc/meminfo: KernelStack x 1024").help("Kernel stacks of threads."),
+    row(SUNRECLAIM, "SUnreclaim", T::PERF_COUNTER_LARGE_RAWCOUNT, 21688).scale(-6).unit("By").file("/proc/meminfo")
+        .field("SUnreclaim x 1024").help("The part of Slab that cannot be reclaimed."),
+    row(KERNELSTACK, "KernelStack", T::PERF_COUNTER_LARGE_RAWCOUNT, 21690).scale(-6).unit("By").file("/proc/meminfo")
+        .field("KernelStack x 1024").help("Kernel stacks of threads."),
     row(SHADOWCALLSTACK, "ShadowCallStack", T::PERF_COUNTER_LARGE_RAWCOUNT, 21692).scale(-6).unit("By")
-        .source("/proc/meminfo: ShadowCallStack x 1024")
+        .file("/proc/meminfo").field("ShadowCallStack x 1024")
         .availability("Reported only by kernels built with shadow call stacks.")
         .help("Shadow call stacks of threads, which hold return addresses only. Reported only by kernels built with \
             shadow call stacks."),
-    row(PAGETABLES, "PageTables", T::PERF_COUNTER_LARGE_RAWCOUNT, 21694).scale(-6).unit("By")
-        .source("/proc/meminfo: PageTables x 1024").help("Page tables of programs."),
+    row(PAGETABLES, "PageTables", T::PERF_COUNTER_LARGE_RAWCOUNT, 21694).scale(-6).unit("By").file("/proc/meminfo")
+        .field("PageTables x 1024").help("Page tables of programs."),
     row(SECPAGETABLES, "SecPageTables", T::PERF_COUNTER_LARGE_RAWCOUNT, 21696).scale(-6).unit("By")
-        .source("/proc/meminfo: SecPageTables x 1024").availability("Needs Linux 6.1 or newer.")
+        .file("/proc/meminfo").field("SecPageTables x 1024").availability("Needs Linux 6.1 or newer.")
         .help("Secondary page tables, which do not belong to processors, such as those of virtual machines and \
             devices. Needs Linux 6.1 or newer."),
     row(NFS_UNSTABLE, "NFS_Unstable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21698).scale(-6).unit("By")
-        .source("/proc/meminfo: NFS_Unstable x 1024")
+        .file("/proc/meminfo").field("NFS_Unstable x 1024")
         .help("Memory written to an NFS server and not yet on its disk. 0 on newer kernels, which count it as \
             Writeback."),
-    row(BOUNCE, "Bounce", T::PERF_COUNTER_LARGE_RAWCOUNT, 21700).scale(-6).unit("By")
-        .source("/proc/meminfo: Bounce x 1024")
+    row(BOUNCE, "Bounce", T::PERF_COUNTER_LARGE_RAWCOUNT, 21700).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Bounce x 1024")
         .help("Bounce buffers, used for devices that cannot reach all memory. 0 on newer kernels."),
     row(WRITEBACKTMP, "WritebackTmp", T::PERF_COUNTER_LARGE_RAWCOUNT, 21702).scale(-6).unit("By")
-        .source("/proc/meminfo: WritebackTmp x 1024")
+        .file("/proc/meminfo").field("WritebackTmp x 1024")
         .help("Memory that file systems in user space (FUSE) hold while they write."),
-    row(COMMITLIMIT, "CommitLimit", T::PERF_COUNTER_LARGE_RAWCOUNT, 21704).scale(-6).unit("By")
-        .source("/proc/meminfo: CommitLimit x 1024")
+    row(COMMITLIMIT, "CommitLimit", T::PERF_COUNTER_LARGE_RAWCOUNT, 21704).scale(-6).unit("By").file("/proc/meminfo")
+        .field("CommitLimit x 1024")
         .help("Maximum memory that can be promised to programs if all promises are to be kept. Enforced only if \
             vm.overcommit_memory is 2."),
     row(COMMITTED_AS, "Committed_AS", T::PERF_COUNTER_LARGE_RAWCOUNT, 21706).scale(-6).unit("By")
-        .source("/proc/meminfo: Committed_AS x 1024")
+        .file("/proc/meminfo").field("Committed_AS x 1024")
         .help("Memory promised to programs, including memory that they have not touched yet."),
     row(VMALLOCTOTAL, "VmallocTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21708).scale(-6).unit("By")
-        .source("/proc/meminfo: VmallocTotal x 1024")
+        .file("/proc/meminfo").field("VmallocTotal x 1024")
         .help("Size of the kernel's address range for vmalloc, which serves its larger allocations."),
-    row(VMALLOCUSED, "VmallocUsed", T::PERF_COUNTER_LARGE_RAWCOUNT, 21710).scale(-6).unit("By")
-        .source("/proc/meminfo: VmallocUsed x 1024").help("The used part of VmallocTotal. 0 in Linux 4.4 to 5.2."),
+    row(VMALLOCUSED, "VmallocUsed", T::PERF_COUNTER_LARGE_RAWCOUNT, 21710).scale(-6).unit("By").file("/proc/meminfo")
+        .field("VmallocUsed x 1024").help("The used part of VmallocTotal. 0 in Linux 4.4 to 5.2."),
     row(VMALLOCCHUNK, "VmallocChunk", T::PERF_COUNTER_LARGE_RAWCOUNT, 21712).scale(-6).unit("By")
-        .source("/proc/meminfo: VmallocChunk x 1024")
+        .file("/proc/meminfo").field("VmallocChunk x 1024")
         .help("The largest free block in VmallocTotal. 0 since Linux 4.4."),
-    row(PERCPU, "Percpu", T::PERF_COUNTER_LARGE_RAWCOUNT, 21714).scale(-6).unit("By")
-        .source("/proc/meminfo: Percpu x 1024").availability("Needs a kernel newer than Linux 4.18.")
+    row(PERCPU, "Percpu", T::PERF_COUNTER_LARGE_RAWCOUNT, 21714).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Percpu x 1024").availability("Needs a kernel newer than Linux 4.18.")
         .help("Per-processor memory, of which each processor has its own copy. Needs a kernel newer than Linux 4.18."),
     row(EARLYMEMTESTBAD, "EarlyMemtestBad", T::PERF_COUNTER_LARGE_RAWCOUNT, 21716).scale(-6).unit("By")
-        .source("/proc/meminfo: EarlyMemtestBad x 1024")
+        .file("/proc/meminfo").field("EarlyMemtestBad x 1024")
         .availability("Reported only by kernels that were started with memtest.")
         .help("Memory that a test at boot found faulty. Reported only by kernels that were started with memtest."),
     row(HARDWARECORRUPTED, "HardwareCorrupted", T::PERF_COUNTER_LARGE_RAWCOUNT, 21718).scale(-6).unit("By")
-        .source("/proc/meminfo: HardwareCorrupted x 1024")
+        .file("/proc/meminfo").field("HardwareCorrupted x 1024")
         .availability("Reported only by kernels that handle reports of faulty memory.")
         .help("Memory that the hardware reported as faulty and that is no longer used. Reported only by kernels that \
             handle reports of faulty memory."),
     row(ANONHUGEPAGES, "AnonHugePages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21720).scale(-6).unit("By")
-        .source("/proc/meminfo: AnonHugePages x 1024")
+        .file("/proc/meminfo").field("AnonHugePages x 1024")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("The part of AnonPages that is in huge pages. Reported only by kernels with transparent huge pages."),
     row(SHMEMHUGEPAGES, "ShmemHugePages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21722).scale(-6).unit("By")
-        .source("/proc/meminfo: ShmemHugePages x 1024")
+        .file("/proc/meminfo").field("ShmemHugePages x 1024")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("The part of Shmem that is in huge pages. Reported only by kernels with transparent huge pages."),
     row(SHMEMPMDMAPPED, "ShmemPmdMapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21724).scale(-6).unit("By")
-        .source("/proc/meminfo: ShmemPmdMapped x 1024")
+        .file("/proc/meminfo").field("ShmemPmdMapped x 1024")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Shared memory that programs have mapped as huge pages. Reported only by kernels with transparent huge \
             pages."),
     row(FILEHUGEPAGES, "FileHugePages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21726).scale(-6).unit("By")
-        .source("/proc/meminfo: FileHugePages x 1024")
+        .file("/proc/meminfo").field("FileHugePages x 1024")
         .availability("Needs Linux 5.4 or newer with transparent huge pages.")
         .help("Cached contents of files in huge pages. Needs Linux 5.4 or newer with transparent huge pages."),
     row(FILEPMDMAPPED, "FilePmdMapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21728).scale(-6).unit("By")
-        .source("/proc/meminfo: FilePmdMapped x 1024")
+        .file("/proc/meminfo").field("FilePmdMapped x 1024")
         .availability("Needs Linux 5.4 or newer with transparent huge pages.")
         .help("Contents of files that programs have mapped as huge pages. Needs Linux 5.4 or newer with transparent \
             huge pages."),
-    row(CMATOTAL, "CmaTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21730).scale(-6).unit("By")
-        .source("/proc/meminfo: CmaTotal x 1024").availability("Reported only by kernels with CMA.")
+    row(CMATOTAL, "CmaTotal", T::PERF_COUNTER_LARGE_RAWCOUNT, 21730).scale(-6).unit("By").file("/proc/meminfo")
+        .field("CmaTotal x 1024").availability("Reported only by kernels with CMA.")
         .help("Memory reserved for devices that need contiguous memory (CMA). Reported only by kernels with CMA."),
-    row(CMAFREE, "CmaFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21732).scale(-6).unit("By")
-        .source("/proc/meminfo: CmaFree x 1024").availability("Reported only by kernels with CMA.")
+    row(CMAFREE, "CmaFree", T::PERF_COUNTER_LARGE_RAWCOUNT, 21732).scale(-6).unit("By").file("/proc/meminfo")
+        .field("CmaFree x 1024").availability("Reported only by kernels with CMA.")
         .help("The free part of CmaTotal. Reported only by kernels with CMA."),
-    row(UNACCEPTED, "Unaccepted", T::PERF_COUNTER_LARGE_RAWCOUNT, 21734).scale(-6).unit("By")
-        .source("/proc/meminfo: Unaccepted x 1024").availability("Reported only by kernels for confidential guests.")
+    row(UNACCEPTED, "Unaccepted", T::PERF_COUNTER_LARGE_RAWCOUNT, 21734).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Unaccepted x 1024").availability("Reported only by kernels for confidential guests.")
         .help("Memory that a confidential guest has not accepted from its host yet. Reported only by kernels for \
             confidential guests."),
-    row(BALLOON, "Balloon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21736).scale(-6).unit("By")
-        .source("/proc/meminfo: Balloon x 1024").availability("Needs a kernel newer than Linux 6.12.")
+    row(BALLOON, "Balloon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21736).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Balloon x 1024").availability("Needs a kernel newer than Linux 6.12.")
         .help("Memory that a guest returned to its host. Needs a kernel newer than Linux 6.12."),
-    row(HUGEPAGES_TOTAL, "HugePages_Total", T::PERF_COUNTER_LARGE_RAWCOUNT, 21738)
-        .source("/proc/meminfo: HugePages_Total").availability("Reported only by kernels with hugetlbfs.")
+    row(HUGEPAGES_TOTAL, "HugePages_Total", T::PERF_COUNTER_LARGE_RAWCOUNT, 21738).file("/proc/meminfo")
+        .field("HugePages_Total").availability("Reported only by kernels with hugetlbfs.")
         .help("Number of huge pages in the pool, of the default size. Reported only by kernels with hugetlbfs."),
-    row(HUGEPAGES_FREE, "HugePages_Free", T::PERF_COUNTER_LARGE_RAWCOUNT, 21740)
-        .source("/proc/meminfo: HugePages_Free").availability("Reported only by kernels with hugetlbfs.")
+    row(HUGEPAGES_FREE, "HugePages_Free", T::PERF_COUNTER_LARGE_RAWCOUNT, 21740).file("/proc/meminfo")
+        .field("HugePages_Free").availability("Reported only by kernels with hugetlbfs.")
         .help("Number of huge pages in the pool that are not in use. Reported only by kernels with hugetlbfs."),
-    row(HUGEPAGES_RSVD, "HugePages_Rsvd", T::PERF_COUNTER_LARGE_RAWCOUNT, 21742)
-        .source("/proc/meminfo: HugePages_Rsvd").availability("Reported only by kernels with hugetlbfs.")
+    row(HUGEPAGES_RSVD, "HugePages_Rsvd", T::PERF_COUNTER_LARGE_RAWCOUNT, 21742).file("/proc/meminfo")
+        .field("HugePages_Rsvd").availability("Reported only by kernels with hugetlbfs.")
         .help("Number of free huge pages that are promised to a program. Reported only by kernels with hugetlbfs."),
-    row(HUGEPAGES_SURP, "HugePages_Surp", T::PERF_COUNTER_LARGE_RAWCOUNT, 21744)
-        .source("/proc/meminfo: HugePages_Surp").availability("Reported only by kernels with hugetlbfs.")
+    row(HUGEPAGES_SURP, "HugePages_Surp", T::PERF_COUNTER_LARGE_RAWCOUNT, 21744).file("/proc/meminfo")
+        .field("HugePages_Surp").availability("Reported only by kernels with hugetlbfs.")
         .help("Number of huge pages in the pool above the configured number. Reported only by kernels with \
             hugetlbfs."),
     row(HUGEPAGESIZE, "Hugepagesize", T::PERF_COUNTER_LARGE_RAWCOUNT, 21746).scale(-6).unit("By")
-        .source("/proc/meminfo: Hugepagesize x 1024").availability("Reported only by kernels with hugetlbfs.")
+        .file("/proc/meminfo").field("Hugepagesize x 1024").availability("Reported only by kernels with hugetlbfs.")
         .help("Default size of a huge page. Reported only by kernels with hugetlbfs."),
-    row(HUGETLB, "Hugetlb", T::PERF_COUNTER_LARGE_RAWCOUNT, 21748).scale(-6).unit("By")
-        .source("/proc/meminfo: Hugetlb x 1024").availability("Reported only by kernels with hugetlbfs.")
+    row(HUGETLB, "Hugetlb", T::PERF_COUNTER_LARGE_RAWCOUNT, 21748).scale(-6).unit("By").file("/proc/meminfo")
+        .field("Hugetlb x 1024").availability("Reported only by kernels with hugetlbfs.")
         .help("Memory used by the pools of huge pages of all sizes. Reported only by kernels with hugetlbfs."),
-    row(DIRECTMAP4K, "DirectMap4k", T::PERF_COUNTER_LARGE_RAWCOUNT, 21750).scale(-6).unit("By")
-        .source("/proc/meminfo: DirectMap4k x 1024").availability("Reported only on some architectures.")
+    row(DIRECTMAP4K, "DirectMap4k", T::PERF_COUNTER_LARGE_RAWCOUNT, 21750).scale(-6).unit("By").file("/proc/meminfo")
+        .field("DirectMap4k x 1024").availability("Reported only on some architectures.")
         .help("Physical memory that the kernel has mapped in pages of 4 KiB. Reported only on some architectures."),
-    row(DIRECTMAP2M, "DirectMap2M", T::PERF_COUNTER_LARGE_RAWCOUNT, 21752).scale(-6).unit("By")
-        .source("/proc/meminfo: DirectMap2M x 1024").availability("Reported only on some architectures.")
+    row(DIRECTMAP2M, "DirectMap2M", T::PERF_COUNTER_LARGE_RAWCOUNT, 21752).scale(-6).unit("By").file("/proc/meminfo")
+        .field("DirectMap2M x 1024").availability("Reported only on some architectures.")
         .help("Physical memory that the kernel has mapped in pages of 2 MiB. Reported only on some architectures."),
-    row(DIRECTMAP4M, "DirectMap4M", T::PERF_COUNTER_LARGE_RAWCOUNT, 21754).scale(-6).unit("By")
-        .source("/proc/meminfo: DirectMap4M x 1024").availability("Reported only on 32-bit x86.")
+    row(DIRECTMAP4M, "DirectMap4M", T::PERF_COUNTER_LARGE_RAWCOUNT, 21754).scale(-6).unit("By").file("/proc/meminfo")
+        .field("DirectMap4M x 1024").availability("Reported only on 32-bit x86.")
         .help("Physical memory that the kernel has mapped in pages of 4 MiB. Reported only on 32-bit x86."),
-    row(DIRECTMAP1G, "DirectMap1G", T::PERF_COUNTER_LARGE_RAWCOUNT, 21756).scale(-6).unit("By")
-        .source("/proc/meminfo: DirectMap1G x 1024").availability("Reported only on some architectures.")
+    row(DIRECTMAP1G, "DirectMap1G", T::PERF_COUNTER_LARGE_RAWCOUNT, 21756).scale(-6).unit("By").file("/proc/meminfo")
+        .field("DirectMap1G x 1024").availability("Reported only on some architectures.")
         .help("Physical memory that the kernel has mapped in pages of 1 GiB. Reported only on some architectures."),
-    row(NR_FREE_PAGES, "nr_free_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21758).scale(-2)
-        .source("/proc/vmstat: nr_free_pages").help("Free pages that hold no data at all."),
+    row(NR_FREE_PAGES, "nr_free_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21758).scale(-2).file("/proc/vmstat")
+        .field("nr_free_pages").help("Free pages that hold no data at all."),
     row(NR_FREE_PAGES_BLOCKS, "nr_free_pages_blocks", T::PERF_COUNTER_LARGE_RAWCOUNT, 21760).scale(-2)
-        .source("/proc/vmstat: nr_free_pages_blocks").availability("Needs a kernel newer than Linux 6.12.")
+        .file("/proc/vmstat").field("nr_free_pages_blocks").availability("Needs a kernel newer than Linux 6.12.")
         .help("Free pages in whole free blocks, which can become huge pages. Needs a kernel newer than Linux 6.12."),
     row(NR_ZONE_INACTIVE_ANON, "nr_zone_inactive_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21762).scale(-2)
-        .source("/proc/vmstat: nr_zone_inactive_anon")
+        .file("/proc/vmstat").field("nr_zone_inactive_anon")
         .help("Anonymous pages (of no file) that were not used recently, counted by zone."),
     row(NR_ZONE_ACTIVE_ANON, "nr_zone_active_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21764).scale(-2)
-        .source("/proc/vmstat: nr_zone_active_anon")
+        .file("/proc/vmstat").field("nr_zone_active_anon")
         .help("Anonymous pages (of no file) that were used recently, counted by zone."),
     row(NR_ZONE_INACTIVE_FILE, "nr_zone_inactive_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21766).scale(-2)
-        .source("/proc/vmstat: nr_zone_inactive_file")
+        .file("/proc/vmstat").field("nr_zone_inactive_file")
         .help("Pages with contents of files that were not used recently, counted by zone."),
     row(NR_ZONE_ACTIVE_FILE, "nr_zone_active_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21768).scale(-2)
-        .source("/proc/vmstat: nr_zone_active_file")
+        .file("/proc/vmstat").field("nr_zone_active_file")
         .help("Pages with contents of files that were used recently, counted by zone."),
     row(NR_ZONE_UNEVICTABLE, "nr_zone_unevictable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21770).scale(-2)
-        .source("/proc/vmstat: nr_zone_unevictable").help("Pages that cannot be reclaimed, counted by zone."),
+        .file("/proc/vmstat").field("nr_zone_unevictable").help("Pages that cannot be reclaimed, counted by zone."),
     row(NR_ZONE_WRITE_PENDING, "nr_zone_write_pending", T::PERF_COUNTER_LARGE_RAWCOUNT, 21772).scale(-2)
-        .source("/proc/vmstat: nr_zone_write_pending")
+        .file("/proc/vmstat").field("nr_zone_write_pending")
         .help("Pages that wait to be written to disk or are being written, counted by zone."),
-    row(NR_MLOCK, "nr_mlock", T::PERF_COUNTER_LARGE_RAWCOUNT, 21774).scale(-2).source("/proc/vmstat: nr_mlock")
+    row(NR_MLOCK, "nr_mlock", T::PERF_COUNTER_LARGE_RAWCOUNT, 21774).scale(-2).file("/proc/vmstat").field("nr_mlock")
         .help("Pages that programs locked with mlock."),
-    row(NR_BOUNCE, "nr_bounce", T::PERF_COUNTER_LARGE_RAWCOUNT, 21776).scale(-2).source("/proc/vmstat: nr_bounce")
-        .availability("Reported only by older kernels.")
+    row(NR_BOUNCE, "nr_bounce", T::PERF_COUNTER_LARGE_RAWCOUNT, 21776).scale(-2).file("/proc/vmstat")
+        .field("nr_bounce").availability("Reported only by older kernels.")
         .help("Pages in bounce buffers, used for devices that cannot reach all memory. Reported only by older \
             kernels."),
-    row(NR_ZSPAGES, "nr_zspages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21778).scale(-2).source("/proc/vmstat: nr_zspages")
-        .availability("Reported only by kernels with zsmalloc.")
+    row(NR_ZSPAGES, "nr_zspages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21778).scale(-2).file("/proc/vmstat")
+        .field("nr_zspages").availability("Reported only by kernels with zsmalloc.")
         .help("Pages that hold compressed memory of zram or zswap. Reported only by kernels with zsmalloc."),
-    row(NR_FREE_CMA, "nr_free_cma", T::PERF_COUNTER_LARGE_RAWCOUNT, 21780).scale(-2)
-        .source("/proc/vmstat: nr_free_cma")
-        .help("Free pages of the memory reserved for devices that need contiguous memory (CMA)."),
-    row(NR_UNACCEPTED, "nr_unaccepted", T::PERF_COUNTER_LARGE_RAWCOUNT, 21782).scale(-2)
-        .source("/proc/vmstat: nr_unaccepted").availability("Reported only by kernels for confidential guests.")
+    row(NR_FREE_CMA, "nr_free_cma", T::PERF_COUNTER_LARGE_RAWCOUNT, 21780).scale(-2).file("/proc/vmstat")
+        .field("nr_free_cma").help("Free pages of the memory reserved for devices that need contiguous memory (CMA)."),
+    row(NR_UNACCEPTED, "nr_unaccepted", T::PERF_COUNTER_LARGE_RAWCOUNT, 21782).scale(-2).file("/proc/vmstat")
+        .field("nr_unaccepted").availability("Reported only by kernels for confidential guests.")
         .help("Pages that a confidential guest has not accepted from its host yet. Reported only by kernels for \
             confidential guests."),
-    row(NUMA_HIT, "numa_hit", T::PERF_COUNTER_BULK_COUNT, 21612).unit("/s").source("/proc/vmstat: numa_hit")
+    row(NUMA_HIT, "numa_hit", T::PERF_COUNTER_BULK_COUNT, 21612).unit("/s").file("/proc/vmstat").field("numa_hit")
         .availability("Reported only by kernels with NUMA.")
         .help("Pages allocated on the intended node, per second. Reported only by kernels with NUMA."),
-    row(NUMA_MISS, "numa_miss", T::PERF_COUNTER_BULK_COUNT, 21614).unit("/s").source("/proc/vmstat: numa_miss")
+    row(NUMA_MISS, "numa_miss", T::PERF_COUNTER_BULK_COUNT, 21614).unit("/s").file("/proc/vmstat").field("numa_miss")
         .availability("Reported only by kernels with NUMA.")
         .help("Pages allocated on another node than intended, per second, counted on the node that they came from. \
             Reported only by kernels with NUMA."),
-    row(NUMA_FOREIGN, "numa_foreign", T::PERF_COUNTER_BULK_COUNT, 21616).unit("/s")
-        .source("/proc/vmstat: numa_foreign").availability("Reported only by kernels with NUMA.")
+    row(NUMA_FOREIGN, "numa_foreign", T::PERF_COUNTER_BULK_COUNT, 21616).unit("/s").file("/proc/vmstat")
+        .field("numa_foreign").availability("Reported only by kernels with NUMA.")
         .help("Pages allocated on another node than intended, per second, counted on the intended node. Reported \
             only by kernels with NUMA."),
-    row(NUMA_INTERLEAVE, "numa_interleave", T::PERF_COUNTER_BULK_COUNT, 21784).unit("/s")
-        .source("/proc/vmstat: numa_interleave").availability("Reported only by kernels with NUMA.")
+    row(NUMA_INTERLEAVE, "numa_interleave", T::PERF_COUNTER_BULK_COUNT, 21784).unit("/s").file("/proc/vmstat")
+        .field("numa_interleave").availability("Reported only by kernels with NUMA.")
         .help("Pages allocated on a node by the interleave policy, per second. Reported only by kernels with NUMA."),
-    row(NUMA_LOCAL, "numa_local", T::PERF_COUNTER_BULK_COUNT, 21786).unit("/s").source("/proc/vmstat: numa_local")
-        .availability("Reported only by kernels with NUMA.")
+    row(NUMA_LOCAL, "numa_local", T::PERF_COUNTER_BULK_COUNT, 21786).unit("/s").file("/proc/vmstat")
+        .field("numa_local").availability("Reported only by kernels with NUMA.")
         .help("Pages allocated on the node of the requesting processor, per second. Reported only by kernels with \
             NUMA."),
-    row(NUMA_OTHER, "numa_other", T::PERF_COUNTER_BULK_COUNT, 21788).unit("/s").source("/proc/vmstat: numa_other")
-        .availability("Reported only by kernels with NUMA.")
+    row(NUMA_OTHER, "numa_other", T::PERF_COUNTER_BULK_COUNT, 21788).unit("/s").file("/proc/vmstat")
+        .field("numa_other").availability("Reported only by kernels with NUMA.")
         .help("Pages allocated on another node than that of the requesting processor, per second. Reported only by \
             kernels with NUMA."),
-    row(NR_INACTIVE_ANON, "nr_inactive_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21790).scale(-2)
-        .source("/proc/vmstat: nr_inactive_anon").help("Anonymous pages (of no file) that were not used recently."),
-    row(NR_ACTIVE_ANON, "nr_active_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21792).scale(-2)
-        .source("/proc/vmstat: nr_active_anon").help("Anonymous pages (of no file) that were used recently."),
-    row(NR_INACTIVE_FILE, "nr_inactive_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21794).scale(-2)
-        .source("/proc/vmstat: nr_inactive_file").help("Pages with contents of files that were not used recently."),
-    row(NR_ACTIVE_FILE, "nr_active_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21796).scale(-2)
-        .source("/proc/vmstat: nr_active_file").help("Pages with contents of files that were used recently."),
-    row(NR_UNEVICTABLE, "nr_unevictable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21798).scale(-2)
-        .source("/proc/vmstat: nr_unevictable").help("Pages that cannot be reclaimed."),
+    row(NR_INACTIVE_ANON, "nr_inactive_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21790).scale(-2).file("/proc/vmstat")
+        .field("nr_inactive_anon").help("Anonymous pages (of no file) that were not used recently."),
+    row(NR_ACTIVE_ANON, "nr_active_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21792).scale(-2).file("/proc/vmstat")
+        .field("nr_active_anon").help("Anonymous pages (of no file) that were used recently."),
+    row(NR_INACTIVE_FILE, "nr_inactive_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21794).scale(-2).file("/proc/vmstat")
+        .field("nr_inactive_file").help("Pages with contents of files that were not used recently."),
+    row(NR_ACTIVE_FILE, "nr_active_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21796).scale(-2).file("/proc/vmstat")
+        .field("nr_active_file").help("Pages with contents of files that were used recently."),
+    row(NR_UNEVICTABLE, "nr_unevictable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21798).scale(-2).file("/proc/vmstat")
+        .field("nr_unevictable").help("Pages that cannot be reclaimed."),
     row(NR_SLAB_RECLAIMABLE, "nr_slab_reclaimable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21800).scale(-2)
-        .source("/proc/vmstat: nr_slab_reclaimable").help("Pages of slab caches that can be reclaimed."),
+        .file("/proc/vmstat").field("nr_slab_reclaimable").help("Pages of slab caches that can be reclaimed."),
     row(NR_SLAB_UNRECLAIMABLE, "nr_slab_unreclaimable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21802).scale(-2)
-        .source("/proc/vmstat: nr_slab_unreclaimable").help("Pages of slab caches that cannot be reclaimed."),
-    row(NR_ISOLATED_ANON, "nr_isolated_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21804).scale(-2)
-        .source("/proc/vmstat: nr_isolated_anon")
-        .help("Anonymous pages (of no file) that the kernel is about to reclaim or move."),
-    row(NR_ISOLATED_FILE, "nr_isolated_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21806).scale(-2)
-        .source("/proc/vmstat: nr_isolated_file")
-        .help("Pages with contents of files that the kernel is about to reclaim or move."),
-    row(WORKINGSET_NODES, "workingset_nodes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21808).scale(-2)
-        .source("/proc/vmstat: workingset_nodes")
-        .help("Nodes of the page cache index that hold entries for reclaimed pages."),
-    row(WORKINGSET_REFAULT, "workingset_refault", T::PERF_COUNTER_BULK_COUNT, 21810).unit("/s")
-        .source("/proc/vmstat: workingset_refault").availability("Reported only by kernels older than Linux 5.9.")
+        .file("/proc/vmstat").field("nr_slab_unreclaimable").help("Pages of slab caches that cannot be reclaimed."),
+    row(NR_ISOLATED_ANON, "nr_isolated_anon", T::PERF_COUNTER_LARGE_RAWCOUNT, 21804).scale(-2).file("/proc/vmstat")
+        .field("nr_isolated_anon").help("Anonymous pages (of no file) that the kernel is about to reclaim or move."),
+    row(NR_ISOLATED_FILE, "nr_isolated_file", T::PERF_COUNTER_LARGE_RAWCOUNT, 21806).scale(-2).file("/proc/vmstat")
+        .field("nr_isolated_file").help("Pages with contents of files that the kernel is about to reclaim or move."),
+    row(WORKINGSET_NODES, "workingset_nodes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21808).scale(-2).file("/proc/vmstat")
+        .field("workingset_nodes").help("Nodes of the page cache index that hold entries for reclaimed pages."),
+    row(WORKINGSET_REFAULT, "workingset_refault", T::PERF_COUNTER_BULK_COUNT, 21810).unit("/s").file("/proc/vmstat")
+        .field("workingset_refault").availability("Reported only by kernels older than Linux 5.9.")
         .help("Pages of files that were reclaimed and soon needed again, per second. Reported only by kernels older \
             than Linux 5.9."),
-    row(WORKINGSET_ACTIVATE, "workingset_activate", T::PERF_COUNTER_BULK_COUNT, 21812).unit("/s")
-        .source("/proc/vmstat: workingset_activate").availability("Reported only by kernels older than Linux 5.9.")
+    row(WORKINGSET_ACTIVATE, "workingset_activate", T::PERF_COUNTER_BULK_COUNT, 21812).unit("/s").file("/proc/vmstat")
+        .field("workingset_activate").availability("Reported only by kernels older than Linux 5.9.")
         .help("Refaulted pages (workingset_refault) that became active immediately, per second. Reported only by \
             kernels older than Linux 5.9."),
-    row(WORKINGSET_RESTORE, "workingset_restore", T::PERF_COUNTER_BULK_COUNT, 21814).unit("/s")
-        .source("/proc/vmstat: workingset_restore").availability("Reported only by kernels older than Linux 5.9.")
+    row(WORKINGSET_RESTORE, "workingset_restore", T::PERF_COUNTER_BULK_COUNT, 21814).unit("/s").file("/proc/vmstat")
+        .field("workingset_restore").availability("Reported only by kernels older than Linux 5.9.")
         .help("Refaulted pages (workingset_refault) that had been active before they were reclaimed, per second. \
             Reported only by kernels older than Linux 5.9."),
     row(WORKINGSET_REFAULT_ANON, "workingset_refault_anon", T::PERF_COUNTER_BULK_COUNT, 21816).unit("/s")
-        .source("/proc/vmstat: workingset_refault_anon").availability("Needs Linux 5.9 or newer.")
+        .file("/proc/vmstat").field("workingset_refault_anon").availability("Needs Linux 5.9 or newer.")
         .help("Anonymous pages (of no file) that were swapped out and soon needed again, per second. Needs Linux 5.9 \
             or newer."),
     row(WORKINGSET_REFAULT_FILE, "workingset_refault_file", T::PERF_COUNTER_BULK_COUNT, 21818).unit("/s")
-        .source("/proc/vmstat: workingset_refault_file").availability("Needs Linux 5.9 or newer.")
+        .file("/proc/vmstat").field("workingset_refault_file").availability("Needs Linux 5.9 or newer.")
         .help("Pages of files that were reclaimed and soon needed again, per second. Needs Linux 5.9 or newer."),
     row(WORKINGSET_ACTIVATE_ANON, "workingset_activate_anon", T::PERF_COUNTER_BULK_COUNT, 21820).unit("/s")
-        .source("/proc/vmstat: workingset_activate_anon").availability("Needs Linux 5.9 or newer.")
+        .file("/proc/vmstat").field("workingset_activate_anon").availability("Needs Linux 5.9 or newer.")
         .help("Refaulted pages (workingset_refault_anon) that became active immediately, per second. Needs Linux 5.9 \
             or newer."),
     row(WORKINGSET_ACTIVATE_FILE, "workingset_activate_file", T::PERF_COUNTER_BULK_COUNT, 21822).unit("/s")
-        .source("/proc/vmstat: workingset_activate_file").availability("Needs Linux 5.9 or newer.")
+        .file("/proc/vmstat").field("workingset_activate_file").availability("Needs Linux 5.9 or newer.")
         .help("Refaulted pages (workingset_refault_file) that became active immediately, per second. Needs Linux 5.9 \
             or newer."),
     row(WORKINGSET_RESTORE_ANON, "workingset_restore_anon", T::PERF_COUNTER_BULK_COUNT, 21824).unit("/s")
-        .source("/proc/vmstat: workingset_restore_anon").availability("Needs Linux 5.9 or newer.")
+        .file("/proc/vmstat").field("workingset_restore_anon").availability("Needs Linux 5.9 or newer.")
         .help("Refaulted pages (workingset_refault_anon) that had been active before they were reclaimed, per \
             second. Needs Linux 5.9 or newer."),
     row(WORKINGSET_RESTORE_FILE, "workingset_restore_file", T::PERF_COUNTER_BULK_COUNT, 21826).unit("/s")
-        .source("/proc/vmstat: workingset_restore_file").availability("Needs Linux 5.9 or newer.")
+        .file("/proc/vmstat").field("workingset_restore_file").availability("Needs Linux 5.9 or newer.")
         .help("Refaulted pages (workingset_refault_file) that had been active before they were reclaimed, per \
             second. Needs Linux 5.9 or newer."),
     row(WORKINGSET_NODERECLAIM, "workingset_nodereclaim", T::PERF_COUNTER_BULK_COUNT, 21828).unit("/s")
-        .source("/proc/vmstat: workingset_nodereclaim")
+        .file("/proc/vmstat").field("workingset_nodereclaim")
         .help("Nodes of the page cache index freed because they held only entries for reclaimed pages, per second."),
-    row(NR_ANON_PAGES, "nr_anon_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21830).scale(-2)
-        .source("/proc/vmstat: nr_anon_pages").help("Mapped anonymous pages of programs, which belong to no file."),
-    row(NR_MAPPED, "nr_mapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21832).scale(-2).source("/proc/vmstat: nr_mapped")
-        .help("Pages of files that programs have mapped."),
-    row(NR_FILE_PAGES, "nr_file_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21834).scale(-2)
-        .source("/proc/vmstat: nr_file_pages")
-        .help("Pages of the page cache, including shared memory and the swap cache."),
-    row(NR_DIRTY, "nr_dirty", T::PERF_COUNTER_LARGE_RAWCOUNT, 21836).scale(-2).source("/proc/vmstat: nr_dirty")
+    row(NR_ANON_PAGES, "nr_anon_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21830).scale(-2).file("/proc/vmstat")
+        .field("nr_anon_pages").help("Mapped anonymous pages of programs, which belong to no file."),
+    row(NR_MAPPED, "nr_mapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21832).scale(-2).file("/proc/vmstat")
+        .field("nr_mapped").help("Pages of files that programs have mapped."),
+    row(NR_FILE_PAGES, "nr_file_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21834).scale(-2).file("/proc/vmstat")
+        .field("nr_file_pages").help("Pages of the page cache, including shared memory and the swap cache."),
+    row(NR_DIRTY, "nr_dirty", T::PERF_COUNTER_LARGE_RAWCOUNT, 21836).scale(-2).file("/proc/vmstat").field("nr_dirty")
         .help("Changed pages that wait to be written to disk."),
-    row(NR_WRITEBACK, "nr_writeback", T::PERF_COUNTER_LARGE_RAWCOUNT, 21838).scale(-2)
-        .source("/proc/vmstat: nr_writeback").help("Pages that are being written to disk."),
-    row(NR_WRITEBACK_TEMP, "nr_writeback_temp", T::PERF_COUNTER_LARGE_RAWCOUNT, 21840).scale(-2)
-        .source("/proc/vmstat: nr_writeback_temp").availability("Reported only by older kernels.")
+    row(NR_WRITEBACK, "nr_writeback", T::PERF_COUNTER_LARGE_RAWCOUNT, 21838).scale(-2).file("/proc/vmstat")
+        .field("nr_writeback").help("Pages that are being written to disk."),
+    row(NR_WRITEBACK_TEMP, "nr_writeback_temp", T::PERF_COUNTER_LARGE_RAWCOUNT, 21840).scale(-2).file("/proc/vmstat")
+        .field("nr_writeback_temp").availability("Reported only by older kernels.")
         .help("Pages that file systems in user space (FUSE) hold while they write. Reported only by older kernels."),
-    row(NR_SHMEM, "nr_shmem", T::PERF_COUNTER_LARGE_RAWCOUNT, 21842).scale(-2).source("/proc/vmstat: nr_shmem")
+    row(NR_SHMEM, "nr_shmem", T::PERF_COUNTER_LARGE_RAWCOUNT, 21842).scale(-2).file("/proc/vmstat").field("nr_shmem")
         .help("Pages of shared memory, including tmpfs."),
     row(NR_SHMEM_HUGEPAGES, "nr_shmem_hugepages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21844).scale(-2)
-        .source("/proc/vmstat: nr_shmem_hugepages")
+        .file("/proc/vmstat").field("nr_shmem_hugepages")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages of shared memory. Reported only by kernels with transparent huge pages."),
     row(NR_SHMEM_PMDMAPPED, "nr_shmem_pmdmapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21846).scale(-2)
-        .source("/proc/vmstat: nr_shmem_pmdmapped")
+        .file("/proc/vmstat").field("nr_shmem_pmdmapped")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages of shared memory that are mapped as huge pages. Reported only by kernels with transparent \
             huge pages."),
-    row(NR_FILE_HUGEPAGES, "nr_file_hugepages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21848).scale(-2)
-        .source("/proc/vmstat: nr_file_hugepages")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(NR_FILE_HUGEPAGES, "nr_file_hugepages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21848).scale(-2).file("/proc/vmstat")
+        .field("nr_file_hugepages").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages with contents of files. Reported only by kernels with transparent huge pages."),
-    row(NR_FILE_PMDMAPPED, "nr_file_pmdmapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21850).scale(-2)
-        .source("/proc/vmstat: nr_file_pmdmapped")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(NR_FILE_PMDMAPPED, "nr_file_pmdmapped", T::PERF_COUNTER_LARGE_RAWCOUNT, 21850).scale(-2).file("/proc/vmstat")
+        .field("nr_file_pmdmapped").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages with contents of files that are mapped as huge pages. Reported only by kernels with \
             transparent huge pages."),
     row(NR_ANON_TRANSPARENT_HUGEPAGES, "nr_anon_transparent_hugepages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21852)
-        .scale(-2).source("/proc/vmstat: nr_anon_transparent_hugepages")
+        .scale(-2).file("/proc/vmstat").field("nr_anon_transparent_hugepages")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Anonymous huge pages of programs, which belong to no file. Reported only by kernels with transparent \
             huge pages."),
-    row(NR_VMSCAN_WRITE, "nr_vmscan_write", T::PERF_COUNTER_BULK_COUNT, 21854).unit("/s")
-        .source("/proc/vmstat: nr_vmscan_write").help("Pages written to disk in order to reclaim them, per second."),
+    row(NR_VMSCAN_WRITE, "nr_vmscan_write", T::PERF_COUNTER_BULK_COUNT, 21854).unit("/s").file("/proc/vmstat")
+        .field("nr_vmscan_write").help("Pages written to disk in order to reclaim them, per second."),
     row(NR_VMSCAN_IMMEDIATE_RECLAIM, "nr_vmscan_immediate_reclaim", T::PERF_COUNTER_BULK_COUNT, 21856).unit("/s")
-        .source("/proc/vmstat: nr_vmscan_immediate_reclaim")
+        .file("/proc/vmstat").field("nr_vmscan_immediate_reclaim")
         .help("Pages marked for reclaim as soon as they are written, per second."),
-    row(NR_DIRTIED, "nr_dirtied", T::PERF_COUNTER_BULK_COUNT, 21858).unit("/s").source("/proc/vmstat: nr_dirtied")
-        .help("Pages changed in memory that must then be written to disk, per second."),
-    row(NR_WRITTEN, "nr_written", T::PERF_COUNTER_BULK_COUNT, 21860).unit("/s").source("/proc/vmstat: nr_written")
-        .help("Pages written to disk, per second."),
+    row(NR_DIRTIED, "nr_dirtied", T::PERF_COUNTER_BULK_COUNT, 21858).unit("/s").file("/proc/vmstat")
+        .field("nr_dirtied").help("Pages changed in memory that must then be written to disk, per second."),
+    row(NR_WRITTEN, "nr_written", T::PERF_COUNTER_BULK_COUNT, 21860).unit("/s").file("/proc/vmstat")
+        .field("nr_written").help("Pages written to disk, per second."),
     row(NR_THROTTLED_WRITTEN, "nr_throttled_written", T::PERF_COUNTER_BULK_COUNT, 21862).unit("/s")
-        .source("/proc/vmstat: nr_throttled_written").availability("Needs Linux 5.16 or newer.")
+        .file("/proc/vmstat").field("nr_throttled_written").availability("Needs Linux 5.16 or newer.")
         .help("Pages written while a thread that needed memory waited for writes, per second. Needs Linux 5.16 or \
             newer."),
     row(NR_KERNEL_MISC_RECLAIMABLE, "nr_kernel_misc_reclaimable", T::PERF_COUNTER_LARGE_RAWCOUNT, 21864).scale(-2)
-        .source("/proc/vmstat: nr_kernel_misc_reclaimable").availability("Needs Linux 4.20 or newer.")
+        .file("/proc/vmstat").field("nr_kernel_misc_reclaimable").availability("Needs Linux 4.20 or newer.")
         .help("Pages of kernel memory outside slab caches that can be reclaimed. Needs Linux 4.20 or newer."),
     row(NR_FOLL_PIN_ACQUIRED, "nr_foll_pin_acquired", T::PERF_COUNTER_BULK_COUNT, 21866).unit("/s")
-        .source("/proc/vmstat: nr_foll_pin_acquired").availability("Needs Linux 5.6 or newer.")
+        .file("/proc/vmstat").field("nr_foll_pin_acquired").availability("Needs Linux 5.6 or newer.")
         .help("Pages pinned for devices, per second. Needs Linux 5.6 or newer."),
     row(NR_FOLL_PIN_RELEASED, "nr_foll_pin_released", T::PERF_COUNTER_BULK_COUNT, 21868).unit("/s")
-        .source("/proc/vmstat: nr_foll_pin_released").availability("Needs Linux 5.6 or newer.")
+        .file("/proc/vmstat").field("nr_foll_pin_released").availability("Needs Linux 5.6 or newer.")
         .help("Pages unpinned after use by devices, per second. Needs Linux 5.6 or newer."),
-    row(NR_KERNEL_STACK, "nr_kernel_stack", T::PERF_COUNTER_LARGE_RAWCOUNT, 21870).scale(-2)
-        .source("/proc/vmstat: nr_kernel_stack").help("Kernel stacks of threads, in KiB, not in pages."),
+    row(NR_KERNEL_STACK, "nr_kernel_stack", T::PERF_COUNTER_LARGE_RAWCOUNT, 21870).scale(-2).file("/proc/vmstat")
+        .field("nr_kernel_stack").help("Kernel stacks of threads, in KiB, not in pages."),
     row(NR_SHADOW_CALL_STACK, "nr_shadow_call_stack", T::PERF_COUNTER_LARGE_RAWCOUNT, 21872).scale(-2)
-        .source("/proc/vmstat: nr_shadow_call_stack")
+        .file("/proc/vmstat").field("nr_shadow_call_stack")
         .availability("Reported only by kernels built with shadow call stacks.")
         .help("Shadow call stacks of threads, in KiB, not in pages. Reported only by kernels built with shadow call \
             stacks."),
     row(NR_PAGE_TABLE_PAGES, "nr_page_table_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21874).scale(-2)
-        .source("/proc/vmstat: nr_page_table_pages").help("Pages of page tables of programs."),
+        .file("/proc/vmstat").field("nr_page_table_pages").help("Pages of page tables of programs."),
     row(NR_SEC_PAGE_TABLE_PAGES, "nr_sec_page_table_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21876).scale(-2)
-        .source("/proc/vmstat: nr_sec_page_table_pages").availability("Needs Linux 6.1 or newer.")
+        .file("/proc/vmstat").field("nr_sec_page_table_pages").availability("Needs Linux 6.1 or newer.")
         .help("Pages of secondary page tables, such as those of virtual machines and devices. Needs Linux 6.1 or \
             newer."),
-    row(NR_IOMMU_PAGES, "nr_iommu_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21878).scale(-2)
-        .source("/proc/vmstat: nr_iommu_pages").availability("Needs a kernel newer than Linux 6.9.")
+    row(NR_IOMMU_PAGES, "nr_iommu_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21878).scale(-2).file("/proc/vmstat")
+        .field("nr_iommu_pages").availability("Needs a kernel newer than Linux 6.9.")
         .help("Pages of page tables of devices (IOMMU). Needs a kernel newer than Linux 6.9."),
-    row(NR_SWAPCACHED, "nr_swapcached", T::PERF_COUNTER_LARGE_RAWCOUNT, 21880).scale(-2)
-        .source("/proc/vmstat: nr_swapcached").availability("Reported only by kernels with swap.")
+    row(NR_SWAPCACHED, "nr_swapcached", T::PERF_COUNTER_LARGE_RAWCOUNT, 21880).scale(-2).file("/proc/vmstat")
+        .field("nr_swapcached").availability("Reported only by kernels with swap.")
         .help("Pages that were swapped out, are back in memory, and are still in swap space too. Reported only by \
             kernels with swap."),
-    row(PGPROMOTE_SUCCESS, "pgpromote_success", T::PERF_COUNTER_BULK_COUNT, 21882).unit("/s")
-        .source("/proc/vmstat: pgpromote_success")
+    row(PGPROMOTE_SUCCESS, "pgpromote_success", T::PERF_COUNTER_BULK_COUNT, 21882).unit("/s").file("/proc/vmstat")
+        .field("pgpromote_success")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Pages moved from slow memory to fast memory, per second. Reported only by kernels that move programs \
             and memory together (NUMA balancing)."),
-    row(PGPROMOTE_CANDIDATE, "pgpromote_candidate", T::PERF_COUNTER_BULK_COUNT, 21884).unit("/s")
-        .source("/proc/vmstat: pgpromote_candidate")
+    row(PGPROMOTE_CANDIDATE, "pgpromote_candidate", T::PERF_COUNTER_BULK_COUNT, 21884).unit("/s").file("/proc/vmstat")
+        .field("pgpromote_candidate")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Pages that could be moved from slow memory to fast memory, per second. Reported only by kernels that \
             move programs and memory together (NUMA balancing)."),
     row(PGPROMOTE_CANDIDATE_NRL, "pgpromote_candidate_nrl", T::PERF_COUNTER_BULK_COUNT, 21886).unit("/s")
-        .source("/proc/vmstat: pgpromote_candidate_nrl")
+        .file("/proc/vmstat").field("pgpromote_candidate_nrl")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Candidates for promotion to fast memory that no rate limit holds back, per second. Reported only by \
             kernels that move programs and memory together (NUMA balancing)."),
-    row(PGDEMOTE_KSWAPD, "pgdemote_kswapd", T::PERF_COUNTER_BULK_COUNT, 21888).unit("/s")
-        .source("/proc/vmstat: pgdemote_kswapd").availability("Needs Linux 5.15 or newer.")
+    row(PGDEMOTE_KSWAPD, "pgdemote_kswapd", T::PERF_COUNTER_BULK_COUNT, 21888).unit("/s").file("/proc/vmstat")
+        .field("pgdemote_kswapd").availability("Needs Linux 5.15 or newer.")
         .help("Pages moved from fast memory to slow memory in the background by kswapd, per second. Needs Linux 5.15 \
             or newer."),
-    row(PGDEMOTE_DIRECT, "pgdemote_direct", T::PERF_COUNTER_BULK_COUNT, 21890).unit("/s")
-        .source("/proc/vmstat: pgdemote_direct").availability("Needs Linux 5.15 or newer.")
+    row(PGDEMOTE_DIRECT, "pgdemote_direct", T::PERF_COUNTER_BULK_COUNT, 21890).unit("/s").file("/proc/vmstat")
+        .field("pgdemote_direct").availability("Needs Linux 5.15 or newer.")
         .help("Pages moved to slow memory by programs that had to wait for memory, per second. Needs Linux 5.15 or \
             newer."),
-    row(PGDEMOTE_KHUGEPAGED, "pgdemote_khugepaged", T::PERF_COUNTER_BULK_COUNT, 21892).unit("/s")
-        .source("/proc/vmstat: pgdemote_khugepaged").availability("Needs a kernel newer than Linux 6.0.")
+    row(PGDEMOTE_KHUGEPAGED, "pgdemote_khugepaged", T::PERF_COUNTER_BULK_COUNT, 21892).unit("/s").file("/proc/vmstat")
+        .field("pgdemote_khugepaged").availability("Needs a kernel newer than Linux 6.0.")
         .help("Pages moved to slow memory by khugepaged, the thread that makes huge pages, per second. Needs a \
             kernel newer than Linux 6.0."),
-    row(PGDEMOTE_PROACTIVE, "pgdemote_proactive", T::PERF_COUNTER_BULK_COUNT, 21894).unit("/s")
-        .source("/proc/vmstat: pgdemote_proactive").availability("Needs a kernel newer than Linux 6.12.")
+    row(PGDEMOTE_PROACTIVE, "pgdemote_proactive", T::PERF_COUNTER_BULK_COUNT, 21894).unit("/s").file("/proc/vmstat")
+        .field("pgdemote_proactive").availability("Needs a kernel newer than Linux 6.12.")
         .help("Pages moved to slow memory at the request of a program, per second. Needs a kernel newer than Linux \
             6.12."),
-    row(NR_HUGETLB, "nr_hugetlb", T::PERF_COUNTER_LARGE_RAWCOUNT, 21896).scale(-2).source("/proc/vmstat: nr_hugetlb")
-        .availability("Reported only by kernels with hugetlbfs.")
+    row(NR_HUGETLB, "nr_hugetlb", T::PERF_COUNTER_LARGE_RAWCOUNT, 21896).scale(-2).file("/proc/vmstat")
+        .field("nr_hugetlb").availability("Reported only by kernels with hugetlbfs.")
         .help("Memory in huge pages of the hugetlbfs pool that are in use, in pages of the normal size. Reported \
             only by kernels with hugetlbfs."),
-    row(NR_BALLOON_PAGES, "nr_balloon_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21898).scale(-2)
-        .source("/proc/vmstat: nr_balloon_pages").availability("Needs a kernel newer than Linux 6.12.")
+    row(NR_BALLOON_PAGES, "nr_balloon_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21898).scale(-2).file("/proc/vmstat")
+        .field("nr_balloon_pages").availability("Needs a kernel newer than Linux 6.12.")
         .help("Pages that a guest returned to its host. Needs a kernel newer than Linux 6.12."),
     row(NR_KERNEL_FILE_PAGES, "nr_kernel_file_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21900).scale(-2)
-        .source("/proc/vmstat: nr_kernel_file_pages").availability("Needs a kernel newer than Linux 6.16.")
+        .file("/proc/vmstat").field("nr_kernel_file_pages").availability("Needs a kernel newer than Linux 6.16.")
         .help("Pages of the page cache that hold the kernel's own files. Needs a kernel newer than Linux 6.16."),
-    row(NR_MEMMAP, "nr_memmap", T::PERF_COUNTER_LARGE_RAWCOUNT, 21902).scale(-2).source("/proc/vmstat: nr_memmap")
-        .availability("Reported only by Linux 6.10.")
+    row(NR_MEMMAP, "nr_memmap", T::PERF_COUNTER_LARGE_RAWCOUNT, 21902).scale(-2).file("/proc/vmstat")
+        .field("nr_memmap").availability("Reported only by Linux 6.10.")
         .help("Pages that hold page descriptors (struct page). Reported only by Linux 6.10."),
     row(NR_DIRTY_THRESHOLD, "nr_dirty_threshold", T::PERF_COUNTER_LARGE_RAWCOUNT, 21904).scale(-2)
-        .source("/proc/vmstat: nr_dirty_threshold")
+        .file("/proc/vmstat").field("nr_dirty_threshold")
         .help("Limit of pages that wait to be written. Above it, programs that change more pages must wait."),
     row(NR_DIRTY_BACKGROUND_THRESHOLD, "nr_dirty_background_threshold", T::PERF_COUNTER_LARGE_RAWCOUNT, 21906)
-        .scale(-2).source("/proc/vmstat: nr_dirty_background_threshold")
+        .scale(-2).file("/proc/vmstat").field("nr_dirty_background_threshold")
         .help("Limit of pages that wait to be written. Above it, the kernel begins to write them."),
-    row(NR_MEMMAP_PAGES, "nr_memmap_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21908).scale(-2)
-        .source("/proc/vmstat: nr_memmap_pages").availability("Needs Linux 6.11 or newer.")
+    row(NR_MEMMAP_PAGES, "nr_memmap_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21908).scale(-2).file("/proc/vmstat")
+        .field("nr_memmap_pages").availability("Needs Linux 6.11 or newer.")
         .help("Pages that hold page descriptors (struct page) and were allocated while the kernel ran. Needs Linux \
             6.11 or newer."),
     row(NR_MEMMAP_BOOT_PAGES, "nr_memmap_boot_pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21910).scale(-2)
-        .source("/proc/vmstat: nr_memmap_boot_pages").availability("Needs Linux 6.11 or newer.")
+        .file("/proc/vmstat").field("nr_memmap_boot_pages").availability("Needs Linux 6.11 or newer.")
         .help("Pages that hold page descriptors (struct page) and were allocated at boot. Needs Linux 6.11 or newer."),
-    row(PGPGIN, "pgpgin", T::PERF_COUNTER_BULK_COUNT, 21912).unit("KiBy/s").source("/proc/vmstat: pgpgin")
+    row(PGPGIN, "pgpgin", T::PERF_COUNTER_BULK_COUNT, 21912).unit("KiBy/s").file("/proc/vmstat").field("pgpgin")
         .help("Data that block devices read, in KiB per second."),
-    row(PGPGOUT, "pgpgout", T::PERF_COUNTER_BULK_COUNT, 21914).unit("KiBy/s").source("/proc/vmstat: pgpgout")
+    row(PGPGOUT, "pgpgout", T::PERF_COUNTER_BULK_COUNT, 21914).unit("KiBy/s").file("/proc/vmstat").field("pgpgout")
         .help("Data that block devices wrote, in KiB per second."),
     row(PSWPIN, "pswpin", T::PERF_COUNTER_BULK_COUNT, 21916).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/vmstat: pswpin").availability("Reported only by kernels with swap.")
+        .file("/proc/vmstat").field("pswpin").availability("Reported only by kernels with swap.")
         .help("Pages swapped in, per second. Reported only by kernels with swap."),
     row(PSWPOUT, "pswpout", T::PERF_COUNTER_BULK_COUNT, 21918).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/vmstat: pswpout").availability("Reported only by kernels with swap.")
+        .file("/proc/vmstat").field("pswpout").availability("Reported only by kernels with swap.")
         .help("Pages swapped out, per second. Reported only by kernels with swap."),
-    row(PGALLOC_DMA, "pgalloc_dma", T::PERF_COUNTER_BULK_COUNT, 21920).unit("/s").source("/proc/vmstat: pgalloc_dma")
-        .availability("Reported only by kernels with that zone.")
+    row(PGALLOC_DMA, "pgalloc_dma", T::PERF_COUNTER_BULK_COUNT, 21920).unit("/s").file("/proc/vmstat")
+        .field("pgalloc_dma").availability("Reported only by kernels with that zone.")
         .help("Pages allocated from the DMA zone (for old devices), per second. Reported only by kernels with that \
             zone."),
-    row(PGALLOC_DMA32, "pgalloc_dma32", T::PERF_COUNTER_BULK_COUNT, 21922).unit("/s")
-        .source("/proc/vmstat: pgalloc_dma32").availability("Reported only by kernels with that zone.")
+    row(PGALLOC_DMA32, "pgalloc_dma32", T::PERF_COUNTER_BULK_COUNT, 21922).unit("/s").file("/proc/vmstat")
+        .field("pgalloc_dma32").availability("Reported only by kernels with that zone.")
         .help("Pages allocated from the DMA32 zone (for 32-bit devices), per second. Reported only by kernels with \
             that zone."),
-    row(PGALLOC_NORMAL, "pgalloc_normal", T::PERF_COUNTER_BULK_COUNT, 21924).unit("/s")
-        .source("/proc/vmstat: pgalloc_normal").availability("Reported only by kernels with that zone.")
+    row(PGALLOC_NORMAL, "pgalloc_normal", T::PERF_COUNTER_BULK_COUNT, 21924).unit("/s").file("/proc/vmstat")
+        .field("pgalloc_normal").availability("Reported only by kernels with that zone.")
         .help("Pages allocated from the Normal zone, per second. Reported only by kernels with that zone."),
-    row(PGALLOC_HIGH, "pgalloc_high", T::PERF_COUNTER_BULK_COUNT, 21926).unit("/s")
-        .source("/proc/vmstat: pgalloc_high").availability("Reported only by kernels with that zone.")
+    row(PGALLOC_HIGH, "pgalloc_high", T::PERF_COUNTER_BULK_COUNT, 21926).unit("/s").file("/proc/vmstat")
+        .field("pgalloc_high").availability("Reported only by kernels with that zone.")
         .help("Pages allocated from the HighMem zone (memory beyond the kernel's own addresses), per second. \
             Reported only by kernels with that zone."),
-    row(PGALLOC_MOVABLE, "pgalloc_movable", T::PERF_COUNTER_BULK_COUNT, 21928).unit("/s")
-        .source("/proc/vmstat: pgalloc_movable").availability("Reported only by kernels with that zone.")
+    row(PGALLOC_MOVABLE, "pgalloc_movable", T::PERF_COUNTER_BULK_COUNT, 21928).unit("/s").file("/proc/vmstat")
+        .field("pgalloc_movable").availability("Reported only by kernels with that zone.")
         .help("Pages allocated from the Movable zone (movable pages), per second. Reported only by kernels with that \
             zone."),
-    row(PGALLOC_DEVICE, "pgalloc_device", T::PERF_COUNTER_BULK_COUNT, 21930).unit("/s")
-        .source("/proc/vmstat: pgalloc_device").availability("Reported only by kernels with that zone.")
+    row(PGALLOC_DEVICE, "pgalloc_device", T::PERF_COUNTER_BULK_COUNT, 21930).unit("/s").file("/proc/vmstat")
+        .field("pgalloc_device").availability("Reported only by kernels with that zone.")
         .help("Pages allocated from the Device zone (memory of devices), per second. Reported only by kernels with \
             that zone."),
-    row(ALLOCSTALL_DMA, "allocstall_dma", T::PERF_COUNTER_BULK_COUNT, 21932).unit("/s")
-        .source("/proc/vmstat: allocstall_dma").availability("Reported only by kernels with that zone.")
+    row(ALLOCSTALL_DMA, "allocstall_dma", T::PERF_COUNTER_BULK_COUNT, 21932).unit("/s").file("/proc/vmstat")
+        .field("allocstall_dma").availability("Reported only by kernels with that zone.")
         .help("Allocations that had to wait for memory from the DMA zone (for old devices), per second. Reported \
             only by kernels with that zone."),
-    row(ALLOCSTALL_DMA32, "allocstall_dma32", T::PERF_COUNTER_BULK_COUNT, 21934).unit("/s")
-        .source("/proc/vmstat: allocstall_dma32").availability("Reported only by kernels with that zone.")
+    row(ALLOCSTALL_DMA32, "allocstall_dma32", T::PERF_COUNTER_BULK_COUNT, 21934).unit("/s").file("/proc/vmstat")
+        .field("allocstall_dma32").availability("Reported only by kernels with that zone.")
         .help("Allocations that had to wait for memory from the DMA32 zone (for 32-bit devices), per second. \
             Reported only by kernels with that zone."),
-    row(ALLOCSTALL_NORMAL, "allocstall_normal", T::PERF_COUNTER_BULK_COUNT, 21936).unit("/s")
-        .source("/proc/vmstat: allocstall_normal").availability("Reported only by kernels with that zone.")
+    row(ALLOCSTALL_NORMAL, "allocstall_normal", T::PERF_COUNTER_BULK_COUNT, 21936).unit("/s").file("/proc/vmstat")
+        .field("allocstall_normal").availability("Reported only by kernels with that zone.")
         .help("Allocations that had to wait for memory from the Normal zone, per second. Reported only by kernels \
             with that zone."),
-    row(ALLOCSTALL_HIGH, "allocstall_high", T::PERF_COUNTER_BULK_COUNT, 21938).unit("/s")
-        .source("/proc/vmstat: allocstall_high").availability("Reported only by kernels with that zone.")
+    row(ALLOCSTALL_HIGH, "allocstall_high", T::PERF_COUNTER_BULK_COUNT, 21938).unit("/s").file("/proc/vmstat")
+        .field("allocstall_high").availability("Reported only by kernels with that zone.")
         .help("Allocations that had to wait for memory from the HighMem zone (memory beyond the kernel's own \
             addresses), per second. Reported only by kernels with that zone."),
-    row(ALLOCSTALL_MOVABLE, "allocstall_movable", T::PERF_COUNTER_BULK_COUNT, 21940).unit("/s")
-        .source("/proc/vmstat: allocstall_movable").availability("Reported only by kernels with that zone.")
+    row(ALLOCSTALL_MOVABLE, "allocstall_movable", T::PERF_COUNTER_BULK_COUNT, 21940).unit("/s").file("/proc/vmstat")
+        .field("allocstall_movable").availability("Reported only by kernels with that zone.")
         .help("Allocations that had to wait for memory from the Movable zone (movable pages), per second. Reported \
             only by kernels with that zone."),
-    row(ALLOCSTALL_DEVICE, "allocstall_device", T::PERF_COUNTER_BULK_COUNT, 21942).unit("/s")
-        .source("/proc/vmstat: allocstall_device").availability("Reported only by kernels with that zone.")
+    row(ALLOCSTALL_DEVICE, "allocstall_device", T::PERF_COUNTER_BULK_COUNT, 21942).unit("/s").file("/proc/vmstat")
+        .field("allocstall_device").availability("Reported only by kernels with that zone.")
         .help("Allocations that had to wait for memory from the Device zone (memory of devices), per second. \
             Reported only by kernels with that zone."),
-    row(PGSKIP_DMA, "pgskip_dma", T::PERF_COUNTER_BULK_COUNT, 21944).unit("/s").source("/proc/vmstat: pgskip_dma")
-        .availability("Reported only by kernels with that zone.")
+    row(PGSKIP_DMA, "pgskip_dma", T::PERF_COUNTER_BULK_COUNT, 21944).unit("/s").file("/proc/vmstat")
+        .field("pgskip_dma").availability("Reported only by kernels with that zone.")
         .help("Pages of the DMA zone (for old devices) that were skipped in a search for memory of lower zones, per \
             second. Reported only by kernels with that zone."),
-    row(PGSKIP_DMA32, "pgskip_dma32", T::PERF_COUNTER_BULK_COUNT, 21946).unit("/s")
-        .source("/proc/vmstat: pgskip_dma32").availability("Reported only by kernels with that zone.")
+    row(PGSKIP_DMA32, "pgskip_dma32", T::PERF_COUNTER_BULK_COUNT, 21946).unit("/s").file("/proc/vmstat")
+        .field("pgskip_dma32").availability("Reported only by kernels with that zone.")
         .help("Pages of the DMA32 zone (for 32-bit devices) that were skipped in a search for memory of lower zones, \
             per second. Reported only by kernels with that zone."),
-    row(PGSKIP_NORMAL, "pgskip_normal", T::PERF_COUNTER_BULK_COUNT, 21948).unit("/s")
-        .source("/proc/vmstat: pgskip_normal").availability("Reported only by kernels with that zone.")
+    row(PGSKIP_NORMAL, "pgskip_normal", T::PERF_COUNTER_BULK_COUNT, 21948).unit("/s").file("/proc/vmstat")
+        .field("pgskip_normal").availability("Reported only by kernels with that zone.")
         .help("Pages of the Normal zone that were skipped in a search for memory of lower zones, per second. \
             Reported only by kernels with that zone."),
-    row(PGSKIP_HIGH, "pgskip_high", T::PERF_COUNTER_BULK_COUNT, 21950).unit("/s").source("/proc/vmstat: pgskip_high")
-        .availability("Reported only by kernels with that zone.")
+    row(PGSKIP_HIGH, "pgskip_high", T::PERF_COUNTER_BULK_COUNT, 21950).unit("/s").file("/proc/vmstat")
+        .field("pgskip_high").availability("Reported only by kernels with that zone.")
         .help("Pages of the HighMem zone (memory beyond the kernel's own addresses) that were skipped in a search \
             for memory of lower zones, per second. Reported only by kernels with that zone."),
-    row(PGSKIP_MOVABLE, "pgskip_movable", T::PERF_COUNTER_BULK_COUNT, 21952).unit("/s")
-        .source("/proc/vmstat: pgskip_movable").availability("Reported only by kernels with that zone.")
+    row(PGSKIP_MOVABLE, "pgskip_movable", T::PERF_COUNTER_BULK_COUNT, 21952).unit("/s").file("/proc/vmstat")
+        .field("pgskip_movable").availability("Reported only by kernels with that zone.")
         .help("Pages of the Movable zone (movable pages) that were skipped in a search for memory of lower zones, \
             per second. Reported only by kernels with that zone."),
-    row(PGSKIP_DEVICE, "pgskip_device", T::PERF_COUNTER_BULK_COUNT, 21954).unit("/s")
-        .source("/proc/vmstat: pgskip_device").availability("Reported only by kernels with that zone.")
+    row(PGSKIP_DEVICE, "pgskip_device", T::PERF_COUNTER_BULK_COUNT, 21954).unit("/s").file("/proc/vmstat")
+        .field("pgskip_device").availability("Reported only by kernels with that zone.")
         .help("Pages of the Device zone (memory of devices) that were skipped in a search for memory of lower zones, \
             per second. Reported only by kernels with that zone."),
-    row(PGFREE, "pgfree", T::PERF_COUNTER_BULK_COUNT, 21956).unit("/s").source("/proc/vmstat: pgfree")
+    row(PGFREE, "pgfree", T::PERF_COUNTER_BULK_COUNT, 21956).unit("/s").file("/proc/vmstat").field("pgfree")
         .help("Pages freed, per second."),
-    row(PGACTIVATE, "pgactivate", T::PERF_COUNTER_BULK_COUNT, 21958).unit("/s").source("/proc/vmstat: pgactivate")
-        .help("Pages that became active (recently used), per second."),
-    row(PGDEACTIVATE, "pgdeactivate", T::PERF_COUNTER_BULK_COUNT, 21960).unit("/s")
-        .source("/proc/vmstat: pgdeactivate").help("Pages that stopped being active (recently used), per second."),
-    row(PGLAZYFREE, "pglazyfree", T::PERF_COUNTER_BULK_COUNT, 21962).unit("/s").source("/proc/vmstat: pglazyfree")
+    row(PGACTIVATE, "pgactivate", T::PERF_COUNTER_BULK_COUNT, 21958).unit("/s").file("/proc/vmstat")
+        .field("pgactivate").help("Pages that became active (recently used), per second."),
+    row(PGDEACTIVATE, "pgdeactivate", T::PERF_COUNTER_BULK_COUNT, 21960).unit("/s").file("/proc/vmstat")
+        .field("pgdeactivate").help("Pages that stopped being active (recently used), per second."),
+    row(PGLAZYFREE, "pglazyfree", T::PERF_COUNTER_BULK_COUNT, 21962).unit("/s").file("/proc/vmstat")
+        .field("pglazyfree")
         .help("Pages that programs released with MADV_FREE and that are kept until memory is short, per second."),
     row(PGFAULT, "pgfault", T::PERF_COUNTER_BULK_COUNT, 21964).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/vmstat: pgfault")
+        .file("/proc/vmstat").field("pgfault")
         .help("Page faults per second: accesses to pages that were not mapped at that address."),
     row(PGMAJFAULT, "pgmajfault", T::PERF_COUNTER_BULK_COUNT, 21966).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/vmstat: pgmajfault").help("Page faults that had to read from disk, per second."),
-    row(PGLAZYFREED, "pglazyfreed", T::PERF_COUNTER_BULK_COUNT, 21968).unit("/s").source("/proc/vmstat: pglazyfreed")
-        .help("Pages released with MADV_FREE (pglazyfree) that were reclaimed, per second."),
-    row(PGREFILL, "pgrefill", T::PERF_COUNTER_BULK_COUNT, 21970).unit("/s").source("/proc/vmstat: pgrefill")
+        .file("/proc/vmstat").field("pgmajfault").help("Page faults that had to read from disk, per second."),
+    row(PGLAZYFREED, "pglazyfreed", T::PERF_COUNTER_BULK_COUNT, 21968).unit("/s").file("/proc/vmstat")
+        .field("pglazyfreed").help("Pages released with MADV_FREE (pglazyfree) that were reclaimed, per second."),
+    row(PGREFILL, "pgrefill", T::PERF_COUNTER_BULK_COUNT, 21970).unit("/s").file("/proc/vmstat").field("pgrefill")
         .help("Active pages scanned to find pages to reclaim, per second."),
-    row(PGREUSE, "pgreuse", T::PERF_COUNTER_BULK_COUNT, 21972).unit("/s").source("/proc/vmstat: pgreuse")
+    row(PGREUSE, "pgreuse", T::PERF_COUNTER_BULK_COUNT, 21972).unit("/s").file("/proc/vmstat").field("pgreuse")
         .availability("Needs a kernel newer than Linux 5.8.")
         .help("Pages written to after a fork that needed no copy because no other process used them any more, per \
             second. Needs a kernel newer than Linux 5.8."),
-    row(PGSTEAL_KSWAPD, "pgsteal_kswapd", T::PERF_COUNTER_BULK_COUNT, 21974).unit("/s")
-        .source("/proc/vmstat: pgsteal_kswapd").availability("Needs Linux 4.8 or newer.")
+    row(PGSTEAL_KSWAPD, "pgsteal_kswapd", T::PERF_COUNTER_BULK_COUNT, 21974).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_kswapd").availability("Needs Linux 4.8 or newer.")
         .help("Pages reclaimed in the background by kswapd, per second. Needs Linux 4.8 or newer."),
-    row(PGSTEAL_DIRECT, "pgsteal_direct", T::PERF_COUNTER_BULK_COUNT, 21976).unit("/s")
-        .source("/proc/vmstat: pgsteal_direct").availability("Needs Linux 4.8 or newer.")
+    row(PGSTEAL_DIRECT, "pgsteal_direct", T::PERF_COUNTER_BULK_COUNT, 21976).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_direct").availability("Needs Linux 4.8 or newer.")
         .help("Pages reclaimed by programs that had to wait for memory, per second. Needs Linux 4.8 or newer."),
-    row(PGSTEAL_KHUGEPAGED, "pgsteal_khugepaged", T::PERF_COUNTER_BULK_COUNT, 21978).unit("/s")
-        .source("/proc/vmstat: pgsteal_khugepaged").availability("Needs a kernel newer than Linux 6.0.")
+    row(PGSTEAL_KHUGEPAGED, "pgsteal_khugepaged", T::PERF_COUNTER_BULK_COUNT, 21978).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_khugepaged").availability("Needs a kernel newer than Linux 6.0.")
         .help("Pages reclaimed by khugepaged, the thread that makes huge pages, per second. Needs a kernel newer \
             than Linux 6.0."),
-    row(PGSTEAL_PROACTIVE, "pgsteal_proactive", T::PERF_COUNTER_BULK_COUNT, 21980).unit("/s")
-        .source("/proc/vmstat: pgsteal_proactive").availability("Needs a kernel newer than Linux 6.12.")
+    row(PGSTEAL_PROACTIVE, "pgsteal_proactive", T::PERF_COUNTER_BULK_COUNT, 21980).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_proactive").availability("Needs a kernel newer than Linux 6.12.")
         .help("Pages reclaimed at the request of a program, per second. Needs a kernel newer than Linux 6.12."),
-    row(PGSCAN_KSWAPD, "pgscan_kswapd", T::PERF_COUNTER_BULK_COUNT, 21982).unit("/s")
-        .source("/proc/vmstat: pgscan_kswapd").availability("Needs Linux 4.8 or newer.")
+    row(PGSCAN_KSWAPD, "pgscan_kswapd", T::PERF_COUNTER_BULK_COUNT, 21982).unit("/s").file("/proc/vmstat")
+        .field("pgscan_kswapd").availability("Needs Linux 4.8 or newer.")
         .help("Pages scanned for reclaim in the background by kswapd, per second. Needs Linux 4.8 or newer."),
-    row(PGSCAN_DIRECT, "pgscan_direct", T::PERF_COUNTER_BULK_COUNT, 21984).unit("/s")
-        .source("/proc/vmstat: pgscan_direct").availability("Needs Linux 4.8 or newer.")
+    row(PGSCAN_DIRECT, "pgscan_direct", T::PERF_COUNTER_BULK_COUNT, 21984).unit("/s").file("/proc/vmstat")
+        .field("pgscan_direct").availability("Needs Linux 4.8 or newer.")
         .help("Pages scanned for reclaim by programs that had to wait for memory, per second. Needs Linux 4.8 or \
             newer."),
-    row(PGSCAN_KHUGEPAGED, "pgscan_khugepaged", T::PERF_COUNTER_BULK_COUNT, 21986).unit("/s")
-        .source("/proc/vmstat: pgscan_khugepaged").availability("Needs a kernel newer than Linux 6.0.")
+    row(PGSCAN_KHUGEPAGED, "pgscan_khugepaged", T::PERF_COUNTER_BULK_COUNT, 21986).unit("/s").file("/proc/vmstat")
+        .field("pgscan_khugepaged").availability("Needs a kernel newer than Linux 6.0.")
         .help("Pages scanned for reclaim by khugepaged, the thread that makes huge pages, per second. Needs a kernel \
             newer than Linux 6.0."),
-    row(PGSCAN_PROACTIVE, "pgscan_proactive", T::PERF_COUNTER_BULK_COUNT, 21988).unit("/s")
-        .source("/proc/vmstat: pgscan_proactive").availability("Needs a kernel newer than Linux 6.12.")
+    row(PGSCAN_PROACTIVE, "pgscan_proactive", T::PERF_COUNTER_BULK_COUNT, 21988).unit("/s").file("/proc/vmstat")
+        .field("pgscan_proactive").availability("Needs a kernel newer than Linux 6.12.")
         .help("Pages scanned for reclaim at the request of a program, per second. Needs a kernel newer than Linux \
             6.12."),
     row(PGSCAN_DIRECT_THROTTLE, "pgscan_direct_throttle", T::PERF_COUNTER_BULK_COUNT, 21990).unit("/s")
-        .source("/proc/vmstat: pgscan_direct_throttle")
+        .file("/proc/vmstat").field("pgscan_direct_throttle")
         .help("Times that a program had to wait before it could reclaim memory itself, per second."),
-    row(PGSCAN_ANON, "pgscan_anon", T::PERF_COUNTER_BULK_COUNT, 21992).unit("/s").source("/proc/vmstat: pgscan_anon")
-        .availability("Needs Linux 5.8 or newer.")
+    row(PGSCAN_ANON, "pgscan_anon", T::PERF_COUNTER_BULK_COUNT, 21992).unit("/s").file("/proc/vmstat")
+        .field("pgscan_anon").availability("Needs Linux 5.8 or newer.")
         .help("Anonymous pages (of no file) scanned for reclaim, per second. Needs Linux 5.8 or newer."),
-    row(PGSCAN_FILE, "pgscan_file", T::PERF_COUNTER_BULK_COUNT, 21994).unit("/s").source("/proc/vmstat: pgscan_file")
-        .availability("Needs Linux 5.8 or newer.")
+    row(PGSCAN_FILE, "pgscan_file", T::PERF_COUNTER_BULK_COUNT, 21994).unit("/s").file("/proc/vmstat")
+        .field("pgscan_file").availability("Needs Linux 5.8 or newer.")
         .help("Pages with contents of files scanned for reclaim, per second. Needs Linux 5.8 or newer."),
-    row(PGSTEAL_ANON, "pgsteal_anon", T::PERF_COUNTER_BULK_COUNT, 21996).unit("/s")
-        .source("/proc/vmstat: pgsteal_anon").availability("Needs Linux 5.8 or newer.")
+    row(PGSTEAL_ANON, "pgsteal_anon", T::PERF_COUNTER_BULK_COUNT, 21996).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_anon").availability("Needs Linux 5.8 or newer.")
         .help("Anonymous pages (of no file) reclaimed, per second. Needs Linux 5.8 or newer."),
-    row(PGSTEAL_FILE, "pgsteal_file", T::PERF_COUNTER_BULK_COUNT, 21998).unit("/s")
-        .source("/proc/vmstat: pgsteal_file").availability("Needs Linux 5.8 or newer.")
+    row(PGSTEAL_FILE, "pgsteal_file", T::PERF_COUNTER_BULK_COUNT, 21998).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_file").availability("Needs Linux 5.8 or newer.")
         .help("Pages with contents of files reclaimed, per second. Needs Linux 5.8 or newer."),
     row(ZONE_RECLAIM_SUCCESS, "zone_reclaim_success", T::PERF_COUNTER_BULK_COUNT, 22000).unit("/s")
-        .source("/proc/vmstat: zone_reclaim_success").availability("Reported only by kernels with NUMA.")
+        .file("/proc/vmstat").field("zone_reclaim_success").availability("Reported only by kernels with NUMA.")
         .help("Attempts to reclaim memory of the processor's own node that freed enough, per second. Reported only \
             by kernels with NUMA."),
-    row(ZONE_RECLAIM_FAILED, "zone_reclaim_failed", T::PERF_COUNTER_BULK_COUNT, 22002).unit("/s")
-        .source("/proc/vmstat: zone_reclaim_failed").availability("Reported only by kernels with NUMA.")
+    row(ZONE_RECLAIM_FAILED, "zone_reclaim_failed", T::PERF_COUNTER_BULK_COUNT, 22002).unit("/s").file("/proc/vmstat")
+        .field("zone_reclaim_failed").availability("Reported only by kernels with NUMA.")
         .help("Attempts to reclaim memory of the processor's own node that did not free enough, per second. Reported \
             only by kernels with NUMA."),
-    row(PGINODESTEAL, "pginodesteal", T::PERF_COUNTER_BULK_COUNT, 22004).unit("/s")
-        .source("/proc/vmstat: pginodesteal").help("Pages freed together with the inodes of their files, per second."),
-    row(SLABS_SCANNED, "slabs_scanned", T::PERF_COUNTER_BULK_COUNT, 22006).unit("/s")
-        .source("/proc/vmstat: slabs_scanned").help("Slab objects scanned for reclaim, per second."),
-    row(KSWAPD_INODESTEAL, "kswapd_inodesteal", T::PERF_COUNTER_BULK_COUNT, 22008).unit("/s")
-        .source("/proc/vmstat: kswapd_inodesteal")
+    row(PGINODESTEAL, "pginodesteal", T::PERF_COUNTER_BULK_COUNT, 22004).unit("/s").file("/proc/vmstat")
+        .field("pginodesteal").help("Pages freed together with the inodes of their files, per second."),
+    row(SLABS_SCANNED, "slabs_scanned", T::PERF_COUNTER_BULK_COUNT, 22006).unit("/s").file("/proc/vmstat")
+        .field("slabs_scanned").help("Slab objects scanned for reclaim, per second."),
+    row(KSWAPD_INODESTEAL, "kswapd_inodesteal", T::PERF_COUNTER_BULK_COUNT, 22008).unit("/s").file("/proc/vmstat")
+        .field("kswapd_inodesteal")
         .help("Pages freed in the background by kswapd together with the inodes of their files, per second."),
     row(KSWAPD_LOW_WMARK_HIT_QUICKLY, "kswapd_low_wmark_hit_quickly", T::PERF_COUNTER_BULK_COUNT, 22010).unit("/s")
-        .source("/proc/vmstat: kswapd_low_wmark_hit_quickly")
+        .file("/proc/vmstat").field("kswapd_low_wmark_hit_quickly")
         .help("Times that free memory fell below its low watermark soon after kswapd went to sleep, per second."),
     row(KSWAPD_HIGH_WMARK_HIT_QUICKLY, "kswapd_high_wmark_hit_quickly", T::PERF_COUNTER_BULK_COUNT, 22012).unit("/s")
-        .source("/proc/vmstat: kswapd_high_wmark_hit_quickly")
+        .file("/proc/vmstat").field("kswapd_high_wmark_hit_quickly")
         .help("Times that free memory fell below its high watermark soon after kswapd went to sleep, per second."),
-    row(PAGEOUTRUN, "pageoutrun", T::PERF_COUNTER_BULK_COUNT, 22014).unit("/s").source("/proc/vmstat: pageoutrun")
-        .help("Starts of background reclaim by kswapd, per second."),
-    row(ALLOCSTALL, "allocstall", T::PERF_COUNTER_BULK_COUNT, 22016).unit("/s").source("/proc/vmstat: allocstall")
-        .availability("Reported only by kernels older than Linux 4.8.")
+    row(PAGEOUTRUN, "pageoutrun", T::PERF_COUNTER_BULK_COUNT, 22014).unit("/s").file("/proc/vmstat")
+        .field("pageoutrun").help("Starts of background reclaim by kswapd, per second."),
+    row(ALLOCSTALL, "allocstall", T::PERF_COUNTER_BULK_COUNT, 22016).unit("/s").file("/proc/vmstat")
+        .field("allocstall").availability("Reported only by kernels older than Linux 4.8.")
         .help("Allocations that had to wait for memory, per second. Reported only by kernels older than Linux 4.8."),
-    row(PGROTATED, "pgrotated", T::PERF_COUNTER_BULK_COUNT, 22018).unit("/s").source("/proc/vmstat: pgrotated")
+    row(PGROTATED, "pgrotated", T::PERF_COUNTER_BULK_COUNT, 22018).unit("/s").file("/proc/vmstat").field("pgrotated")
         .help("Pages moved to the place where they are reclaimed first, after they were written, per second."),
-    row(DROP_PAGECACHE, "drop_pagecache", T::PERF_COUNTER_BULK_COUNT, 22020).unit("/s")
-        .source("/proc/vmstat: drop_pagecache")
-        .help("Times that an administrator dropped the page cache, per second."),
-    row(DROP_SLAB, "drop_slab", T::PERF_COUNTER_BULK_COUNT, 22022).unit("/s").source("/proc/vmstat: drop_slab")
+    row(DROP_PAGECACHE, "drop_pagecache", T::PERF_COUNTER_BULK_COUNT, 22020).unit("/s").file("/proc/vmstat")
+        .field("drop_pagecache").help("Times that an administrator dropped the page cache, per second."),
+    row(DROP_SLAB, "drop_slab", T::PERF_COUNTER_BULK_COUNT, 22022).unit("/s").file("/proc/vmstat").field("drop_slab")
         .help("Times that an administrator dropped the slab caches, per second."),
     row(OOM_KILL, "oom_kill", T::PERF_COUNTER_BULK_COUNT, 22024).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/vmstat: oom_kill").availability("Needs Linux 4.13 or newer.")
+        .file("/proc/vmstat").field("oom_kill").availability("Needs Linux 4.13 or newer.")
         .help("Processes killed by the kernel because no memory was left, per second. Needs Linux 4.13 or newer."),
-    row(NUMA_PTE_UPDATES, "numa_pte_updates", T::PERF_COUNTER_BULK_COUNT, 22026).unit("/s")
-        .source("/proc/vmstat: numa_pte_updates")
+    row(NUMA_PTE_UPDATES, "numa_pte_updates", T::PERF_COUNTER_BULK_COUNT, 22026).unit("/s").file("/proc/vmstat")
+        .field("numa_pte_updates")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Pages marked by NUMA balancing to find out which node uses them, per second. Reported only by kernels \
             that move programs and memory together (NUMA balancing)."),
     row(NUMA_HUGE_PTE_UPDATES, "numa_huge_pte_updates", T::PERF_COUNTER_BULK_COUNT, 22028).unit("/s")
-        .source("/proc/vmstat: numa_huge_pte_updates")
+        .file("/proc/vmstat").field("numa_huge_pte_updates")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Huge pages marked by NUMA balancing to find out which node uses them, per second. Reported only by \
             kernels that move programs and memory together (NUMA balancing)."),
-    row(NUMA_HINT_FAULTS, "numa_hint_faults", T::PERF_COUNTER_BULK_COUNT, 22030).unit("/s")
-        .source("/proc/vmstat: numa_hint_faults")
+    row(NUMA_HINT_FAULTS, "numa_hint_faults", T::PERF_COUNTER_BULK_COUNT, 22030).unit("/s").file("/proc/vmstat")
+        .field("numa_hint_faults")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Accesses to pages that NUMA balancing had marked, per second. Reported only by kernels that move \
             programs and memory together (NUMA balancing)."),
     row(NUMA_HINT_FAULTS_LOCAL, "numa_hint_faults_local", T::PERF_COUNTER_BULK_COUNT, 22032).unit("/s")
-        .source("/proc/vmstat: numa_hint_faults_local")
+        .file("/proc/vmstat").field("numa_hint_faults_local")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Accesses to marked pages (numa_hint_faults) from the page's own node, per second. Reported only by \
             kernels that move programs and memory together (NUMA balancing)."),
-    row(NUMA_PAGES_MIGRATED, "numa_pages_migrated", T::PERF_COUNTER_BULK_COUNT, 22034).unit("/s")
-        .source("/proc/vmstat: numa_pages_migrated")
+    row(NUMA_PAGES_MIGRATED, "numa_pages_migrated", T::PERF_COUNTER_BULK_COUNT, 22034).unit("/s").file("/proc/vmstat")
+        .field("numa_pages_migrated")
         .availability("Reported only by kernels that move programs and memory together (NUMA balancing).")
         .help("Pages moved by NUMA balancing to the node that uses them, per second. Reported only by kernels that \
             move programs and memory together (NUMA balancing)."),
-    row(PGMIGRATE_SUCCESS, "pgmigrate_success", T::PERF_COUNTER_BULK_COUNT, 22036).unit("/s")
-        .source("/proc/vmstat: pgmigrate_success").availability("Reported only by kernels that migrate pages.")
+    row(PGMIGRATE_SUCCESS, "pgmigrate_success", T::PERF_COUNTER_BULK_COUNT, 22036).unit("/s").file("/proc/vmstat")
+        .field("pgmigrate_success").availability("Reported only by kernels that migrate pages.")
         .help("Pages moved to another place in memory, per second. Reported only by kernels that migrate pages."),
-    row(PGMIGRATE_FAIL, "pgmigrate_fail", T::PERF_COUNTER_BULK_COUNT, 22038).unit("/s")
-        .source("/proc/vmstat: pgmigrate_fail").availability("Reported only by kernels that migrate pages.")
+    row(PGMIGRATE_FAIL, "pgmigrate_fail", T::PERF_COUNTER_BULK_COUNT, 22038).unit("/s").file("/proc/vmstat")
+        .field("pgmigrate_fail").availability("Reported only by kernels that migrate pages.")
         .help("Pages that could not be moved to another place in memory, per second. Reported only by kernels that \
             migrate pages."),
     row(THP_MIGRATION_SUCCESS, "thp_migration_success", T::PERF_COUNTER_BULK_COUNT, 22040).unit("/s")
-        .source("/proc/vmstat: thp_migration_success").availability("Reported only by kernels that migrate pages.")
+        .file("/proc/vmstat").field("thp_migration_success")
+        .availability("Reported only by kernels that migrate pages.")
         .help("Huge pages moved to another place in memory, per second. Reported only by kernels that migrate pages."),
-    row(THP_MIGRATION_FAIL, "thp_migration_fail", T::PERF_COUNTER_BULK_COUNT, 22042).unit("/s")
-        .source("/proc/vmstat: thp_migration_fail").availability("Reported only by kernels that migrate pages.")
+    row(THP_MIGRATION_FAIL, "thp_migration_fail", T::PERF_COUNTER_BULK_COUNT, 22042).unit("/s").file("/proc/vmstat")
+        .field("thp_migration_fail").availability("Reported only by kernels that migrate pages.")
         .help("Huge pages that could not be moved to another place in memory, per second. Reported only by kernels \
             that migrate pages."),
-    row(THP_MIGRATION_SPLIT, "thp_migration_split", T::PERF_COUNTER_BULK_COUNT, 22044).unit("/s")
-        .source("/proc/vmstat: thp_migration_split").availability("Reported only by kernels that migrate pages.")
+    row(THP_MIGRATION_SPLIT, "thp_migration_split", T::PERF_COUNTER_BULK_COUNT, 22044).unit("/s").file("/proc/vmstat")
+        .field("thp_migration_split").availability("Reported only by kernels that migrate pages.")
         .help("Huge pages split in order to be moved, per second. Reported only by kernels that migrate pages."),
     row(COMPACT_MIGRATE_SCANNED, "compact_migrate_scanned", T::PERF_COUNTER_BULK_COUNT, 22046).unit("/s")
-        .source("/proc/vmstat: compact_migrate_scanned").availability("Reported only by kernels that compact memory.")
+        .file("/proc/vmstat").field("compact_migrate_scanned")
+        .availability("Reported only by kernels that compact memory.")
         .help("Pages that compaction scanned to find pages it can move, per second. Compaction makes larger free \
             blocks. Reported only by kernels that compact memory."),
     row(COMPACT_FREE_SCANNED, "compact_free_scanned", T::PERF_COUNTER_BULK_COUNT, 22048).unit("/s")
-        .source("/proc/vmstat: compact_free_scanned").availability("Reported only by kernels that compact memory.")
+        .file("/proc/vmstat").field("compact_free_scanned")
+        .availability("Reported only by kernels that compact memory.")
         .help("Pages that compaction scanned to find free places to move pages to, per second. Reported only by \
             kernels that compact memory."),
-    row(COMPACT_ISOLATED, "compact_isolated", T::PERF_COUNTER_BULK_COUNT, 22050).unit("/s")
-        .source("/proc/vmstat: compact_isolated").availability("Reported only by kernels that compact memory.")
+    row(COMPACT_ISOLATED, "compact_isolated", T::PERF_COUNTER_BULK_COUNT, 22050).unit("/s").file("/proc/vmstat")
+        .field("compact_isolated").availability("Reported only by kernels that compact memory.")
         .help("Pages that compaction isolated in order to move them, per second. Reported only by kernels that \
             compact memory."),
-    row(COMPACT_STALL, "compact_stall", T::PERF_COUNTER_BULK_COUNT, 22052).unit("/s")
-        .source("/proc/vmstat: compact_stall").availability("Reported only by kernels that compact memory.")
+    row(COMPACT_STALL, "compact_stall", T::PERF_COUNTER_BULK_COUNT, 22052).unit("/s").file("/proc/vmstat")
+        .field("compact_stall").availability("Reported only by kernels that compact memory.")
         .help("Allocations that had to wait for compaction to make a larger free block, per second. Reported only by \
             kernels that compact memory."),
-    row(COMPACT_FAIL, "compact_fail", T::PERF_COUNTER_BULK_COUNT, 22054).unit("/s")
-        .source("/proc/vmstat: compact_fail").availability("Reported only by kernels that compact memory.")
+    row(COMPACT_FAIL, "compact_fail", T::PERF_COUNTER_BULK_COUNT, 22054).unit("/s").file("/proc/vmstat")
+        .field("compact_fail").availability("Reported only by kernels that compact memory.")
         .help("Waits for compaction (compact_stall) that gave no larger free block, per second. Reported only by \
             kernels that compact memory."),
-    row(COMPACT_SUCCESS, "compact_success", T::PERF_COUNTER_BULK_COUNT, 22056).unit("/s")
-        .source("/proc/vmstat: compact_success").availability("Reported only by kernels that compact memory.")
+    row(COMPACT_SUCCESS, "compact_success", T::PERF_COUNTER_BULK_COUNT, 22056).unit("/s").file("/proc/vmstat")
+        .field("compact_success").availability("Reported only by kernels that compact memory.")
         .help("Waits for compaction (compact_stall) that gave a larger free block, per second. Reported only by \
             kernels that compact memory."),
-    row(COMPACT_DAEMON_WAKE, "compact_daemon_wake", T::PERF_COUNTER_BULK_COUNT, 22058).unit("/s")
-        .source("/proc/vmstat: compact_daemon_wake").availability("Reported only by kernels that compact memory.")
+    row(COMPACT_DAEMON_WAKE, "compact_daemon_wake", T::PERF_COUNTER_BULK_COUNT, 22058).unit("/s").file("/proc/vmstat")
+        .field("compact_daemon_wake").availability("Reported only by kernels that compact memory.")
         .help("Starts of background compaction by kcompactd, per second. Reported only by kernels that compact \
             memory."),
     row(COMPACT_DAEMON_MIGRATE_SCANNED, "compact_daemon_migrate_scanned", T::PERF_COUNTER_BULK_COUNT, 22060)
-        .unit("/s").source("/proc/vmstat: compact_daemon_migrate_scanned")
+        .unit("/s").file("/proc/vmstat").field("compact_daemon_migrate_scanned")
         .availability("Reported only by kernels that compact memory.")
         .help("Pages that background compaction scanned to find pages it can move, per second. Part of \
             compact_migrate_scanned. Reported only by kernels that compact memory."),
     row(COMPACT_DAEMON_FREE_SCANNED, "compact_daemon_free_scanned", T::PERF_COUNTER_BULK_COUNT, 22062).unit("/s")
-        .source("/proc/vmstat: compact_daemon_free_scanned")
+        .file("/proc/vmstat").field("compact_daemon_free_scanned")
         .availability("Reported only by kernels that compact memory.")
         .help("Pages that background compaction scanned to find free places, per second. Part of \
             compact_free_scanned. Reported only by kernels that compact memory."),
     row(HTLB_BUDDY_ALLOC_SUCCESS, "htlb_buddy_alloc_success", T::PERF_COUNTER_BULK_COUNT, 22064).unit("/s")
-        .source("/proc/vmstat: htlb_buddy_alloc_success").availability("Reported only by kernels with hugetlbfs.")
+        .file("/proc/vmstat").field("htlb_buddy_alloc_success")
+        .availability("Reported only by kernels with hugetlbfs.")
         .help("Huge pages allocated for hugetlbfs, per second. Reported only by kernels with hugetlbfs."),
     row(HTLB_BUDDY_ALLOC_FAIL, "htlb_buddy_alloc_fail", T::PERF_COUNTER_BULK_COUNT, 22066).unit("/s")
-        .source("/proc/vmstat: htlb_buddy_alloc_fail").availability("Reported only by kernels with hugetlbfs.")
+        .file("/proc/vmstat").field("htlb_buddy_alloc_fail").availability("Reported only by kernels with hugetlbfs.")
         .help("Huge pages that could not be allocated for hugetlbfs, per second. Reported only by kernels with \
             hugetlbfs."),
-    row(CMA_ALLOC_SUCCESS, "cma_alloc_success", T::PERF_COUNTER_BULK_COUNT, 22068).unit("/s")
-        .source("/proc/vmstat: cma_alloc_success").availability("Reported only by kernels with CMA.")
+    row(CMA_ALLOC_SUCCESS, "cma_alloc_success", T::PERF_COUNTER_BULK_COUNT, 22068).unit("/s").file("/proc/vmstat")
+        .field("cma_alloc_success").availability("Reported only by kernels with CMA.")
         .help("Pages allocated to devices from their reserve (CMA), per second. Reported only by kernels with CMA."),
-    row(CMA_ALLOC_FAIL, "cma_alloc_fail", T::PERF_COUNTER_BULK_COUNT, 22070).unit("/s")
-        .source("/proc/vmstat: cma_alloc_fail").availability("Reported only by kernels with CMA.")
+    row(CMA_ALLOC_FAIL, "cma_alloc_fail", T::PERF_COUNTER_BULK_COUNT, 22070).unit("/s").file("/proc/vmstat")
+        .field("cma_alloc_fail").availability("Reported only by kernels with CMA.")
         .help("Pages that could not be allocated to devices from their reserve (CMA), per second. Reported only by \
             kernels with CMA."),
-    row(CMA_RELEASE_SUCCESS, "cma_release_success", T::PERF_COUNTER_BULK_COUNT, 22072).unit("/s")
-        .source("/proc/vmstat: cma_release_success").availability("Reported only by kernels with CMA.")
+    row(CMA_RELEASE_SUCCESS, "cma_release_success", T::PERF_COUNTER_BULK_COUNT, 22072).unit("/s").file("/proc/vmstat")
+        .field("cma_release_success").availability("Reported only by kernels with CMA.")
         .help("Pages that devices returned to their reserve (CMA), per second. Reported only by kernels with CMA."),
     row(UNEVICTABLE_PGS_CULLED, "unevictable_pgs_culled", T::PERF_COUNTER_BULK_COUNT, 22074).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_culled")
+        .file("/proc/vmstat").field("unevictable_pgs_culled")
         .help("Pages moved to the unevictable list, from which no page is reclaimed, per second."),
     row(UNEVICTABLE_PGS_SCANNED, "unevictable_pgs_scanned", T::PERF_COUNTER_BULK_COUNT, 22076).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_scanned")
+        .file("/proc/vmstat").field("unevictable_pgs_scanned")
         .help("Unevictable pages scanned again to see if they can be reclaimed, per second."),
     row(UNEVICTABLE_PGS_RESCUED, "unevictable_pgs_rescued", T::PERF_COUNTER_BULK_COUNT, 22078).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_rescued")
+        .file("/proc/vmstat").field("unevictable_pgs_rescued")
         .help("Unevictable pages that became reclaimable, per second."),
     row(UNEVICTABLE_PGS_MLOCKED, "unevictable_pgs_mlocked", T::PERF_COUNTER_BULK_COUNT, 22080).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_mlocked").help("Pages locked by programs, per second."),
+        .file("/proc/vmstat").field("unevictable_pgs_mlocked").help("Pages locked by programs, per second."),
     row(UNEVICTABLE_PGS_MUNLOCKED, "unevictable_pgs_munlocked", T::PERF_COUNTER_BULK_COUNT, 22082).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_munlocked").help("Pages unlocked by programs, per second."),
+        .file("/proc/vmstat").field("unevictable_pgs_munlocked").help("Pages unlocked by programs, per second."),
     row(UNEVICTABLE_PGS_CLEARED, "unevictable_pgs_cleared", T::PERF_COUNTER_BULK_COUNT, 22084).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_cleared").help("Locked pages that were freed, per second."),
+        .file("/proc/vmstat").field("unevictable_pgs_cleared").help("Locked pages that were freed, per second."),
     row(UNEVICTABLE_PGS_STRANDED, "unevictable_pgs_stranded", T::PERF_COUNTER_BULK_COUNT, 22086).unit("/s")
-        .source("/proc/vmstat: unevictable_pgs_stranded")
+        .file("/proc/vmstat").field("unevictable_pgs_stranded")
         .help("Unlocked pages that still could not be reclaimed, per second."),
-    row(THP_FAULT_ALLOC, "thp_fault_alloc", T::PERF_COUNTER_BULK_COUNT, 22088).unit("/s")
-        .source("/proc/vmstat: thp_fault_alloc").availability("Reported only by kernels with transparent huge pages.")
+    row(THP_FAULT_ALLOC, "thp_fault_alloc", T::PERF_COUNTER_BULK_COUNT, 22088).unit("/s").file("/proc/vmstat")
+        .field("thp_fault_alloc").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages allocated by page faults, per second. Reported only by kernels with transparent huge \
             pages."),
-    row(THP_FAULT_FALLBACK, "thp_fault_fallback", T::PERF_COUNTER_BULK_COUNT, 22090).unit("/s")
-        .source("/proc/vmstat: thp_fault_fallback")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(THP_FAULT_FALLBACK, "thp_fault_fallback", T::PERF_COUNTER_BULK_COUNT, 22090).unit("/s").file("/proc/vmstat")
+        .field("thp_fault_fallback").availability("Reported only by kernels with transparent huge pages.")
         .help("Page faults that could have received a huge page and received small pages, per second. Reported only \
             by kernels with transparent huge pages."),
     row(THP_FAULT_FALLBACK_CHARGE, "thp_fault_fallback_charge", T::PERF_COUNTER_BULK_COUNT, 22092).unit("/s")
-        .source("/proc/vmstat: thp_fault_fallback_charge")
+        .file("/proc/vmstat").field("thp_fault_fallback_charge")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages refused to page faults (thp_fault_fallback) by a limit of a control group, per second. \
             Reported only by kernels with transparent huge pages."),
-    row(THP_COLLAPSE_ALLOC, "thp_collapse_alloc", T::PERF_COUNTER_BULK_COUNT, 22094).unit("/s")
-        .source("/proc/vmstat: thp_collapse_alloc")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(THP_COLLAPSE_ALLOC, "thp_collapse_alloc", T::PERF_COUNTER_BULK_COUNT, 22094).unit("/s").file("/proc/vmstat")
+        .field("thp_collapse_alloc").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages made of small pages, per second. Reported only by kernels with transparent huge pages."),
     row(THP_COLLAPSE_ALLOC_FAILED, "thp_collapse_alloc_failed", T::PERF_COUNTER_BULK_COUNT, 22096).unit("/s")
-        .source("/proc/vmstat: thp_collapse_alloc_failed")
+        .file("/proc/vmstat").field("thp_collapse_alloc_failed")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages that could not be made of small pages, per second. Reported only by kernels with \
             transparent huge pages."),
-    row(THP_FILE_ALLOC, "thp_file_alloc", T::PERF_COUNTER_BULK_COUNT, 22098).unit("/s")
-        .source("/proc/vmstat: thp_file_alloc").availability("Reported only by kernels with transparent huge pages.")
+    row(THP_FILE_ALLOC, "thp_file_alloc", T::PERF_COUNTER_BULK_COUNT, 22098).unit("/s").file("/proc/vmstat")
+        .field("thp_file_alloc").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages of shared memory allocated, per second. Reported only by kernels with transparent huge \
             pages."),
-    row(THP_FILE_FALLBACK, "thp_file_fallback", T::PERF_COUNTER_BULK_COUNT, 22100).unit("/s")
-        .source("/proc/vmstat: thp_file_fallback")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(THP_FILE_FALLBACK, "thp_file_fallback", T::PERF_COUNTER_BULK_COUNT, 22100).unit("/s").file("/proc/vmstat")
+        .field("thp_file_fallback").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages of shared memory that could not be allocated and were replaced by small pages, per second. \
             Reported only by kernels with transparent huge pages."),
     row(THP_FILE_FALLBACK_CHARGE, "thp_file_fallback_charge", T::PERF_COUNTER_BULK_COUNT, 22102).unit("/s")
-        .source("/proc/vmstat: thp_file_fallback_charge")
+        .file("/proc/vmstat").field("thp_file_fallback_charge")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages of shared memory refused (thp_file_fallback) by a limit of a control group, per second. \
             Reported only by kernels with transparent huge pages."),
-    row(THP_FILE_MAPPED, "thp_file_mapped", T::PERF_COUNTER_BULK_COUNT, 22104).unit("/s")
-        .source("/proc/vmstat: thp_file_mapped").availability("Reported only by kernels with transparent huge pages.")
+    row(THP_FILE_MAPPED, "thp_file_mapped", T::PERF_COUNTER_BULK_COUNT, 22104).unit("/s").file("/proc/vmstat")
+        .field("thp_file_mapped").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages of files or shared memory that were mapped as huge pages, per second. Reported only by \
             kernels with transparent huge pages."),
-    row(THP_SPLIT_PAGE, "thp_split_page", T::PERF_COUNTER_BULK_COUNT, 22106).unit("/s")
-        .source("/proc/vmstat: thp_split_page").availability("Reported only by kernels with transparent huge pages.")
+    row(THP_SPLIT_PAGE, "thp_split_page", T::PERF_COUNTER_BULK_COUNT, 22106).unit("/s").file("/proc/vmstat")
+        .field("thp_split_page").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages split into small pages, per second. Reported only by kernels with transparent huge pages."),
     row(THP_SPLIT_PAGE_FAILED, "thp_split_page_failed", T::PERF_COUNTER_BULK_COUNT, 22108).unit("/s")
-        .source("/proc/vmstat: thp_split_page_failed")
+        .file("/proc/vmstat").field("thp_split_page_failed")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages that could not be split, per second. Reported only by kernels with transparent huge pages."),
     row(THP_DEFERRED_SPLIT_PAGE, "thp_deferred_split_page", T::PERF_COUNTER_BULK_COUNT, 22110).unit("/s")
-        .source("/proc/vmstat: thp_deferred_split_page")
+        .file("/proc/vmstat").field("thp_deferred_split_page")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages queued to be split when memory is short, per second. Reported only by kernels with \
             transparent huge pages."),
     row(THP_UNDERUSED_SPLIT_PAGE, "thp_underused_split_page", T::PERF_COUNTER_BULK_COUNT, 22112).unit("/s")
-        .source("/proc/vmstat: thp_underused_split_page").availability("Needs Linux 6.12 or newer.")
+        .file("/proc/vmstat").field("thp_underused_split_page").availability("Needs Linux 6.12 or newer.")
         .help("Huge pages split because most of them held zeros, per second. Needs Linux 6.12 or newer."),
-    row(THP_SPLIT_PMD, "thp_split_pmd", T::PERF_COUNTER_BULK_COUNT, 22114).unit("/s")
-        .source("/proc/vmstat: thp_split_pmd").availability("Reported only by kernels with transparent huge pages.")
+    row(THP_SPLIT_PMD, "thp_split_pmd", T::PERF_COUNTER_BULK_COUNT, 22114).unit("/s").file("/proc/vmstat")
+        .field("thp_split_pmd").availability("Reported only by kernels with transparent huge pages.")
         .help("Mappings of huge pages split into mappings of small pages, per second. Reported only by kernels with \
             transparent huge pages."),
     row(THP_SCAN_EXCEED_NONE_PTE, "thp_scan_exceed_none_pte", T::PERF_COUNTER_BULK_COUNT, 22116).unit("/s")
-        .source("/proc/vmstat: thp_scan_exceed_none_pte")
+        .file("/proc/vmstat").field("thp_scan_exceed_none_pte")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages not made because too many of the small pages were missing, per second. Reported only by \
             kernels with transparent huge pages."),
     row(THP_SCAN_EXCEED_SWAP_PTE, "thp_scan_exceed_swap_pte", T::PERF_COUNTER_BULK_COUNT, 22118).unit("/s")
-        .source("/proc/vmstat: thp_scan_exceed_swap_pte")
+        .file("/proc/vmstat").field("thp_scan_exceed_swap_pte")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages not made because too many of the small pages were in swap, per second. Reported only by \
             kernels with transparent huge pages."),
     row(THP_SCAN_EXCEED_SHARE_PTE, "thp_scan_exceed_share_pte", T::PERF_COUNTER_BULK_COUNT, 22120).unit("/s")
-        .source("/proc/vmstat: thp_scan_exceed_share_pte")
+        .file("/proc/vmstat").field("thp_scan_exceed_share_pte")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages not made because too many of the small pages were shared, per second. Reported only by \
             kernels with transparent huge pages."),
-    row(THP_SPLIT_PUD, "thp_split_pud", T::PERF_COUNTER_BULK_COUNT, 22122).unit("/s")
-        .source("/proc/vmstat: thp_split_pud").availability("Reported only by kernels with transparent huge pages.")
+    row(THP_SPLIT_PUD, "thp_split_pud", T::PERF_COUNTER_BULK_COUNT, 22122).unit("/s").file("/proc/vmstat")
+        .field("thp_split_pud").availability("Reported only by kernels with transparent huge pages.")
         .help("Mappings of the largest pages that were split, per second. Reported only by kernels with transparent \
             huge pages."),
-    row(THP_ZERO_PAGE_ALLOC, "thp_zero_page_alloc", T::PERF_COUNTER_BULK_COUNT, 22124).unit("/s")
-        .source("/proc/vmstat: thp_zero_page_alloc")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(THP_ZERO_PAGE_ALLOC, "thp_zero_page_alloc", T::PERF_COUNTER_BULK_COUNT, 22124).unit("/s").file("/proc/vmstat")
+        .field("thp_zero_page_alloc").availability("Reported only by kernels with transparent huge pages.")
         .help("Allocations of the shared huge zero page, per second. Reported only by kernels with transparent huge \
             pages."),
     row(THP_ZERO_PAGE_ALLOC_FAILED, "thp_zero_page_alloc_failed", T::PERF_COUNTER_BULK_COUNT, 22126).unit("/s")
-        .source("/proc/vmstat: thp_zero_page_alloc_failed")
+        .file("/proc/vmstat").field("thp_zero_page_alloc_failed")
         .availability("Reported only by kernels with transparent huge pages.")
         .help("Failed allocations of the shared huge zero page, per second. Reported only by kernels with \
             transparent huge pages."),
-    row(THP_SWPOUT, "thp_swpout", T::PERF_COUNTER_BULK_COUNT, 22128).unit("/s").source("/proc/vmstat: thp_swpout")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(THP_SWPOUT, "thp_swpout", T::PERF_COUNTER_BULK_COUNT, 22128).unit("/s").file("/proc/vmstat")
+        .field("thp_swpout").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages swapped out as a whole, per second. Reported only by kernels with transparent huge pages."),
-    row(THP_SWPOUT_FALLBACK, "thp_swpout_fallback", T::PERF_COUNTER_BULK_COUNT, 22130).unit("/s")
-        .source("/proc/vmstat: thp_swpout_fallback")
-        .availability("Reported only by kernels with transparent huge pages.")
+    row(THP_SWPOUT_FALLBACK, "thp_swpout_fallback", T::PERF_COUNTER_BULK_COUNT, 22130).unit("/s").file("/proc/vmstat")
+        .field("thp_swpout_fallback").availability("Reported only by kernels with transparent huge pages.")
         .help("Huge pages that had to be split before they could be swapped out, per second. Reported only by \
             kernels with transparent huge pages."),
-    row(BALLOON_INFLATE, "balloon_inflate", T::PERF_COUNTER_BULK_COUNT, 22132).unit("/s")
-        .source("/proc/vmstat: balloon_inflate").availability("Reported only by kernels for guests.")
+    row(BALLOON_INFLATE, "balloon_inflate", T::PERF_COUNTER_BULK_COUNT, 22132).unit("/s").file("/proc/vmstat")
+        .field("balloon_inflate").availability("Reported only by kernels for guests.")
         .help("Pages that a guest returned to its host, per second. Reported only by kernels for guests."),
-    row(BALLOON_DEFLATE, "balloon_deflate", T::PERF_COUNTER_BULK_COUNT, 22134).unit("/s")
-        .source("/proc/vmstat: balloon_deflate").availability("Reported only by kernels for guests.")
+    row(BALLOON_DEFLATE, "balloon_deflate", T::PERF_COUNTER_BULK_COUNT, 22134).unit("/s").file("/proc/vmstat")
+        .field("balloon_deflate").availability("Reported only by kernels for guests.")
         .help("Pages that a guest received back from its host, per second. Reported only by kernels for guests."),
-    row(BALLOON_MIGRATE, "balloon_migrate", T::PERF_COUNTER_BULK_COUNT, 22136).unit("/s")
-        .source("/proc/vmstat: balloon_migrate").availability("Reported only by kernels for guests.")
+    row(BALLOON_MIGRATE, "balloon_migrate", T::PERF_COUNTER_BULK_COUNT, 22136).unit("/s").file("/proc/vmstat")
+        .field("balloon_migrate").availability("Reported only by kernels for guests.")
         .help("Pages returned to the host that were moved, per second. Reported only by kernels for guests."),
-    row(NR_TLB_REMOTE_FLUSH, "nr_tlb_remote_flush", T::PERF_COUNTER_BULK_COUNT, 22138).unit("/s")
-        .source("/proc/vmstat: nr_tlb_remote_flush")
-        .availability("Reported only by kernels built to debug TLB flushes.")
+    row(NR_TLB_REMOTE_FLUSH, "nr_tlb_remote_flush", T::PERF_COUNTER_BULK_COUNT, 22138).unit("/s").file("/proc/vmstat")
+        .field("nr_tlb_remote_flush").availability("Reported only by kernels built to debug TLB flushes.")
         .help("Requests to other processors to flush their TLB, per second. Reported only by kernels built to debug \
             TLB flushes."),
     row(NR_TLB_REMOTE_FLUSH_RECEIVED, "nr_tlb_remote_flush_received", T::PERF_COUNTER_BULK_COUNT, 22140).unit("/s")
-        .source("/proc/vmstat: nr_tlb_remote_flush_received")
+        .file("/proc/vmstat").field("nr_tlb_remote_flush_received")
         .availability("Reported only by kernels built to debug TLB flushes.")
         .help("TLB flush requests received from other processors, per second. Reported only by kernels built to \
             debug TLB flushes."),
     row(NR_TLB_LOCAL_FLUSH_ALL, "nr_tlb_local_flush_all", T::PERF_COUNTER_BULK_COUNT, 22142).unit("/s")
-        .source("/proc/vmstat: nr_tlb_local_flush_all")
+        .file("/proc/vmstat").field("nr_tlb_local_flush_all")
         .availability("Reported only by kernels built to debug TLB flushes.")
         .help("Full flushes of a processor's own TLB, per second. Reported only by kernels built to debug TLB \
             flushes."),
     row(NR_TLB_LOCAL_FLUSH_ONE, "nr_tlb_local_flush_one", T::PERF_COUNTER_BULK_COUNT, 22144).unit("/s")
-        .source("/proc/vmstat: nr_tlb_local_flush_one")
+        .file("/proc/vmstat").field("nr_tlb_local_flush_one")
         .availability("Reported only by kernels built to debug TLB flushes.")
         .help("Flushes of one address from a processor's own TLB, per second. Reported only by kernels built to \
             debug TLB flushes."),
-    row(SWAP_RA, "swap_ra", T::PERF_COUNTER_BULK_COUNT, 22146).unit("/s").source("/proc/vmstat: swap_ra")
+    row(SWAP_RA, "swap_ra", T::PERF_COUNTER_BULK_COUNT, 22146).unit("/s").file("/proc/vmstat").field("swap_ra")
         .availability("Reported only by kernels with swap.")
         .help("Pages read from swap ahead of use, per second. Reported only by kernels with swap."),
-    row(SWAP_RA_HIT, "swap_ra_hit", T::PERF_COUNTER_BULK_COUNT, 22148).unit("/s").source("/proc/vmstat: swap_ra_hit")
-        .availability("Reported only by kernels with swap.")
+    row(SWAP_RA_HIT, "swap_ra_hit", T::PERF_COUNTER_BULK_COUNT, 22148).unit("/s").file("/proc/vmstat")
+        .field("swap_ra_hit").availability("Reported only by kernels with swap.")
         .help("Pages read ahead from swap (swap_ra) that were then needed, per second. Reported only by kernels with \
             swap."),
-    row(SWPIN_ZERO, "swpin_zero", T::PERF_COUNTER_BULK_COUNT, 22150).unit("/s").source("/proc/vmstat: swpin_zero")
-        .availability("Needs a kernel newer than Linux 6.11.")
+    row(SWPIN_ZERO, "swpin_zero", T::PERF_COUNTER_BULK_COUNT, 22150).unit("/s").file("/proc/vmstat")
+        .field("swpin_zero").availability("Needs a kernel newer than Linux 6.11.")
         .help("Pages of zeros swapped in without a read, per second. Needs a kernel newer than Linux 6.11."),
-    row(SWPOUT_ZERO, "swpout_zero", T::PERF_COUNTER_BULK_COUNT, 22152).unit("/s").source("/proc/vmstat: swpout_zero")
-        .availability("Needs a kernel newer than Linux 6.11.")
+    row(SWPOUT_ZERO, "swpout_zero", T::PERF_COUNTER_BULK_COUNT, 22152).unit("/s").file("/proc/vmstat")
+        .field("swpout_zero").availability("Needs a kernel newer than Linux 6.11.")
         .help("Pages of zeros swapped out without a write, per second. Needs a kernel newer than Linux 6.11."),
-    row(KSM_SWPIN_COPY, "ksm_swpin_copy", T::PERF_COUNTER_BULK_COUNT, 22154).unit("/s")
-        .source("/proc/vmstat: ksm_swpin_copy").availability("Reported only by kernels that share equal pages (KSM).")
+    row(KSM_SWPIN_COPY, "ksm_swpin_copy", T::PERF_COUNTER_BULK_COUNT, 22154).unit("/s").file("/proc/vmstat")
+        .field("ksm_swpin_copy").availability("Reported only by kernels that share equal pages (KSM).")
         .help("Pages swapped in as a copy of a page shared with equal pages (KSM), per second. Reported only by \
             kernels that share equal pages (KSM)."),
-    row(COW_KSM, "cow_ksm", T::PERF_COUNTER_BULK_COUNT, 22156).unit("/s").source("/proc/vmstat: cow_ksm")
+    row(COW_KSM, "cow_ksm", T::PERF_COUNTER_BULK_COUNT, 22156).unit("/s").file("/proc/vmstat").field("cow_ksm")
         .availability("Reported only by kernels that share equal pages (KSM).")
         .help("Pages shared with equal pages (KSM) that were copied because of a write, per second. Reported only by \
             kernels that share equal pages (KSM)."),
-    row(ZSWPIN, "zswpin", T::PERF_COUNTER_BULK_COUNT, 22158).unit("/s").source("/proc/vmstat: zswpin")
+    row(ZSWPIN, "zswpin", T::PERF_COUNTER_BULK_COUNT, 22158).unit("/s").file("/proc/vmstat").field("zswpin")
         .availability("Reported only by kernels with zswap.")
         .help("Pages that came back from zswap, the compressed swap cache, per second. Reported only by kernels with \
             zswap."),
-    row(ZSWPOUT, "zswpout", T::PERF_COUNTER_BULK_COUNT, 22160).unit("/s").source("/proc/vmstat: zswpout")
+    row(ZSWPOUT, "zswpout", T::PERF_COUNTER_BULK_COUNT, 22160).unit("/s").file("/proc/vmstat").field("zswpout")
         .availability("Reported only by kernels with zswap.")
         .help("Pages that went to zswap, the compressed swap cache, per second. Reported only by kernels with zswap."),
-    row(ZSWPWB, "zswpwb", T::PERF_COUNTER_BULK_COUNT, 22162).unit("/s").source("/proc/vmstat: zswpwb")
+    row(ZSWPWB, "zswpwb", T::PERF_COUNTER_BULK_COUNT, 22162).unit("/s").file("/proc/vmstat").field("zswpwb")
         .availability("Reported only by kernels with zswap.")
         .help("Pages written from zswap, the compressed swap cache, to disk, per second. Reported only by kernels \
             with zswap."),
     row(DIRECT_MAP_LEVEL2_SPLITS, "direct_map_level2_splits", T::PERF_COUNTER_BULK_COUNT, 22164).unit("/s")
-        .source("/proc/vmstat: direct_map_level2_splits").availability("Reported only on x86.")
+        .file("/proc/vmstat").field("direct_map_level2_splits").availability("Reported only on x86.")
         .help("Kernel mappings of 2 or 4 MiB that were split into smaller ones, per second. Reported only on x86."),
     row(DIRECT_MAP_LEVEL3_SPLITS, "direct_map_level3_splits", T::PERF_COUNTER_BULK_COUNT, 22166).unit("/s")
-        .source("/proc/vmstat: direct_map_level3_splits").availability("Reported only on x86.")
+        .file("/proc/vmstat").field("direct_map_level3_splits").availability("Reported only on x86.")
         .help("Kernel mappings of 1 GiB that were split into smaller ones, per second. Reported only on x86."),
     row(DIRECT_MAP_LEVEL2_COLLAPSES, "direct_map_level2_collapses", T::PERF_COUNTER_BULK_COUNT, 22168).unit("/s")
-        .source("/proc/vmstat: direct_map_level2_collapses")
+        .file("/proc/vmstat").field("direct_map_level2_collapses")
         .availability("Needs a kernel newer than Linux 6.12, on x86.")
         .help("Kernel mappings joined into one of 2 or 4 MiB, per second. Needs a kernel newer than Linux 6.12, on \
             x86."),
     row(DIRECT_MAP_LEVEL3_COLLAPSES, "direct_map_level3_collapses", T::PERF_COUNTER_BULK_COUNT, 22170).unit("/s")
-        .source("/proc/vmstat: direct_map_level3_collapses")
+        .file("/proc/vmstat").field("direct_map_level3_collapses")
         .availability("Needs a kernel newer than Linux 6.12, on x86.")
         .help("Kernel mappings joined into one of 1 GiB, per second. Needs a kernel newer than Linux 6.12, on x86."),
-    row(VMA_LOCK_SUCCESS, "vma_lock_success", T::PERF_COUNTER_BULK_COUNT, 22172).unit("/s")
-        .source("/proc/vmstat: vma_lock_success").availability("Reported only by kernels built to count VMA locks.")
+    row(VMA_LOCK_SUCCESS, "vma_lock_success", T::PERF_COUNTER_BULK_COUNT, 22172).unit("/s").file("/proc/vmstat")
+        .field("vma_lock_success").availability("Reported only by kernels built to count VMA locks.")
         .help("Page faults handled with a lock on one memory area (VMA) of a program alone, per second. Reported \
             only by kernels built to count VMA locks."),
-    row(VMA_LOCK_ABORT, "vma_lock_abort", T::PERF_COUNTER_BULK_COUNT, 22174).unit("/s")
-        .source("/proc/vmstat: vma_lock_abort").availability("Reported only by kernels built to count VMA locks.")
+    row(VMA_LOCK_ABORT, "vma_lock_abort", T::PERF_COUNTER_BULK_COUNT, 22174).unit("/s").file("/proc/vmstat")
+        .field("vma_lock_abort").availability("Reported only by kernels built to count VMA locks.")
         .help("Failed attempts to lock one memory area (VMA) alone, after which all memory of the program was \
             locked, per second. Reported only by kernels built to count VMA locks."),
-    row(VMA_LOCK_RETRY, "vma_lock_retry", T::PERF_COUNTER_BULK_COUNT, 22176).unit("/s")
-        .source("/proc/vmstat: vma_lock_retry").availability("Reported only by kernels built to count VMA locks.")
+    row(VMA_LOCK_RETRY, "vma_lock_retry", T::PERF_COUNTER_BULK_COUNT, 22176).unit("/s").file("/proc/vmstat")
+        .field("vma_lock_retry").availability("Reported only by kernels built to count VMA locks.")
         .help("Page faults tried again after locking one memory area (VMA) alone, per second. Reported only by \
             kernels built to count VMA locks."),
-    row(VMA_LOCK_MISS, "vma_lock_miss", T::PERF_COUNTER_BULK_COUNT, 22178).unit("/s")
-        .source("/proc/vmstat: vma_lock_miss").availability("Reported only by kernels built to count VMA locks.")
+    row(VMA_LOCK_MISS, "vma_lock_miss", T::PERF_COUNTER_BULK_COUNT, 22178).unit("/s").file("/proc/vmstat")
+        .field("vma_lock_miss").availability("Reported only by kernels built to count VMA locks.")
         .help("Attempts to lock one memory area (VMA) alone that did not find it, per second. Reported only by \
             kernels built to count VMA locks."),
-    row(NR_UNSTABLE, "nr_unstable", T::PERF_COUNTER_LARGE_RAWCOUNT, 22180).scale(-2)
-        .source("/proc/vmstat: nr_unstable")
-        .help("Pages written to an NFS server and not yet on its disk. 0 on newer kernels."),
+    row(NR_UNSTABLE, "nr_unstable", T::PERF_COUNTER_LARGE_RAWCOUNT, 22180).scale(-2).file("/proc/vmstat")
+        .field("nr_unstable").help("Pages written to an NFS server and not yet on its disk. 0 on newer kernels."),
 ]);

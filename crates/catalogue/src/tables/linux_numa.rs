@@ -32,21 +32,21 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 6] = counters([
     row(NUMA_HIT, "numa_hit", T::PERF_COUNTER_BULK_COUNT, 21612).unit("/s")
-        .source("/sys/devices/system/node/nodeN/numastat: numa_hit")
+        .file("/sys/devices/system/node/nodeN/numastat").field("numa_hit")
         .help("Pages per second allocated on this node, as intended."),
     row(NUMA_MISS, "numa_miss", T::PERF_COUNTER_BULK_COUNT, 21614).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/sys/devices/system/node/nodeN/numastat: numa_miss")
+        .file("/sys/devices/system/node/nodeN/numastat").field("numa_miss")
         .help("Pages per second allocated on this node because the intended node had none."),
     row(NUMA_FOREIGN, "numa_foreign", T::PERF_COUNTER_BULK_COUNT, 21616).unit("/s")
-        .source("/sys/devices/system/node/nodeN/numastat: numa_foreign")
+        .file("/sys/devices/system/node/nodeN/numastat").field("numa_foreign")
         .help("Pages per second intended for this node and allocated on another node."),
     row(INTERLEAVE_HIT, "interleave_hit", T::PERF_COUNTER_BULK_COUNT, 21618).unit("/s")
-        .source("/sys/devices/system/node/nodeN/numastat: interleave_hit")
+        .file("/sys/devices/system/node/nodeN/numastat").field("interleave_hit")
         .help("Pages per second allocated on this node by the interleave policy, which spreads memory over nodes."),
     row(LOCAL_NODE, "local_node", T::PERF_COUNTER_BULK_COUNT, 21620).unit("/s")
-        .source("/sys/devices/system/node/nodeN/numastat: local_node")
+        .file("/sys/devices/system/node/nodeN/numastat").field("local_node")
         .help("Pages per second allocated on this node for a program that ran on one of its processors."),
     row(OTHER_NODE, "other_node", T::PERF_COUNTER_BULK_COUNT, 21622).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/sys/devices/system/node/nodeN/numastat: other_node")
+        .file("/sys/devices/system/node/nodeN/numastat").field("other_node")
         .help("Pages per second allocated on this node for a program that ran on a processor of another node."),
 ]);

@@ -50,31 +50,32 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 15] = counters([
     row(STORAGE_READ_BYTES_PER_SEC, "Storage Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 24012).scale(-3)
-        .unit("By/s").source("/proc/PID/io: read_bytes")
+        .unit("By/s").file("/proc/PID/io").field("read_bytes")
         .help("Bytes read from disks for the process, per second. When a process has ended, the kernel adds its \
             counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(STORAGE_WRITE_BYTES_PER_SEC, "Storage Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 24014).scale(-3)
-        .unit("By/s").source("/proc/PID/io: write_bytes")
+        .unit("By/s").file("/proc/PID/io").field("write_bytes")
         .help("Bytes that the process passed to the kernel for writing to disks, per second. Bytes are counted when \
             they are written to the cache, not when they reach the disk. When a process has ended, the kernel adds \
             its counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(CANCELLED_WRITE_BYTES_PER_SEC, "Cancelled Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 24016).scale(-3)
-        .unit("By/s").source("/proc/PID/io: cancelled_write_bytes")
+        .unit("By/s").file("/proc/PID/io").field("cancelled_write_bytes")
         .help("Written bytes per second that will not reach a disk, because their file was truncated or removed \
             before that. They count for the process that truncated the file. When a process has ended, the kernel \
             adds its counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(MINOR_FAULTS_PER_SEC, "Minor Faults/sec", T::PERF_COUNTER_BULK_COUNT, 24018).scale(-1).unit("/s")
-        .source("/proc/PID/stat: minflt").help("Page faults of the process per second that read nothing from disk."),
-    row(MAJOR_FAULTS_PER_SEC, "Major Faults/sec", T::PERF_COUNTER_BULK_COUNT, 24020).unit("/s")
-        .source("/proc/PID/stat: majflt").help("Page faults of the process per second that read data from disk."),
+        .file("/proc/PID/stat").field("minflt")
+        .help("Page faults of the process per second that read nothing from disk."),
+    row(MAJOR_FAULTS_PER_SEC, "Major Faults/sec", T::PERF_COUNTER_BULK_COUNT, 24020).unit("/s").file("/proc/PID/stat")
+        .field("majflt").help("Page faults of the process per second that read data from disk."),
     row(SWAP_BYTES, "Swap Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 24022).detail(DetailLevel::NOVICE).scale(-5)
-        .unit("By").source("/proc/PID/status: VmSwap, KiB -> bytes")
+        .unit("By").file("/proc/PID/status").field("VmSwap, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended.")
         .help("Memory of the process that was moved to swap space. No value for kernel threads, which have no memory \
             of their own, nor for a process that has ended or whose first thread has ended."),
     row(PROPORTIONAL_SET_BYTES, "Proportional Set Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 24024).scale(-5).unit("By")
-        .source("/proc/PID/smaps_rollup: Pss, KiB -> bytes")
+        .file("/proc/PID/smaps_rollup").field("Pss, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended. Since Linux 4.14.")
         .help("Physical memory used by the process, with each page divided by the number of processes that use it. \
@@ -83,31 +84,31 @@ static COUNTERS: [Counter; 15] = counters([
             kernel threads, which have no memory of their own, nor for a process that has ended or whose first \
             thread has ended. Since Linux 4.14. Needs the same user, or CAP_SYS_PTRACE."),
     row(PERCENT_RUN_QUEUE_WAIT_TIME, "% Run Queue Wait Time", T::PERF_100NSEC_TIMER, 24026).unit("%")
-        .source("/proc/PID/schedstat: second number, ns").availability("Needs CONFIG_SCHED_INFO.")
+        .file("/proc/PID/schedstat").field("second number, ns").availability("Needs CONFIG_SCHED_INFO.")
         .help("Share of time in which the process's first thread was runnable and waited for a processor. Covers \
             only the first thread, because the kernel keeps this value by thread. Needs CONFIG_SCHED_INFO."),
     row(TIMESLICES_PER_SEC, "Timeslices/sec", T::PERF_COUNTER_BULK_COUNT, 24028).scale(-1).unit("/s")
-        .source("/proc/PID/schedstat: third number").availability("Needs CONFIG_SCHED_INFO.")
+        .file("/proc/PID/schedstat").field("third number").availability("Needs CONFIG_SCHED_INFO.")
         .help("Times per second that the process's first thread began to run on a processor. Covers only the first \
             thread, because the kernel keeps this value by thread. Needs CONFIG_SCHED_INFO."),
     row(VOLUNTARY_CONTEXT_SWITCHES_PER_SEC, "Voluntary Context Switches/sec", T::PERF_COUNTER_BULK_COUNT, 24030)
-        .scale(-1).unit("/s").source("/proc/PID/status: voluntary_ctxt_switches")
+        .scale(-1).unit("/s").file("/proc/PID/status").field("voluntary_ctxt_switches")
         .help("Times per second that the process's first thread gave up its processor to wait for something. Covers \
             only the first thread, because the kernel keeps this value by thread."),
     row(INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC, "Involuntary Context Switches/sec", T::PERF_COUNTER_BULK_COUNT, 24032)
-        .scale(-1).unit("/s").source("/proc/PID/status: nonvoluntary_ctxt_switches")
+        .scale(-1).unit("/s").file("/proc/PID/status").field("nonvoluntary_ctxt_switches")
         .help("Times per second that a processor was taken from the process's first thread to run another. Covers \
             only the first thread, because the kernel keeps this value by thread."),
     row(PERCENT_BLOCK_I_O_DELAY_TIME, "% Block I/O Delay Time", T::PERF_100NSEC_TIMER, 24034).unit("%")
-        .source("/proc/PID/stat: delayacct_blkio_ticks, clock ticks -> 100 ns")
+        .file("/proc/PID/stat").field("delayacct_blkio_ticks, clock ticks -> 100 ns")
         .availability("No value unless kernel.task_delayacct is 1.")
         .help("Share of time in which the process's first thread waited for block devices. Covers only the first \
             thread, because the kernel keeps this value by thread. No value unless kernel.task_delayacct is 1."),
-    row(OOM_SCORE, "OOM Score", T::PERF_COUNTER_LARGE_RAWCOUNT, 24036).source("/proc/PID/oom_score")
+    row(OOM_SCORE, "OOM Score", T::PERF_COUNTER_LARGE_RAWCOUNT, 24036).file("/proc/PID/oom_score")
         .help("Likelihood that the kernel kills this process when memory runs out: the process with the highest \
             score is killed first."),
-    row(SESSION_ID, "Session ID", T::PERF_COUNTER_LARGE_RAWCOUNT, 24038).source("/proc/PID/stat: session")
+    row(SESSION_ID, "Session ID", T::PERF_COUNTER_LARGE_RAWCOUNT, 24038).file("/proc/PID/stat").field("session")
         .help("Session id of the process: the process id of the session leader."),
-    row(USER_ID, "User ID", T::PERF_COUNTER_LARGE_RAWCOUNT, 24040).source("/proc/PID/status: Uid, the real one")
+    row(USER_ID, "User ID", T::PERF_COUNTER_LARGE_RAWCOUNT, 24040).file("/proc/PID/status").field("Uid, the real one")
         .help("User id of the user who started the process."),
 ]);

@@ -61,93 +61,94 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 20] = counters([
     row(PERCENT_I_O_WAIT_TIME, "% I/O Wait Time", T::PERF_100NSEC_TIMER, 22898).detail(DetailLevel::NOVICE).unit("%")
-        .caps().source("/proc/stat, cpuN: iowait").availability("Needs Linux 2.5.41 or newer.")
+        .caps().file("/proc/stat").field("cpuN: iowait").availability("Needs Linux 2.5.41 or newer.")
         .help("Share of time in which the processor had nothing to do while a task that had run on it waited for a \
             disk. Needs Linux 2.5.41 or newer."),
     row(PERCENT_STEAL_TIME, "% Steal Time", T::PERF_100NSEC_TIMER, 22900).detail(DetailLevel::NOVICE).unit("%").caps()
-        .source("/proc/stat, cpuN: steal")
+        .file("/proc/stat").field("cpuN: steal")
         .availability("Needs Linux 2.6.11 or newer. It stays 0 if the hypervisor does not report it.")
         .help("Share of time in which the processor had something to do while the hypervisor ran something else. \
             Needs Linux 2.6.11 or newer. It stays 0 if the hypervisor does not report it."),
-    row(PERCENT_GUEST_TIME, "% Guest Time", T::PERF_100NSEC_TIMER, 22902).unit("%").caps()
-        .source("/proc/stat, cpuN: guest").availability("Needs Linux 2.6.24 or newer.")
+    row(PERCENT_GUEST_TIME, "% Guest Time", T::PERF_100NSEC_TIMER, 22902).unit("%").caps().file("/proc/stat")
+        .field("cpuN: guest").availability("Needs Linux 2.6.24 or newer.")
         .help("Share of time in which the processor ran programs and kernels of virtual machines. It is also \
             included in % User Time. Needs Linux 2.6.24 or newer."),
     row(PERCENT_GUEST_NICE_TIME, "% Guest Nice Time", T::PERF_100NSEC_TIMER, 22904).unit("%").caps()
-        .source("/proc/stat, cpuN: guest_nice").availability("Needs Linux 2.6.33 or newer.")
+        .file("/proc/stat").field("cpuN: guest_nice").availability("Needs Linux 2.6.33 or newer.")
         .help("Share of time in which the processor ran virtual machines with a nice value above 0. It is also \
             included in % Nice Time. Needs Linux 2.6.33 or newer."),
-    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").caps()
-        .source("/proc/stat, cpuN: user")
+    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").caps().file("/proc/stat")
+        .field("cpuN: user")
         .help("Share of time in which the processor ran programs with a nice value of 0 or below, outside the \
             kernel."),
-    row(PERCENT_NICE_TIME, "% Nice Time", T::PERF_100NSEC_TIMER, 22906).unit("%").caps()
-        .source("/proc/stat, cpuN: nice")
+    row(PERCENT_NICE_TIME, "% Nice Time", T::PERF_100NSEC_TIMER, 22906).unit("%").caps().file("/proc/stat")
+        .field("cpuN: nice")
         .help("Share of time in which the processor ran programs with a nice value above 0, which have low priority, \
             outside the kernel."),
-    row(PERCENT_SYSTEM_TIME, "% System Time", T::PERF_100NSEC_TIMER, 22908).unit("%").caps()
-        .source("/proc/stat, cpuN: system")
+    row(PERCENT_SYSTEM_TIME, "% System Time", T::PERF_100NSEC_TIMER, 22908).unit("%").caps().file("/proc/stat")
+        .field("cpuN: system")
         .help("Share of time in which the processor ran the kernel, without interrupts and soft interrupts."),
-    row(PERCENT_IDLE_TIME, "% Idle Time", T::PERF_100NSEC_TIMER, 1746).unit("%").caps()
-        .source("/proc/stat, cpuN: idle")
+    row(PERCENT_IDLE_TIME, "% Idle Time", T::PERF_100NSEC_TIMER, 1746).unit("%").caps().file("/proc/stat")
+        .field("cpuN: idle")
         .help("Share of time in which the processor had nothing to do and no task waited for a disk."),
-    row(PERCENT_IRQ_TIME, "% IRQ Time", T::PERF_100NSEC_TIMER, 22910).unit("%").caps().source("/proc/stat, cpuN: irq")
+    row(PERCENT_IRQ_TIME, "% IRQ Time", T::PERF_100NSEC_TIMER, 22910).unit("%").caps().file("/proc/stat")
+        .field("cpuN: irq")
         .availability("Needs Linux 2.6.0 or newer. No value while the kernel has counted none since boot, on any \
             processor. The kernel measures it only if built with CONFIG_IRQ_TIME_ACCOUNTING, and only with a \
             reliable processor clock.")
         .help("Share of time in which the processor ran handlers of hardware interrupts. Needs Linux 2.6.0 or newer. \
             No value while the kernel has counted none since boot, on any processor. The kernel measures it only if \
             built with CONFIG_IRQ_TIME_ACCOUNTING, and only with a reliable processor clock."),
-    row(PERCENT_SOFTIRQ_TIME, "% SoftIRQ Time", T::PERF_100NSEC_TIMER, 22912).unit("%").caps()
-        .source("/proc/stat, cpuN: softirq")
+    row(PERCENT_SOFTIRQ_TIME, "% SoftIRQ Time", T::PERF_100NSEC_TIMER, 22912).unit("%").caps().file("/proc/stat")
+        .field("cpuN: softirq")
         .availability("Needs Linux 2.6.0 or newer. No value while the kernel has counted none since boot, on any \
             processor.")
         .help("Share of time in which the processor ran soft interrupts, outside the threads ksoftirqd. Needs Linux \
             2.6.0 or newer. No value while the kernel has counted none since boot, on any processor."),
     row(HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC, "High Priority Tasklet Soft Interrupts/sec",
-        T::PERF_COUNTER_BULK_COUNT, 22914).unit("/s").source("/proc/softirqs, row HI, column of cpuN")
+        T::PERF_COUNTER_BULK_COUNT, 22914).unit("/s").file("/proc/softirqs").field("row HI, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of high-priority tasklets, per second. Not available if the kernel has no such row."),
     row(TIMER_SOFT_INTERRUPTS_PER_SEC, "Timer Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 22916).unit("/s")
-        .source("/proc/softirqs, row TIMER, column of cpuN")
+        .file("/proc/softirqs").field("row TIMER, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of expired timers, per second. Not available if the kernel has no such row."),
     row(NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC, "Network Transmit Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT,
-        22918).unit("/s").source("/proc/softirqs, row NET_TX, column of cpuN")
+        22918).unit("/s").file("/proc/softirqs").field("row NET_TX, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of completion work after packets were sent, per second. Not available if the kernel has no such \
             row."),
     row(NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC, "Network Receive Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT,
-        22920).unit("/s").source("/proc/softirqs, row NET_RX, column of cpuN")
+        22920).unit("/s").file("/proc/softirqs").field("row NET_RX, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of packet receive processing, per second. One run processes many packets. Not available if the \
             kernel has no such row."),
     row(BLOCK_SOFT_INTERRUPTS_PER_SEC, "Block Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 22922).unit("/s")
-        .source("/proc/softirqs, row BLOCK, column of cpuN")
+        .file("/proc/softirqs").field("row BLOCK, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of completion work for block device requests, per second. Not available if the kernel has no \
             such row."),
     row(POLL_SOFT_INTERRUPTS_PER_SEC, "Poll Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 22924).unit("/s")
-        .source("/proc/softirqs, row IRQ_POLL, column of cpuN")
+        .file("/proc/softirqs").field("row IRQ_POLL, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of block device polling, which saves interrupts, per second. Not available if the kernel has no \
             such row."),
     row(TASKLET_SOFT_INTERRUPTS_PER_SEC, "Tasklet Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 22926).unit("/s")
-        .source("/proc/softirqs, row TASKLET, column of cpuN")
+        .file("/proc/softirqs").field("row TASKLET, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of tasklets, which drivers use for deferred work, per second. Not available if the kernel has no \
             such row."),
     row(SCHEDULER_SOFT_INTERRUPTS_PER_SEC, "Scheduler Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 22928)
-        .unit("/s").source("/proc/softirqs, row SCHED, column of cpuN")
+        .unit("/s").file("/proc/softirqs").field("row SCHED, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of load balancing between processors, per second. Not available if the kernel has no such row."),
     row(HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC, "High Resolution Timer Soft Interrupts/sec",
-        T::PERF_COUNTER_BULK_COUNT, 22930).unit("/s").source("/proc/softirqs, row HRTIMER, column of cpuN")
+        T::PERF_COUNTER_BULK_COUNT, 22930).unit("/s").file("/proc/softirqs").field("row HRTIMER, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of expired high-resolution timers, per second. Most of these timers run in the interrupt itself. \
             Not available if the kernel has no such row."),
     row(RCU_SOFT_INTERRUPTS_PER_SEC, "RCU Soft Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 22932).unit("/s")
-        .source("/proc/softirqs, row RCU, column of cpuN")
+        .file("/proc/softirqs").field("row RCU, column of cpuN")
         .availability("Not available if the kernel has no such row.")
         .help("Runs of RCU callbacks, which wait until no reader uses the old data, per second. Not available if the \
             kernel has no such row."),

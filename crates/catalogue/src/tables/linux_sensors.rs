@@ -38,40 +38,40 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 8] = counters([
     row(TEMPERATURE, "Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 22184).detail(DetailLevel::NOVICE).scale(-3)
-        .unit("mK").source("/sys/class/hwmon/hwmonN/tempM_input + 273150")
+        .unit("mK").file("/sys/class/hwmon/hwmonN/tempM_input").field("+ 273150")
         .availability("Reported only by temperature sensors.")
         .help("Temperature, in thousandths of a kelvin. Reported only by temperature sensors."),
     row(FAN_SPEED, "Fan Speed", T::PERF_COUNTER_LARGE_RAWCOUNT, 22204).detail(DetailLevel::NOVICE).scale(-1)
-        .unit("/min").source("/sys/class/hwmon/hwmonN/fanM_input").availability("Reported only by fan sensors.")
+        .unit("/min").file("/sys/class/hwmon/hwmonN/fanM_input").availability("Reported only by fan sensors.")
         .help("Rotations of a fan per minute. Reported only by fan sensors."),
     row(VOLTAGE, "Voltage", T::PERF_COUNTER_LARGE_RAWCOUNT, 22206).scale(-2).unit("mV")
-        .source("/sys/class/hwmon/hwmonN/inM_input")
+        .file("/sys/class/hwmon/hwmonN/inM_input")
         .availability("Reported only by voltage sensors. No value if the reading is below 0, because the type holds \
             no negative numbers.")
         .help("Voltage, in thousandths of a volt. Reported only by voltage sensors. No value if the reading is below \
             0, because the type holds no negative numbers."),
     row(CURRENT, "Current", T::PERF_COUNTER_LARGE_RAWCOUNT, 22208).scale(-2).unit("mA")
-        .source("/sys/class/hwmon/hwmonN/currM_input")
+        .file("/sys/class/hwmon/hwmonN/currM_input")
         .availability("Reported only by current sensors. No value if the reading is below 0, because the type holds \
             no negative numbers.")
         .help("Current, in thousandths of an ampere. Reported only by current sensors. No value if the reading is \
             below 0, because the type holds no negative numbers."),
     row(POWER, "Power", T::PERF_COUNTER_LARGE_RAWCOUNT, 22196).scale(-6).unit("uW")
-        .source("/sys/class/hwmon/hwmonN/powerM_input, else powerM_average")
+        .file("/sys/class/hwmon/hwmonN/powerM_input").field("the number, else that of powerM_average")
         .availability("Reported only by power sensors. No value if the reading is below 0, because the type holds no \
             negative numbers.")
         .help("Power, in millionths of a watt. Reported only by power sensors. No value if the reading is below 0, \
             because the type holds no negative numbers."),
     row(ENERGY, "Energy", T::PERF_COUNTER_LARGE_RAWCOUNT, 22194).scale(-6).unit("uJ")
-        .source("/sys/class/hwmon/hwmonN/energyM_input").availability("Reported only by energy sensors.")
+        .file("/sys/class/hwmon/hwmonN/energyM_input").availability("Reported only by energy sensors.")
         .help("Energy used since the driver was loaded, in millionths of a joule. Reported only by energy sensors. \
             Some drivers require root or CAP_DAC_READ_SEARCH to read energy."),
     row(PERCENT_RELATIVE_HUMIDITY, "% Relative Humidity", T::PERF_LARGE_RAW_FRACTION, 22210)
-        .base(PERCENT_RELATIVE_HUMIDITY_BASE).unit("%").source("/sys/class/hwmon/hwmonN/humidityM_input")
+        .base(PERCENT_RELATIVE_HUMIDITY_BASE).unit("%").file("/sys/class/hwmon/hwmonN/humidityM_input")
         .availability("Reported only by humidity sensors.")
         .help("Humidity of the air, as a share of the maximum that the air can hold. Reported only by humidity \
             sensors."),
     row(PERCENT_RELATIVE_HUMIDITY_BASE, "% Relative Humidity Base", T::PERF_LARGE_RAW_BASE, 22212).hidden()
-        .source("100,000").availability("Reported only by humidity sensors.")
+        .field("100,000").availability("Reported only by humidity sensors.")
         .help("100 %, in the unit of the sensor. Reported only by humidity sensors."),
 ]);

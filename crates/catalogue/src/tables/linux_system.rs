@@ -45,47 +45,48 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 13] = counters([
     row(LOAD_AVERAGE_1_MINUTE, "Load Average 1 Minute", T::PERF_LARGE_RAW_FRACTION, 22954).detail(DetailLevel::NOVICE)
-        .base(LOAD_AVERAGE_BASE).source("/proc/loadavg: field 1 x 100")
+        .base(LOAD_AVERAGE_BASE).file("/proc/loadavg").field("field 1 x 100")
         .help("Running average over the last minute of tasks that ran, waited for a processor or slept \
             uninterruptibly. Divide it by the number of processors. The formula of its counter type divides 100 \
             times the raw value by the base; the result is the load average itself, not a percentage."),
     row(LOAD_AVERAGE_5_MINUTES, "Load Average 5 Minutes", T::PERF_LARGE_RAW_FRACTION, 22956)
-        .detail(DetailLevel::NOVICE).base(LOAD_AVERAGE_BASE).source("/proc/loadavg: field 2 x 100")
+        .detail(DetailLevel::NOVICE).base(LOAD_AVERAGE_BASE).file("/proc/loadavg").field("field 2 x 100")
         .help("Running average over the last 5 minutes of tasks that ran, waited for a processor or slept \
             uninterruptibly. Divide it by the number of processors. The formula of its counter type divides 100 \
             times the raw value by the base; the result is the load average itself, not a percentage."),
     row(LOAD_AVERAGE_15_MINUTES, "Load Average 15 Minutes", T::PERF_LARGE_RAW_FRACTION, 22958)
-        .detail(DetailLevel::NOVICE).base(LOAD_AVERAGE_BASE).source("/proc/loadavg: field 3 x 100")
+        .detail(DetailLevel::NOVICE).base(LOAD_AVERAGE_BASE).file("/proc/loadavg").field("field 3 x 100")
         .help("Running average over the last 15 minutes of tasks that ran, waited for a processor or slept \
             uninterruptibly. Divide it by the number of processors. The formula of its counter type divides 100 \
             times the raw value by the base; the result is the load average itself, not a percentage."),
-    row(LOAD_AVERAGE_BASE, "Load Average Base", T::PERF_LARGE_RAW_BASE, 22960).hidden().source("10,000")
+    row(LOAD_AVERAGE_BASE, "Load Average Base", T::PERF_LARGE_RAW_BASE, 22960).hidden().field("10,000")
         .help("Divisor of the raw load averages, which are in hundredths: 10,000, so that the formula shows the load \
             average itself."),
     row(PROCESSES_CREATED_PER_SEC, "Processes Created/sec", T::PERF_COUNTER_BULK_COUNT, 22962)
-        .detail(DetailLevel::NOVICE).unit("/s").source("/proc/stat: processes")
+        .detail(DetailLevel::NOVICE).unit("/s").file("/proc/stat").field("processes")
         .help("Processes and threads created, per second."),
-    row(RUNNING_THREADS, "Running Threads", T::PERF_COUNTER_LARGE_RAWCOUNT, 22964).source("/proc/stat: procs_running")
-        .help("Threads that run or wait for a processor."),
+    row(RUNNING_THREADS, "Running Threads", T::PERF_COUNTER_LARGE_RAWCOUNT, 22964).file("/proc/stat")
+        .field("procs_running").help("Threads that run or wait for a processor."),
     row(BLOCKED_PROCESSES, "Blocked Processes", T::PERF_COUNTER_LARGE_RAWCOUNT, 22966).detail(DetailLevel::NOVICE)
-        .source("/proc/stat: procs_blocked").help("Threads that wait for a disk."),
+        .file("/proc/stat").field("procs_blocked").help("Threads that wait for a disk."),
     row(OPEN_FILES, "Open Files", T::PERF_COUNTER_LARGE_RAWCOUNT, 22968).detail(DetailLevel::NOVICE)
-        .source("/proc/sys/fs/file-nr: first number - second number")
+        .file("/proc/sys/fs/file-nr").field("first number - second number")
         .help("Open files of all processes and of the kernel. A file shared by several processes counts once. Read \
             at most every 10 s; between readings the value is marked as reused."),
-    row(OPEN_FILES_LIMIT, "Open Files Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22970)
-        .source("/proc/sys/fs/file-nr: third number").availability("No value if there is no limit.")
+    row(OPEN_FILES_LIMIT, "Open Files Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22970).file("/proc/sys/fs/file-nr")
+        .field("third number").availability("No value if there is no limit.")
         .help("Maximum number of open files. No value if there is no limit."),
     row(ENTROPY_AVAILABLE, "Entropy Available", T::PERF_COUNTER_LARGE_RAWCOUNT, 22972)
-        .source("/proc/sys/kernel/random/entropy_avail")
+        .file("/proc/sys/kernel/random/entropy_avail")
         .help("Bits of randomness that the kernel has gathered for random numbers. Always 256 from Linux 5.18 on, \
             once enough randomness has been gathered."),
     row(PERCENT_PROCESS_IDS_IN_USE, "% Process IDs In Use", T::PERF_LARGE_RAW_FRACTION, 22974)
-        .base(PERCENT_PROCESS_IDS_IN_USE_BASE).unit("%").source("/proc/loadavg: second number of the fourth field")
+        .base(PERCENT_PROCESS_IDS_IN_USE_BASE).unit("%").file("/proc/loadavg")
+        .field("second number of the fourth field")
         .help("Threads as a share of the available process ids, of which each thread uses one. At 100 no process or \
             thread can be started."),
     row(PERCENT_PROCESS_IDS_IN_USE_BASE, "% Process IDs In Use Base", T::PERF_LARGE_RAW_BASE, 22976).hidden()
-        .source("/proc/sys/kernel/pid_max").help("Value of Process ID Limit."),
-    row(PROCESS_ID_LIMIT, "Process ID Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22978)
-        .source("/proc/sys/kernel/pid_max").help("Upper limit of process ids: all are below this number."),
+        .file("/proc/sys/kernel/pid_max").help("Value of Process ID Limit."),
+    row(PROCESS_ID_LIMIT, "Process ID Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22978).file("/proc/sys/kernel/pid_max")
+        .help("Upper limit of process ids: all are below this number."),
 ]);

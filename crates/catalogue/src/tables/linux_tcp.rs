@@ -447,1062 +447,1049 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 213] = counters([
     row(MEMORY_PAGES, "Memory Pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21012).detail(DetailLevel::NOVICE)
-        .source("/proc/net/sockstat: TCP: mem")
+        .file("/proc/net/sockstat").field("TCP: mem")
         .help("Memory that all TCP sockets use for data, in pages. The kernel compares this value with the three \
             limits of net.ipv4.tcp_mem, which are also in pages."),
     row(TCPEXTSYNCOOKIESSENT, "TcpExtSyncookiesSent", T::PERF_COUNTER_BULK_COUNT, 21014).unit("/s")
-        .source("/proc/net/netstat: TcpExt: SyncookiesSent")
+        .file("/proc/net/netstat").field("TcpExt: SyncookiesSent")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYN cookies sent per second because the queue of half-open connections was full. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTSYNCOOKIESRECV, "TcpExtSyncookiesRecv", T::PERF_COUNTER_BULK_COUNT, 21016).unit("/s")
-        .source("/proc/net/netstat: TcpExt: SyncookiesRecv")
+        .file("/proc/net/netstat").field("TcpExt: SyncookiesRecv")
         .availability("Not available on kernels that do not have this counter.")
         .help("Valid SYN cookies received per second. Not available on kernels that do not have this counter."),
     row(TCPEXTSYNCOOKIESFAILED, "TcpExtSyncookiesFailed", T::PERF_COUNTER_BULK_COUNT, 21018).unit("/s")
-        .source("/proc/net/netstat: TcpExt: SyncookiesFailed")
+        .file("/proc/net/netstat").field("TcpExt: SyncookiesFailed")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements per second that should have returned a SYN cookie and had no valid one. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTEMBRYONICRSTS, "TcpExtEmbryonicRsts", T::PERF_COUNTER_BULK_COUNT, 21020).unit("/s")
-        .source("/proc/net/netstat: TcpExt: EmbryonicRsts")
+        .file("/proc/net/netstat").field("TcpExt: EmbryonicRsts")
         .availability("Not available on kernels that do not have this counter.")
         .help("Half-open connections ended by a reset, per second. Not available on kernels that do not have this \
             counter."),
     row(TCPEXTPRUNECALLED, "TcpExtPruneCalled", T::PERF_COUNTER_BULK_COUNT, 21022).unit("/s")
-        .source("/proc/net/netstat: TcpExt: PruneCalled")
+        .file("/proc/net/netstat").field("TcpExt: PruneCalled")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that a socket had to free memory because its receive buffer exceeded the limit. Not \
             available on kernels that do not have this counter."),
-    row(TCPEXTRCVPRUNED, "TcpExtRcvPruned", T::PERF_COUNTER_BULK_COUNT, 21024).unit("/s")
-        .source("/proc/net/netstat: TcpExt: RcvPruned")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTRCVPRUNED, "TcpExtRcvPruned", T::PERF_COUNTER_BULK_COUNT, 21024).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: RcvPruned").availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because freeing memory of the receive buffer did not suffice. Not \
             available on kernels that do not have this counter."),
-    row(TCPEXTOFOPRUNED, "TcpExtOfoPruned", T::PERF_COUNTER_BULK_COUNT, 21026).unit("/s")
-        .source("/proc/net/netstat: TcpExt: OfoPruned")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTOFOPRUNED, "TcpExtOfoPruned", T::PERF_COUNTER_BULK_COUNT, 21026).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: OfoPruned").availability("Not available on kernels that do not have this counter.")
         .help("Times per second that segments received out of order were dropped to free memory of the receive \
             buffer. Not available on kernels that do not have this counter."),
     row(TCPEXTOUTOFWINDOWICMPS, "TcpExtOutOfWindowIcmps", T::PERF_COUNTER_BULK_COUNT, 21028).unit("/s")
-        .source("/proc/net/netstat: TcpExt: OutOfWindowIcmps")
+        .file("/proc/net/netstat").field("TcpExt: OutOfWindowIcmps")
         .availability("Not available on kernels that do not have this counter.")
         .help("ICMP errors ignored per second because they named a segment that was not in flight. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTLOCKDROPPEDICMPS, "TcpExtLockDroppedIcmps", T::PERF_COUNTER_BULK_COUNT, 21030).unit("/s")
-        .source("/proc/net/netstat: TcpExt: LockDroppedIcmps")
+        .file("/proc/net/netstat").field("TcpExt: LockDroppedIcmps")
         .availability("Not available on kernels that do not have this counter.")
         .help("ICMP errors received per second while a program was using the socket. Most kinds of ICMP errors are \
             dropped then. Not available on kernels that do not have this counter."),
-    row(TCPEXTARPFILTER, "TcpExtArpFilter", T::PERF_COUNTER_BULK_COUNT, 21032).unit("/s")
-        .source("/proc/net/netstat: TcpExt: ArpFilter")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTARPFILTER, "TcpExtArpFilter", T::PERF_COUNTER_BULK_COUNT, 21032).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: ArpFilter").availability("Not available on kernels that do not have this counter.")
         .help("ARP requests per second that got no reply because arp_filter is set and the reply would leave by \
             another interface. Not available on kernels that do not have this counter."),
-    row(TCPEXTTW, "TcpExtTW", T::PERF_COUNTER_BULK_COUNT, 21034).unit("/s").source("/proc/net/netstat: TcpExt: TW")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTW, "TcpExtTW", T::PERF_COUNTER_BULK_COUNT, 21034).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TW").availability("Not available on kernels that do not have this counter.")
         .help("Connections per second whose time-wait ended by its timer. Not available on kernels that do not have \
             this counter."),
-    row(TCPEXTTWRECYCLED, "TcpExtTWRecycled", T::PERF_COUNTER_BULK_COUNT, 21036).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TWRecycled")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTWRECYCLED, "TcpExtTWRecycled", T::PERF_COUNTER_BULK_COUNT, 21036).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TWRecycled").availability("Not available on kernels that do not have this counter.")
         .help("Connections in time-wait per second replaced by a new connection with the same addresses and ports. \
             Not available on kernels that do not have this counter."),
-    row(TCPEXTTWKILLED, "TcpExtTWKilled", T::PERF_COUNTER_BULK_COUNT, 21038).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TWKilled")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTWKILLED, "TcpExtTWKilled", T::PERF_COUNTER_BULK_COUNT, 21038).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TWKilled").availability("Not available on kernels that do not have this counter.")
         .help("Connections per second whose time-wait was shortened to 4 seconds or less, and ended. Not available \
             on kernels that do not have this counter."),
-    row(TCPEXTPAWSACTIVE, "TcpExtPAWSActive", T::PERF_COUNTER_BULK_COUNT, 21040).unit("/s")
-        .source("/proc/net/netstat: TcpExt: PAWSActive")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTPAWSACTIVE, "TcpExtPAWSActive", T::PERF_COUNTER_BULK_COUNT, 21040).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: PAWSActive").availability("Not available on kernels that do not have this counter.")
         .help("Replies to SYNs of this machine that were dropped per second because their timestamp was too old. Not \
             available on kernels that do not have this counter."),
-    row(TCPEXTPAWSESTAB, "TcpExtPAWSEstab", T::PERF_COUNTER_BULK_COUNT, 21042).unit("/s")
-        .source("/proc/net/netstat: TcpExt: PAWSEstab")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTPAWSESTAB, "TcpExtPAWSEstab", T::PERF_COUNTER_BULK_COUNT, 21042).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: PAWSEstab").availability("Not available on kernels that do not have this counter.")
         .help("Segments of open connections that were dropped per second because their timestamp was too old. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTBEYONDWINDOW, "TcpExtBeyondWindow", T::PERF_COUNTER_BULK_COUNT, 21044).unit("/s")
-        .source("/proc/net/netstat: TcpExt: BeyondWindow")
+        .file("/proc/net/netstat").field("TcpExt: BeyondWindow")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because they ended beyond the receive window. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTSECRREJECTED, "TcpExtTSEcrRejected", T::PERF_COUNTER_BULK_COUNT, 21046).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TSEcrRejected")
+        .file("/proc/net/netstat").field("TcpExt: TSEcrRejected")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because they echo a timestamp that was never sent. Not available on \
             kernels that do not have this counter."),
-    row(TCPEXTPAWSOLDACK, "TcpExtPAWSOldAck", T::PERF_COUNTER_BULK_COUNT, 21048).unit("/s")
-        .source("/proc/net/netstat: TcpExt: PAWSOldAck")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTPAWSOLDACK, "TcpExtPAWSOldAck", T::PERF_COUNTER_BULK_COUNT, 21048).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: PAWSOldAck").availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements without data that were dropped per second because they came late, with an older \
             timestamp. Not available on kernels that do not have this counter."),
     row(TCPEXTPAWSTIMEWAIT, "TcpExtPAWSTimewait", T::PERF_COUNTER_BULK_COUNT, 21050).unit("/s")
-        .source("/proc/net/netstat: TcpExt: PAWSTimewait")
+        .file("/proc/net/netstat").field("TcpExt: PAWSTimewait")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments for connections in time-wait that were dropped per second because their timestamp was too \
             old. Not available on kernels that do not have this counter."),
     row(TCPEXTDELAYEDACKS, "TcpExtDelayedACKs", T::PERF_COUNTER_BULK_COUNT, 21052).unit("/s")
-        .source("/proc/net/netstat: TcpExt: DelayedACKs")
+        .file("/proc/net/netstat").field("TcpExt: DelayedACKs")
         .availability("Not available on kernels that do not have this counter.")
         .help("Delayed acknowledgements sent by their timer, per second. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTDELAYEDACKLOCKED, "TcpExtDelayedACKLocked", T::PERF_COUNTER_BULK_COUNT, 21054).unit("/s")
-        .source("/proc/net/netstat: TcpExt: DelayedACKLocked")
+        .file("/proc/net/netstat").field("TcpExt: DelayedACKLocked")
         .availability("Not available on kernels that do not have this counter.")
         .help("Delayed acknowledgements postponed further, per second, because a program was using the socket. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTDELAYEDACKLOST, "TcpExtDelayedACKLost", T::PERF_COUNTER_BULK_COUNT, 21056).unit("/s")
-        .source("/proc/net/netstat: TcpExt: DelayedACKLost")
+        .file("/proc/net/netstat").field("TcpExt: DelayedACKLost")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments per second received again after they had been acknowledged. An acknowledgement might have \
             been lost. Not available on kernels that do not have this counter."),
     row(TCPEXTLISTENOVERFLOWS, "TcpExtListenOverflows", T::PERF_COUNTER_BULK_COUNT, 21058).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/net/netstat: TcpExt: ListenOverflows")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: ListenOverflows")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections refused per second because too many were waiting to be accepted by the program. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTLISTENDROPS, "TcpExtListenDrops", T::PERF_COUNTER_BULK_COUNT, 21060).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/net/netstat: TcpExt: ListenDrops")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: ListenDrops")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYNs and new connections per second dropped by a listening socket for any reason, including a full \
             queue. Not available on kernels that do not have this counter."),
-    row(TCPEXTTCPHPHITS, "TcpExtTCPHPHits", T::PERF_COUNTER_BULK_COUNT, 21062).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPHPHits")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTCPHPHITS, "TcpExtTCPHPHits", T::PERF_COUNTER_BULK_COUNT, 21062).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TCPHPHits").availability("Not available on kernels that do not have this counter.")
         .help("Segments with data received on the fast path, per second. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPPUREACKS, "TcpExtTCPPureAcks", T::PERF_COUNTER_BULK_COUNT, 21064).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPPureAcks")
+        .file("/proc/net/netstat").field("TcpExt: TCPPureAcks")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements without data received on the slow path, per second. Not available on kernels that do \
             not have this counter."),
-    row(TCPEXTTCPHPACKS, "TcpExtTCPHPAcks", T::PERF_COUNTER_BULK_COUNT, 21066).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPHPAcks")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTCPHPACKS, "TcpExtTCPHPAcks", T::PERF_COUNTER_BULK_COUNT, 21066).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TCPHPAcks").availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements without data received on the fast path, per second. Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPRENORECOVERY, "TcpExtTCPRenoRecovery", T::PERF_COUNTER_BULK_COUNT, 21068).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRenoRecovery")
+        .file("/proc/net/netstat").field("TcpExt: TCPRenoRecovery")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that a sender began loss recovery without SACK, after duplicate acknowledgements. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPSACKRECOVERY, "TcpExtTCPSackRecovery", T::PERF_COUNTER_BULK_COUNT, 21070).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSackRecovery")
+        .file("/proc/net/netstat").field("TcpExt: TCPSackRecovery")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that a sender began loss recovery with SACK. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPSACKRENEGING, "TcpExtTCPSACKReneging", T::PERF_COUNTER_BULK_COUNT, 21072).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSACKReneging")
+        .file("/proc/net/netstat").field("TcpExt: TCPSACKReneging")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that a receiver discarded data that it had acknowledged by SACK. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPSACKREORDER, "TcpExtTCPSACKReorder", T::PERF_COUNTER_BULK_COUNT, 21074).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSACKReorder")
+        .file("/proc/net/netstat").field("TcpExt: TCPSACKReorder")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that SACK revealed reordered segments. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPRENOREORDER, "TcpExtTCPRenoReorder", T::PERF_COUNTER_BULK_COUNT, 21076).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRenoReorder")
+        .file("/proc/net/netstat").field("TcpExt: TCPRenoReorder")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that duplicate acknowledgements revealed reordered segments. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPTSREORDER, "TcpExtTCPTSReorder", T::PERF_COUNTER_BULK_COUNT, 21078).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPTSReorder")
+        .file("/proc/net/netstat").field("TcpExt: TCPTSReorder")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that a gap filled late revealed reordered segments. Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPFULLUNDO, "TcpExtTCPFullUndo", T::PERF_COUNTER_BULK_COUNT, 21080).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFullUndo")
+        .file("/proc/net/netstat").field("TcpExt: TCPFullUndo")
         .availability("Not available on kernels that do not have this counter.")
         .help("Recoveries per second that ended with proof that nothing had been lost, so that the window was \
             restored. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPPARTIALUNDO, "TcpExtTCPPartialUndo", T::PERF_COUNTER_BULK_COUNT, 21082).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPPartialUndo")
+        .file("/proc/net/netstat").field("TcpExt: TCPPartialUndo")
         .availability("Not available on kernels that do not have this counter.")
         .help("Recoveries per second for which that proof (see TcpExtTCPFullUndo) came while recovery was still in \
             progress. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPDSACKUNDO, "TcpExtTCPDSACKUndo", T::PERF_COUNTER_BULK_COUNT, 21084).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKUndo")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKUndo")
         .availability("Not available on kernels that do not have this counter.")
         .help("Recoveries per second for which DSACK reports proved that all retransmissions were duplicates. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPLOSSUNDO, "TcpExtTCPLossUndo", T::PERF_COUNTER_BULK_COUNT, 21086).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPLossUndo")
+        .file("/proc/net/netstat").field("TcpExt: TCPLossUndo")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that the window was restored after a timeout because nothing had been lost. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPLOSTRETRANSMIT, "TcpExtTCPLostRetransmit", T::PERF_COUNTER_BULK_COUNT, 21088).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPLostRetransmit")
+        .file("/proc/net/netstat").field("TcpExt: TCPLostRetransmit")
         .availability("Not available on kernels that do not have this counter.")
         .help("Retransmitted segments lost again, per second. Not available on kernels that do not have this \
             counter."),
     row(TCPEXTTCPRENOFAILURES, "TcpExtTCPRenoFailures", T::PERF_COUNTER_BULK_COUNT, 21090).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRenoFailures")
+        .file("/proc/net/netstat").field("TcpExt: TCPRenoFailures")
         .availability("Not available on kernels that do not have this counter.")
         .help("Timeouts per second of connections without SACK that saw duplicate acknowledgements and began no \
             recovery. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPSACKFAILURES, "TcpExtTCPSackFailures", T::PERF_COUNTER_BULK_COUNT, 21092).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSackFailures")
+        .file("/proc/net/netstat").field("TcpExt: TCPSackFailures")
         .availability("Not available on kernels that do not have this counter.")
         .help("Timeouts per second of connections with SACK that had seen gaps and begun no recovery. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPLOSSFAILURES, "TcpExtTCPLossFailures", T::PERF_COUNTER_BULK_COUNT, 21094).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPLossFailures")
+        .file("/proc/net/netstat").field("TcpExt: TCPLossFailures")
         .availability("Not available on kernels that do not have this counter.")
         .help("Timeouts per second of connections still recovering from an earlier timeout. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPFASTRETRANS, "TcpExtTCPFastRetrans", T::PERF_COUNTER_BULK_COUNT, 21096).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastRetrans")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastRetrans")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments retransmitted without waiting for a timeout, per second. Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPSLOWSTARTRETRANS, "TcpExtTCPSlowStartRetrans", T::PERF_COUNTER_BULK_COUNT, 21098).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSlowStartRetrans")
+        .file("/proc/net/netstat").field("TcpExt: TCPSlowStartRetrans")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments retransmitted after a timeout, per second. Not available on kernels that do not have this \
             counter."),
     row(TCPEXTTCPTIMEOUTS, "TcpExtTCPTimeouts", T::PERF_COUNTER_BULK_COUNT, 21100).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/net/netstat: TcpExt: TCPTimeouts")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: TCPTimeouts")
         .availability("Not available on kernels that do not have this counter.")
         .help("Retransmission timeouts per second: no acknowledgement arrived for too long. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPLOSSPROBES, "TcpExtTCPLossProbes", T::PERF_COUNTER_BULK_COUNT, 21102).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPLossProbes")
+        .file("/proc/net/netstat").field("TcpExt: TCPLossProbes")
         .availability("Not available on kernels that do not have this counter.")
         .help("Tail loss probes sent per second because the last segments of a transfer were not acknowledged soon. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPLOSSPROBERECOVERY, "TcpExtTCPLossProbeRecovery", T::PERF_COUNTER_BULK_COUNT, 21104).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPLossProbeRecovery")
+        .file("/proc/net/netstat").field("TcpExt: TCPLossProbeRecovery")
         .availability("Not available on kernels that do not have this counter.")
         .help("Losses found and repaired by tail loss probes, per second. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPRENORECOVERYFAIL, "TcpExtTCPRenoRecoveryFail", T::PERF_COUNTER_BULK_COUNT, 21106).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRenoRecoveryFail")
+        .file("/proc/net/netstat").field("TcpExt: TCPRenoRecoveryFail")
         .availability("Not available on kernels that do not have this counter.")
         .help("Timeouts per second during a loss recovery without SACK. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPSACKRECOVERYFAIL, "TcpExtTCPSackRecoveryFail", T::PERF_COUNTER_BULK_COUNT, 21108).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSackRecoveryFail")
+        .file("/proc/net/netstat").field("TcpExt: TCPSackRecoveryFail")
         .availability("Not available on kernels that do not have this counter.")
         .help("Timeouts per second during a loss recovery with SACK. Not available on kernels that do not have this \
             counter."),
     row(TCPEXTTCPRCVCOLLAPSED, "TcpExtTCPRcvCollapsed", T::PERF_COUNTER_BULK_COUNT, 21110).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRcvCollapsed")
+        .file("/proc/net/netstat").field("TcpExt: TCPRcvCollapsed")
         .availability("Not available on kernels that do not have this counter.")
         .help("Buffers freed per second by moving received data closer together when memory was short. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPBACKLOGCOALESCE, "TcpExtTCPBacklogCoalesce", T::PERF_COUNTER_BULK_COUNT, 21112).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPBacklogCoalesce")
+        .file("/proc/net/netstat").field("TcpExt: TCPBacklogCoalesce")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments per second merged with others while a program was using the socket. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPDSACKOLDSENT, "TcpExtTCPDSACKOldSent", T::PERF_COUNTER_BULK_COUNT, 21114).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKOldSent")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKOldSent")
         .availability("Not available on kernels that do not have this counter.")
         .help("DSACK reports sent per second about a segment received again after it had been acknowledged. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPDSACKOFOSENT, "TcpExtTCPDSACKOfoSent", T::PERF_COUNTER_BULK_COUNT, 21116).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKOfoSent")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKOfoSent")
         .availability("Not available on kernels that do not have this counter.")
         .help("DSACK reports sent per second about a segment received again while it waited for an earlier one. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPDSACKRECV, "TcpExtTCPDSACKRecv", T::PERF_COUNTER_BULK_COUNT, 21118).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKRecv")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKRecv")
         .availability("Not available on kernels that do not have this counter.")
         .help("DSACK reports received per second about an acknowledged segment that arrived again. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPDSACKOFORECV, "TcpExtTCPDSACKOfoRecv", T::PERF_COUNTER_BULK_COUNT, 21120).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKOfoRecv")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKOfoRecv")
         .availability("Not available on kernels that do not have this counter.")
         .help("DSACK reports received per second about a segment that arrived again while it waited for an earlier \
             one. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPABORTONDATA, "TcpExtTCPAbortOnData", T::PERF_COUNTER_BULK_COUNT, 21122).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAbortOnData")
+        .file("/proc/net/netstat").field("TcpExt: TCPAbortOnData")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections reset per second because data came after they were closed, or because SO_LINGER required \
             it. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPABORTONCLOSE, "TcpExtTCPAbortOnClose", T::PERF_COUNTER_BULK_COUNT, 21124).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAbortOnClose")
+        .file("/proc/net/netstat").field("TcpExt: TCPAbortOnClose")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections reset per second because a program closed them with unread received data. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPABORTONMEMORY, "TcpExtTCPAbortOnMemory", T::PERF_COUNTER_BULK_COUNT, 21126)
-        .detail(DetailLevel::NOVICE).unit("/s").source("/proc/net/netstat: TcpExt: TCPAbortOnMemory")
+        .detail(DetailLevel::NOVICE).unit("/s").file("/proc/net/netstat").field("TcpExt: TCPAbortOnMemory")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections reset per second because there were too many orphans or too little memory for TCP. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPABORTONTIMEOUT, "TcpExtTCPAbortOnTimeout", T::PERF_COUNTER_BULK_COUNT, 21128)
-        .detail(DetailLevel::NOVICE).unit("/s").source("/proc/net/netstat: TcpExt: TCPAbortOnTimeout")
+        .detail(DetailLevel::NOVICE).unit("/s").file("/proc/net/netstat").field("TcpExt: TCPAbortOnTimeout")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections aborted per second because the peer did not respond in time. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPABORTONLINGER, "TcpExtTCPAbortOnLinger", T::PERF_COUNTER_BULK_COUNT, 21130).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAbortOnLinger")
+        .file("/proc/net/netstat").field("TcpExt: TCPAbortOnLinger")
         .availability("Not available on kernels that do not have this counter.")
         .help("Closed connections aborted per second without waiting for the peer to close, as set by TCP_LINGER2. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPABORTFAILED, "TcpExtTCPAbortFailed", T::PERF_COUNTER_BULK_COUNT, 21132).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAbortFailed")
+        .file("/proc/net/netstat").field("TcpExt: TCPAbortFailed")
         .availability("Not available on kernels that do not have this counter.")
         .help("Resets that could not be sent, per second. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPMEMORYPRESSURES, "TcpExtTCPMemoryPressures", T::PERF_COUNTER_BULK_COUNT, 21134)
-        .detail(DetailLevel::NOVICE).unit("/s").source("/proc/net/netstat: TcpExt: TCPMemoryPressures")
+        .detail(DetailLevel::NOVICE).unit("/s").file("/proc/net/netstat").field("TcpExt: TCPMemoryPressures")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that TCP as a whole came under memory pressure. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPMEMORYPRESSURESCHRONO, "TcpExtTCPMemoryPressuresChrono", T::PERF_COUNTER_BULK_COUNT, 21136)
-        .unit("ms/s").source("/proc/net/netstat: TcpExt: TCPMemoryPressuresChrono")
+        .unit("ms/s").file("/proc/net/netstat").field("TcpExt: TCPMemoryPressuresChrono")
         .availability("Not available on kernels that do not have this counter.")
         .help("Milliseconds per second during which TCP was under memory pressure. Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPSACKDISCARD, "TcpExtTCPSACKDiscard", T::PERF_COUNTER_BULK_COUNT, 21138).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSACKDiscard")
+        .file("/proc/net/netstat").field("TcpExt: TCPSACKDiscard")
         .availability("Not available on kernels that do not have this counter.")
         .help("Invalid SACK blocks ignored, per second. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPDSACKIGNOREDOLD, "TcpExtTCPDSACKIgnoredOld", T::PERF_COUNTER_BULK_COUNT, 21140).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKIgnoredOld")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKIgnoredOld")
         .availability("Not available on kernels that do not have this counter.")
         .help("Invalid DSACK reports ignored after retransmissions, per second. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPDSACKIGNOREDNOUNDO, "TcpExtTCPDSACKIgnoredNoUndo", T::PERF_COUNTER_BULK_COUNT, 21142).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKIgnoredNoUndo")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKIgnoredNoUndo")
         .availability("Not available on kernels that do not have this counter.")
         .help("Invalid DSACK reports ignored per second on connections that had retransmitted nothing. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPSPURIOUSRTOS, "TcpExtTCPSpuriousRTOs", T::PERF_COUNTER_BULK_COUNT, 21144).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSpuriousRTOs")
+        .file("/proc/net/netstat").field("TcpExt: TCPSpuriousRTOs")
         .availability("Not available on kernels that do not have this counter.")
         .help("Timeouts per second that F-RTO proved unnecessary. Not available on kernels that do not have this \
             counter."),
     row(TCPEXTTCPMD5NOTFOUND, "TcpExtTCPMD5NotFound", T::PERF_COUNTER_BULK_COUNT, 21146).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMD5NotFound")
+        .file("/proc/net/netstat").field("TcpExt: TCPMD5NotFound")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because they lack the MD5 signature that the connection requires. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPMD5UNEXPECTED, "TcpExtTCPMD5Unexpected", T::PERF_COUNTER_BULK_COUNT, 21148).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMD5Unexpected")
+        .file("/proc/net/netstat").field("TcpExt: TCPMD5Unexpected")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because they have an MD5 signature that the connection does not use. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPMD5FAILURE, "TcpExtTCPMD5Failure", T::PERF_COUNTER_BULK_COUNT, 21150).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMD5Failure")
+        .file("/proc/net/netstat").field("TcpExt: TCPMD5Failure")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because their MD5 signature is wrong. Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPSACKSHIFTED, "TcpExtTCPSackShifted", T::PERF_COUNTER_BULK_COUNT, 21152).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSackShifted")
+        .file("/proc/net/netstat").field("TcpExt: TCPSackShifted")
         .availability("Not available on kernels that do not have this counter.")
         .help("Buffers per second from which data acknowledged by SACK was moved to the preceding buffer. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPSACKMERGED, "TcpExtTCPSackMerged", T::PERF_COUNTER_BULK_COUNT, 21154).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSackMerged")
+        .file("/proc/net/netstat").field("TcpExt: TCPSackMerged")
         .availability("Not available on kernels that do not have this counter.")
         .help("Buffers per second merged completely into the preceding buffer because SACK acknowledged both. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPSACKSHIFTFALLBACK, "TcpExtTCPSackShiftFallback", T::PERF_COUNTER_BULK_COUNT, 21156).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSackShiftFallback")
+        .file("/proc/net/netstat").field("TcpExt: TCPSackShiftFallback")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that data acknowledged by SACK could not be moved to the preceding buffer. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPBACKLOGDROP, "TcpExtTCPBacklogDrop", T::PERF_COUNTER_BULK_COUNT, 21158).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPBacklogDrop")
+        .file("/proc/net/netstat").field("TcpExt: TCPBacklogDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because too many were waiting for a program that was using the socket. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTPFMEMALLOCDROP, "TcpExtPFMemallocDrop", T::PERF_COUNTER_BULK_COUNT, 21160).unit("/s")
-        .source("/proc/net/netstat: TcpExt: PFMemallocDrop")
+        .file("/proc/net/netstat").field("TcpExt: PFMemallocDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("Packets dropped per second because they were in emergency memory, which the socket is not permitted \
             to use. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPMINTTLDROP, "TcpExtTCPMinTTLDrop", T::PERF_COUNTER_BULK_COUNT, 21162).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMinTTLDrop")
+        .file("/proc/net/netstat").field("TcpExt: TCPMinTTLDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because their time to live is below the minimum of the socket. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPDEFERACCEPTDROP, "TcpExtTCPDeferAcceptDrop", T::PERF_COUNTER_BULK_COUNT, 21164).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDeferAcceptDrop")
+        .file("/proc/net/netstat").field("TcpExt: TCPDeferAcceptDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements without data that were dropped per second because the listening socket waits for \
             data. Not available on kernels that do not have this counter."),
     row(TCPEXTIPREVERSEPATHFILTER, "TcpExtIPReversePathFilter", T::PERF_COUNTER_BULK_COUNT, 21166).unit("/s")
-        .source("/proc/net/netstat: TcpExt: IPReversePathFilter")
+        .file("/proc/net/netstat").field("TcpExt: IPReversePathFilter")
         .availability("Not available on kernels that do not have this counter.")
         .help("IP packets dropped per second because replies to their source would leave by another interface. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPTIMEWAITOVERFLOW, "TcpExtTCPTimeWaitOverflow", T::PERF_COUNTER_BULK_COUNT, 21168).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPTimeWaitOverflow")
+        .file("/proc/net/netstat").field("TcpExt: TCPTimeWaitOverflow")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections closed per second without time-wait because too many were already in it. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPREQQFULLDOCOOKIES, "TcpExtTCPReqQFullDoCookies", T::PERF_COUNTER_BULK_COUNT, 21170).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPReqQFullDoCookies")
+        .file("/proc/net/netstat").field("TcpExt: TCPReqQFullDoCookies")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYNs per second that got a cookie as reply because the queue of half-open connections was full. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPREQQFULLDROP, "TcpExtTCPReqQFullDrop", T::PERF_COUNTER_BULK_COUNT, 21172).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPReqQFullDrop")
+        .file("/proc/net/netstat").field("TcpExt: TCPReqQFullDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYNs dropped per second because the queue of half-open connections was full and cookies are off. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPRETRANSFAIL, "TcpExtTCPRetransFail", T::PERF_COUNTER_BULK_COUNT, 21174).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRetransFail")
+        .file("/proc/net/netstat").field("TcpExt: TCPRetransFail")
         .availability("Not available on kernels that do not have this counter.")
         .help("Retransmissions refused by the layer below, per second. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPRCVCOALESCE, "TcpExtTCPRcvCoalesce", T::PERF_COUNTER_BULK_COUNT, 21176).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRcvCoalesce")
+        .file("/proc/net/netstat").field("TcpExt: TCPRcvCoalesce")
         .availability("Not available on kernels that do not have this counter.")
         .help("Received segments per second merged into the preceding one in the receive queue. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPOFOQUEUE, "TcpExtTCPOFOQueue", T::PERF_COUNTER_BULK_COUNT, 21178).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPOFOQueue")
+        .file("/proc/net/netstat").field("TcpExt: TCPOFOQueue")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments received out of order and kept, per second. Not available on kernels that do not have this \
             counter."),
-    row(TCPEXTTCPOFODROP, "TcpExtTCPOFODrop", T::PERF_COUNTER_BULK_COUNT, 21180).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPOFODrop")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTCPOFODROP, "TcpExtTCPOFODrop", T::PERF_COUNTER_BULK_COUNT, 21180).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TCPOFODrop").availability("Not available on kernels that do not have this counter.")
         .help("Segments received out of order and dropped for lack of memory, per second. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPOFOMERGE, "TcpExtTCPOFOMerge", T::PERF_COUNTER_BULK_COUNT, 21182).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPOFOMerge")
+        .file("/proc/net/netstat").field("TcpExt: TCPOFOMerge")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments received out of order that overlapped with another, per second. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPCHALLENGEACK, "TcpExtTCPChallengeACK", T::PERF_COUNTER_BULK_COUNT, 21184).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPChallengeACK")
+        .file("/proc/net/netstat").field("TcpExt: TCPChallengeACK")
         .availability("Not available on kernels that do not have this counter.")
         .help("Challenge acknowledgements sent per second, to check whether a suspicious segment was intended. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPSYNCHALLENGE, "TcpExtTCPSYNChallenge", T::PERF_COUNTER_BULK_COUNT, 21186).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPSYNChallenge")
+        .file("/proc/net/netstat").field("TcpExt: TCPSYNChallenge")
         .availability("Not available on kernels that do not have this counter.")
         .help("Challenge acknowledgements per second caused by a SYN for an open connection. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPFASTOPENACTIVE, "TcpExtTCPFastOpenActive", T::PERF_COUNTER_BULK_COUNT, 21188).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastOpenActive")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastOpenActive")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections per second whose first data was sent with the SYN and accepted by the peer. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPFASTOPENACTIVEFAIL, "TcpExtTCPFastOpenActiveFail", T::PERF_COUNTER_BULK_COUNT, 21190).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastOpenActiveFail")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastOpenActiveFail")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections per second whose first data was sent with the SYN and not accepted. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPFASTOPENPASSIVE, "TcpExtTCPFastOpenPassive", T::PERF_COUNTER_BULK_COUNT, 21192).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastOpenPassive")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastOpenPassive")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections accepted per second with first data in the SYN. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPFASTOPENPASSIVEFAIL, "TcpExtTCPFastOpenPassiveFail", T::PERF_COUNTER_BULK_COUNT, 21194).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastOpenPassiveFail")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastOpenPassiveFail")
         .availability("Not available on kernels that do not have this counter.")
         .help("TCP Fast Open SYNs whose data was refused, per second, because of an invalid cookie or another error. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPFASTOPENLISTENOVERFLOW, "TcpExtTCPFastOpenListenOverflow", T::PERF_COUNTER_BULK_COUNT, 21196)
-        .unit("/s").source("/proc/net/netstat: TcpExt: TCPFastOpenListenOverflow")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: TCPFastOpenListenOverflow")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYNs with first data refused per second because too many such connections were waiting. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPFASTOPENCOOKIEREQD, "TcpExtTCPFastOpenCookieReqd", T::PERF_COUNTER_BULK_COUNT, 21198).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastOpenCookieReqd")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastOpenCookieReqd")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYNs per second that requested a Fast Open cookie. Not available on kernels that do not have this \
             counter."),
     row(TCPEXTTCPFASTOPENBLACKHOLE, "TcpExtTCPFastOpenBlackhole", T::PERF_COUNTER_BULK_COUNT, 21200).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFastOpenBlackhole")
+        .file("/proc/net/netstat").field("TcpExt: TCPFastOpenBlackhole")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that Fast Open was disabled for a while because a device on the route drops its \
             packets. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPSPURIOUSRTXHOSTQUEUES, "TcpExtTCPSpuriousRtxHostQueues", T::PERF_COUNTER_BULK_COUNT, 21202)
-        .unit("/s").source("/proc/net/netstat: TcpExt: TCPSpuriousRtxHostQueues")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: TCPSpuriousRtxHostQueues")
         .availability("Not available on kernels that do not have this counter.")
         .help("Retransmissions cancelled per second because the first copy was still queued on this machine. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTBUSYPOLLRXPACKETS, "TcpExtBusyPollRxPackets", T::PERF_COUNTER_BULK_COUNT, 21204).unit("/s")
-        .source("/proc/net/netstat: TcpExt: BusyPollRxPackets")
+        .file("/proc/net/netstat").field("TcpExt: BusyPollRxPackets")
         .availability("Not available on kernels that do not have this counter.")
         .help("Packets per second that a program received by polling the interface while it waited. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPAUTOCORKING, "TcpExtTCPAutoCorking", T::PERF_COUNTER_BULK_COUNT, 21206).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAutoCorking")
+        .file("/proc/net/netstat").field("TcpExt: TCPAutoCorking")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that a small segment was held back, to be merged with the next data that the program \
             writes. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPFROMZEROWINDOWADV, "TcpExtTCPFromZeroWindowAdv", T::PERF_COUNTER_BULK_COUNT, 21208).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPFromZeroWindowAdv")
+        .file("/proc/net/netstat").field("TcpExt: TCPFromZeroWindowAdv")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that the receive window reopened after it had been zero. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPTOZEROWINDOWADV, "TcpExtTCPToZeroWindowAdv", T::PERF_COUNTER_BULK_COUNT, 21210).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPToZeroWindowAdv")
+        .file("/proc/net/netstat").field("TcpExt: TCPToZeroWindowAdv")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that the receive window became zero, because the program reads too slowly. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPWANTZEROWINDOWADV, "TcpExtTCPWantZeroWindowAdv", T::PERF_COUNTER_BULK_COUNT, 21212).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPWantZeroWindowAdv")
+        .file("/proc/net/netstat").field("TcpExt: TCPWantZeroWindowAdv")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that the receive window should have become zero, but could not be reduced that far. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPSYNRETRANS, "TcpExtTCPSynRetrans", T::PERF_COUNTER_BULK_COUNT, 21214).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/net/netstat: TcpExt: TCPSynRetrans")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: TCPSynRetrans")
         .availability("Not available on kernels that do not have this counter.")
         .help("SYNs and replies to them that were retransmitted, per second. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPORIGDATASENT, "TcpExtTCPOrigDataSent", T::PERF_COUNTER_BULK_COUNT, 21216).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPOrigDataSent")
+        .file("/proc/net/netstat").field("TcpExt: TCPOrigDataSent")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments with data sent per second, without retransmissions. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPHYSTARTTRAINDETECT, "TcpExtTCPHystartTrainDetect", T::PERF_COUNTER_BULK_COUNT, 21218).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPHystartTrainDetect")
+        .file("/proc/net/netstat").field("TcpExt: TCPHystartTrainDetect")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that slow start ended because consecutive acknowledgements showed that the path is \
             full. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPHYSTARTTRAINCWND, "TcpExtTCPHystartTrainCwnd", T::PERF_COUNTER_BULK_COUNT, 21220)
-        .source("/proc/net/netstat: TcpExt: TCPHystartTrainCwnd")
+        .file("/proc/net/netstat").field("TcpExt: TCPHystartTrainCwnd")
         .availability("Not available on kernels that do not have this counter.")
         .help("Sum of the congestion windows at which consecutive acknowledgements ended slow start (HyStart), per \
             second. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPHYSTARTDELAYDETECT, "TcpExtTCPHystartDelayDetect", T::PERF_COUNTER_BULK_COUNT, 21222).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPHystartDelayDetect")
+        .file("/proc/net/netstat").field("TcpExt: TCPHystartDelayDetect")
         .availability("Not available on kernels that do not have this counter.")
         .help("Times per second that slow start ended because a rising delay showed that the path is full. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPHYSTARTDELAYCWND, "TcpExtTCPHystartDelayCwnd", T::PERF_COUNTER_BULK_COUNT, 21224)
-        .source("/proc/net/netstat: TcpExt: TCPHystartDelayCwnd")
+        .file("/proc/net/netstat").field("TcpExt: TCPHystartDelayCwnd")
         .availability("Not available on kernels that do not have this counter.")
         .help("Sum of the congestion windows at which slow start ended because of a rising delay (HyStart), per \
             second. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPACKSKIPPEDSYNRECV, "TcpExtTCPACKSkippedSynRecv", T::PERF_COUNTER_BULK_COUNT, 21226).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPACKSkippedSynRecv")
+        .file("/proc/net/netstat").field("TcpExt: TCPACKSkippedSynRecv")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements of half-open connections not sent because of the rate limit, per second. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPACKSKIPPEDPAWS, "TcpExtTCPACKSkippedPAWS", T::PERF_COUNTER_BULK_COUNT, 21228).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPACKSkippedPAWS")
+        .file("/proc/net/netstat").field("TcpExt: TCPACKSkippedPAWS")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements of segments with too old a timestamp not sent because of the rate limit, per second. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPACKSKIPPEDSEQ, "TcpExtTCPACKSkippedSeq", T::PERF_COUNTER_BULK_COUNT, 21230).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPACKSkippedSeq")
+        .file("/proc/net/netstat").field("TcpExt: TCPACKSkippedSeq")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements of segments outside the window not sent because of the rate limit, per second. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPACKSKIPPEDFINWAIT2, "TcpExtTCPACKSkippedFinWait2", T::PERF_COUNTER_BULK_COUNT, 21232).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPACKSkippedFinWait2")
+        .file("/proc/net/netstat").field("TcpExt: TCPACKSkippedFinWait2")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements of connections in FIN-WAIT-2 not sent because of the rate limit, per second. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPACKSKIPPEDTIMEWAIT, "TcpExtTCPACKSkippedTimeWait", T::PERF_COUNTER_BULK_COUNT, 21234).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPACKSkippedTimeWait")
+        .file("/proc/net/netstat").field("TcpExt: TCPACKSkippedTimeWait")
         .availability("Not available on kernels that do not have this counter.")
         .help("Acknowledgements of connections in time-wait not sent because of the rate limit, per second. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPACKSKIPPEDCHALLENGE, "TcpExtTCPACKSkippedChallenge", T::PERF_COUNTER_BULK_COUNT, 21236).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPACKSkippedChallenge")
+        .file("/proc/net/netstat").field("TcpExt: TCPACKSkippedChallenge")
         .availability("Not available on kernels that do not have this counter.")
         .help("Challenge acknowledgements not sent because of the rate limit, per second. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPWINPROBE, "TcpExtTCPWinProbe", T::PERF_COUNTER_BULK_COUNT, 21238).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPWinProbe")
+        .file("/proc/net/netstat").field("TcpExt: TCPWinProbe")
         .availability("Not available on kernels that do not have this counter.")
         .help("Probes sent per second to check whether a receive window is still zero. Not available on kernels that \
             do not have this counter."),
     row(TCPEXTTCPKEEPALIVE, "TcpExtTCPKeepAlive", T::PERF_COUNTER_BULK_COUNT, 21240).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPKeepAlive")
+        .file("/proc/net/netstat").field("TcpExt: TCPKeepAlive")
         .availability("Not available on kernels that do not have this counter.")
         .help("Keep-alive probes sent per second to check whether the peer is still there. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPMTUPFAIL, "TcpExtTCPMTUPFail", T::PERF_COUNTER_BULK_COUNT, 21242).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMTUPFail")
+        .file("/proc/net/netstat").field("TcpExt: TCPMTUPFail")
         .availability("Not available on kernels that do not have this counter.")
         .help("Probes of larger packets (path MTU discovery) that failed, per second. Not available on kernels that \
             do not have this counter."),
     row(TCPEXTTCPMTUPSUCCESS, "TcpExtTCPMTUPSuccess", T::PERF_COUNTER_BULK_COUNT, 21244).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMTUPSuccess")
+        .file("/proc/net/netstat").field("TcpExt: TCPMTUPSuccess")
         .availability("Not available on kernels that do not have this counter.")
         .help("Probes of larger packets (path MTU discovery) that succeeded, per second. Not available on kernels \
             that do not have this counter."),
     row(TCPEXTTCPDELIVERED, "TcpExtTCPDelivered", T::PERF_COUNTER_BULK_COUNT, 21246).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDelivered")
+        .file("/proc/net/netstat").field("TcpExt: TCPDelivered")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments per second that acknowledgements reported as delivered, including SYNs and retransmissions. \
             Not available on kernels that do not have this counter."),
     row(TCPEXTTCPDELIVEREDCE, "TcpExtTCPDeliveredCE", T::PERF_COUNTER_BULK_COUNT, 21248).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDeliveredCE")
+        .file("/proc/net/netstat").field("TcpExt: TCPDeliveredCE")
         .availability("Not available on kernels that do not have this counter.")
         .help("Delivered segments per second that met congestion, as reported by ECN. Not available on kernels that \
             do not have this counter."),
     row(TCPEXTTCPACKCOMPRESSED, "TcpExtTCPAckCompressed", T::PERF_COUNTER_BULK_COUNT, 21250).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAckCompressed")
+        .file("/proc/net/netstat").field("TcpExt: TCPAckCompressed")
         .availability("Not available on kernels that do not have this counter.")
         .help("SACK acknowledgements not sent per second because a later one contains the same information. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPZEROWINDOWDROP, "TcpExtTCPZeroWindowDrop", T::PERF_COUNTER_BULK_COUNT, 21252).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPZeroWindowDrop")
+        .file("/proc/net/netstat").field("TcpExt: TCPZeroWindowDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because the receive window was zero. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPRCVQDROP, "TcpExtTCPRcvQDrop", T::PERF_COUNTER_BULK_COUNT, 21254).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPRcvQDrop")
+        .file("/proc/net/netstat").field("TcpExt: TCPRcvQDrop")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because the receive queue was full. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPWQUEUETOOBIG, "TcpExtTCPWqueueTooBig", T::PERF_COUNTER_BULK_COUNT, 21256).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPWqueueTooBig")
+        .file("/proc/net/netstat").field("TcpExt: TCPWqueueTooBig")
         .availability("Not available on kernels that do not have this counter.")
         .help("Buffers not split per second because the send queue was too large. Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPFASTOPENPASSIVEALTKEY, "TcpExtTCPFastOpenPassiveAltKey", T::PERF_COUNTER_BULK_COUNT, 21258)
-        .unit("/s").source("/proc/net/netstat: TcpExt: TCPFastOpenPassiveAltKey")
+        .unit("/s").file("/proc/net/netstat").field("TcpExt: TCPFastOpenPassiveAltKey")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections accepted per second with first data and a cookie of the second, older key. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPTIMEOUTREHASH, "TcpExtTcpTimeoutRehash", T::PERF_COUNTER_BULK_COUNT, 21260).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TcpTimeoutRehash")
+        .file("/proc/net/netstat").field("TcpExt: TcpTimeoutRehash")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections per second that tried another path after a timeout. Not available on kernels that do not \
             have this counter."),
     row(TCPEXTTCPDUPLICATEDATAREHASH, "TcpExtTcpDuplicateDataRehash", T::PERF_COUNTER_BULK_COUNT, 21262).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TcpDuplicateDataRehash")
+        .file("/proc/net/netstat").field("TcpExt: TcpDuplicateDataRehash")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections per second that tried another path because the peer kept sending the same data. Not \
             available on kernels that do not have this counter."),
     row(TCPEXTTCPDSACKRECVSEGS, "TcpExtTCPDSACKRecvSegs", T::PERF_COUNTER_BULK_COUNT, 21264).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKRecvSegs")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKRecvSegs")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments per second that the peer reported as duplicates. Not available on kernels that do not have \
             this counter."),
     row(TCPEXTTCPDSACKIGNOREDDUBIOUS, "TcpExtTCPDSACKIgnoredDubious", T::PERF_COUNTER_BULK_COUNT, 21266).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPDSACKIgnoredDubious")
+        .file("/proc/net/netstat").field("TcpExt: TCPDSACKIgnoredDubious")
         .availability("Not available on kernels that do not have this counter.")
         .help("DSACK reports ignored per second because they name more than was retransmitted. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPMIGRATEREQSUCCESS, "TcpExtTCPMigrateReqSuccess", T::PERF_COUNTER_BULK_COUNT, 21268).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMigrateReqSuccess")
+        .file("/proc/net/netstat").field("TcpExt: TCPMigrateReqSuccess")
         .availability("Not available on kernels that do not have this counter.")
         .help("New connections per second moved to another listening socket when their own was closed. Not available \
             on kernels that do not have this counter."),
     row(TCPEXTTCPMIGRATEREQFAILURE, "TcpExtTCPMigrateReqFailure", T::PERF_COUNTER_BULK_COUNT, 21270).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPMigrateReqFailure")
+        .file("/proc/net/netstat").field("TcpExt: TCPMigrateReqFailure")
         .availability("Not available on kernels that do not have this counter.")
         .help("New connections per second that could not be moved to another listening socket when their own was \
             closed. Not available on kernels that do not have this counter."),
     row(TCPEXTTCPPLBREHASH, "TcpExtTCPPLBRehash", T::PERF_COUNTER_BULK_COUNT, 21272).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPPLBRehash")
+        .file("/proc/net/netstat").field("TcpExt: TCPPLBRehash")
         .availability("Not available on kernels that do not have this counter.")
         .help("Connections per second that tried another path because their path was congested. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPAOREQUIRED, "TcpExtTCPAORequired", T::PERF_COUNTER_BULK_COUNT, 21274).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAORequired")
+        .file("/proc/net/netstat").field("TcpExt: TCPAORequired")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because they lack the authentication option (TCP-AO) that the connection \
             requires. Not available on kernels that do not have this counter."),
-    row(TCPEXTTCPAOBAD, "TcpExtTCPAOBad", T::PERF_COUNTER_BULK_COUNT, 21276).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAOBad")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTCPAOBAD, "TcpExtTCPAOBad", T::PERF_COUNTER_BULK_COUNT, 21276).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TCPAOBad").availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because their authentication option (TCP-AO) is wrong. Not available on \
             kernels that do not have this counter."),
     row(TCPEXTTCPAOKEYNOTFOUND, "TcpExtTCPAOKeyNotFound", T::PERF_COUNTER_BULK_COUNT, 21278).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAOKeyNotFound")
+        .file("/proc/net/netstat").field("TcpExt: TCPAOKeyNotFound")
         .availability("Not available on kernels that do not have this counter.")
         .help("Segments dropped per second because there is no key for their authentication option (TCP-AO). Not \
             available on kernels that do not have this counter."),
-    row(TCPEXTTCPAOGOOD, "TcpExtTCPAOGood", T::PERF_COUNTER_BULK_COUNT, 21280).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAOGood")
-        .availability("Not available on kernels that do not have this counter.")
+    row(TCPEXTTCPAOGOOD, "TcpExtTCPAOGood", T::PERF_COUNTER_BULK_COUNT, 21280).unit("/s").file("/proc/net/netstat")
+        .field("TcpExt: TCPAOGood").availability("Not available on kernels that do not have this counter.")
         .help("Segments per second with a correct authentication option (TCP-AO). Not available on kernels that do \
             not have this counter."),
     row(TCPEXTTCPAODROPPEDICMPS, "TcpExtTCPAODroppedIcmps", T::PERF_COUNTER_BULK_COUNT, 21282).unit("/s")
-        .source("/proc/net/netstat: TcpExt: TCPAODroppedIcmps")
+        .file("/proc/net/netstat").field("TcpExt: TCPAODroppedIcmps")
         .availability("Not available on kernels that do not have this counter.")
         .help("ICMP errors dropped per second because they concern a connection with the authentication option \
             (TCP-AO). Not available on kernels that do not have this counter."),
     row(MPTCPEXTMPCAPABLESYNRX, "MPTcpExtMPCapableSYNRX", T::PERF_COUNTER_BULK_COUNT, 21284).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableSYNRX")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableSYNRX")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs received per second that request Multipath TCP. Not available on kernels without Multipath TCP, \
             or without this counter."),
     row(MPTCPEXTMPCAPABLESYNTX, "MPTcpExtMPCapableSYNTX", T::PERF_COUNTER_BULK_COUNT, 21286).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableSYNTX")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableSYNTX")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs sent per second that request Multipath TCP. Not available on kernels without Multipath TCP, or \
             without this counter."),
     row(MPTCPEXTMPCAPABLESYNACKRX, "MPTcpExtMPCapableSYNACKRX", T::PERF_COUNTER_BULK_COUNT, 21288).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableSYNACKRX")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableSYNACKRX")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Replies received per second that accept Multipath TCP. Not available on kernels without Multipath \
             TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLEACKRX, "MPTcpExtMPCapableACKRX", T::PERF_COUNTER_BULK_COUNT, 21290).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableACKRX")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableACKRX")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Third segments received per second of handshakes for Multipath TCP. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLEFALLBACKACK, "MPTcpExtMPCapableFallbackACK", T::PERF_COUNTER_BULK_COUNT, 21292).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableFallbackACK")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableFallbackACK")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Accepted connections per second that fell back to plain TCP in the handshake. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLEFALLBACKSYNACK, "MPTcpExtMPCapableFallbackSYNACK", T::PERF_COUNTER_BULK_COUNT, 21294)
-        .unit("/s").source("/proc/net/netstat: MPTcpExt: MPCapableFallbackSYNACK")
+        .unit("/s").file("/proc/net/netstat").field("MPTcpExt: MPCapableFallbackSYNACK")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections opened by this machine that fell back to plain TCP in the handshake, per second. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLESYNTXDROP, "MPTcpExtMPCapableSYNTXDrop", T::PERF_COUNTER_BULK_COUNT, 21296).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableSYNTXDrop")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableSYNTXDrop")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections opened by this machine, per second, that fell back to plain TCP because SYNs that request \
             Multipath TCP were lost. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLESYNTXDISABLED, "MPTcpExtMPCapableSYNTXDisabled", T::PERF_COUNTER_BULK_COUNT, 21298)
-        .unit("/s").source("/proc/net/netstat: MPTcpExt: MPCapableSYNTXDisabled")
+        .unit("/s").file("/proc/net/netstat").field("MPTcpExt: MPCapableSYNTXDisabled")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections opened by this machine, per second, that did not request Multipath TCP because it failed \
             recently. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLEENDPATTEMPT, "MPTcpExtMPCapableEndpAttempt", T::PERF_COUNTER_BULK_COUNT, 21300).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableEndpAttempt")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableEndpAttempt")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs received per second that request a new connection where only further subflows are permitted to \
             join. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPFALLBACKTOKENINIT, "MPTcpExtMPFallbackTokenInit", T::PERF_COUNTER_BULK_COUNT, 21302).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPFallbackTokenInit")
+        .file("/proc/net/netstat").field("MPTcpExt: MPFallbackTokenInit")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that fell back to plain TCP because no token was available for them. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPTCPRETRANS, "MPTcpExtMPTCPRetrans", T::PERF_COUNTER_BULK_COUNT, 21304).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPTCPRetrans")
+        .file("/proc/net/netstat").field("MPTcpExt: MPTCPRetrans")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks sent again per second, on any subflow. Not available on kernels without Multipath TCP, or \
             without this counter."),
     row(MPTCPEXTMPJOINNOTOKENFOUND, "MPTcpExtMPJoinNoTokenFound", T::PERF_COUNTER_BULK_COUNT, 21306).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinNoTokenFound")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinNoTokenFound")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows refused per second because the connection to join is unknown. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNRX, "MPTcpExtMPJoinSynRx", T::PERF_COUNTER_BULK_COUNT, 21308).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs received per second that request to join a connection. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNBACKUPRX, "MPTcpExtMPJoinSynBackupRx", T::PERF_COUNTER_BULK_COUNT, 21310).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynBackupRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynBackupRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs received per second that request to join a connection as a backup. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNACKRX, "MPTcpExtMPJoinSynAckRx", T::PERF_COUNTER_BULK_COUNT, 21312).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynAckRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynAckRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Replies received per second to SYNs that request to join a connection. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNACKBACKUPRX, "MPTcpExtMPJoinSynAckBackupRx", T::PERF_COUNTER_BULK_COUNT, 21314).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynAckBackupRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynAckBackupRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Replies received per second to SYNs that request to join a connection, in which the peer joins as a \
             backup. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNACKHMACFAILURE, "MPTcpExtMPJoinSynAckHMacFailure", T::PERF_COUNTER_BULK_COUNT, 21316)
-        .unit("/s").source("/proc/net/netstat: MPTcpExt: MPJoinSynAckHMacFailure")
+        .unit("/s").file("/proc/net/netstat").field("MPTcpExt: MPJoinSynAckHMacFailure")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Replies received per second to SYNs that request to join, with a wrong authentication code. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINACKRX, "MPTcpExtMPJoinAckRx", T::PERF_COUNTER_BULK_COUNT, 21318).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinAckRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinAckRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Third segments received per second of handshakes that join a connection. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINACKHMACFAILURE, "MPTcpExtMPJoinAckHMacFailure", T::PERF_COUNTER_BULK_COUNT, 21320).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinAckHMacFailure")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinAckHMacFailure")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Third segments received per second of handshakes that join a connection, with a wrong authentication \
             code. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINREJECTED, "MPTcpExtMPJoinRejected", T::PERF_COUNTER_BULK_COUNT, 21322).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinRejected")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinRejected")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows per second that were not permitted to join, by the path manager or because the connection \
             cannot take them. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNTX, "MPTcpExtMPJoinSynTx", T::PERF_COUNTER_BULK_COUNT, 21324).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynTx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs sent per second that request to join a connection. Not available on kernels without Multipath \
             TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNTXCREATSKERR, "MPTcpExtMPJoinSynTxCreatSkErr", T::PERF_COUNTER_BULK_COUNT, 21326).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynTxCreatSkErr")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynTxCreatSkErr")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows per second that could not be opened because their socket could not be created. Not available \
             on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNTXBINDERR, "MPTcpExtMPJoinSynTxBindErr", T::PERF_COUNTER_BULK_COUNT, 21328).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynTxBindErr")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynTxBindErr")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows per second that could not be opened because their address could not be bound. Not available \
             on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINSYNTXCONNECTERR, "MPTcpExtMPJoinSynTxConnectErr", T::PERF_COUNTER_BULK_COUNT, 21330).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinSynTxConnectErr")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinSynTxConnectErr")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows per second that could not be opened because connecting failed. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTDSSNOTMATCHING, "MPTcpExtDSSNotMatching", T::PERF_COUNTER_BULK_COUNT, 21332).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DSSNotMatching")
+        .file("/proc/net/netstat").field("MPTcpExt: DSSNotMatching")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data mappings received per second that contradict an earlier mapping. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTDSSCORRUPTIONFALLBACK, "MPTcpExtDSSCorruptionFallback", T::PERF_COUNTER_BULK_COUNT, 21334).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DSSCorruptionFallback")
+        .file("/proc/net/netstat").field("MPTcpExt: DSSCorruptionFallback")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that fell back to plain TCP because the data mapping was corrupt. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTDSSCORRUPTIONRESET, "MPTcpExtDSSCorruptionReset", T::PERF_COUNTER_BULK_COUNT, 21336).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DSSCorruptionReset")
+        .file("/proc/net/netstat").field("MPTcpExt: DSSCorruptionReset")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows reset per second because the data mapping was corrupt. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTINFINITEMAPTX, "MPTcpExtInfiniteMapTx", T::PERF_COUNTER_BULK_COUNT, 21338).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: InfiniteMapTx")
+        .file("/proc/net/netstat").field("MPTcpExt: InfiniteMapTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Infinite mappings sent per second: all data that follows is plain TCP. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTINFINITEMAPRX, "MPTcpExtInfiniteMapRx", T::PERF_COUNTER_BULK_COUNT, 21340).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: InfiniteMapRx")
+        .file("/proc/net/netstat").field("MPTcpExt: InfiniteMapRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Multipath TCP infinite mappings received per second. From then on, the connection carries plain TCP. \
             Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTDSSNOMATCHTCP, "MPTcpExtDSSNoMatchTCP", T::PERF_COUNTER_BULK_COUNT, 21342).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DSSNoMatchTCP")
+        .file("/proc/net/netstat").field("MPTcpExt: DSSNoMatchTCP")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data mappings received per second that do not match the sequence of their subflow. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTDATACSUMERR, "MPTcpExtDataCsumErr", T::PERF_COUNTER_BULK_COUNT, 21344).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DataCsumErr")
+        .file("/proc/net/netstat").field("MPTcpExt: DataCsumErr")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks received per second with a wrong checksum. Not available on kernels without Multipath \
             TCP, or without this counter."),
     row(MPTCPEXTOFOQUEUETAIL, "MPTcpExtOFOQueueTail", T::PERF_COUNTER_BULK_COUNT, 21346).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: OFOQueueTail")
+        .file("/proc/net/netstat").field("MPTcpExt: OFOQueueTail")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks received out of order and put at the end of the queue, per second. Not available on \
             kernels without Multipath TCP, or without this counter."),
-    row(MPTCPEXTOFOQUEUE, "MPTcpExtOFOQueue", T::PERF_COUNTER_BULK_COUNT, 21348).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: OFOQueue")
+    row(MPTCPEXTOFOQUEUE, "MPTcpExtOFOQueue", T::PERF_COUNTER_BULK_COUNT, 21348).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: OFOQueue")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks received out of order, per second. Not available on kernels without Multipath TCP, or \
             without this counter."),
-    row(MPTCPEXTOFOMERGE, "MPTcpExtOFOMerge", T::PERF_COUNTER_BULK_COUNT, 21350).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: OFOMerge")
+    row(MPTCPEXTOFOMERGE, "MPTcpExtOFOMerge", T::PERF_COUNTER_BULK_COUNT, 21350).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: OFOMerge")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks received out of order and merged with others, per second. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTNODSSINWINDOW, "MPTcpExtNoDSSInWindow", T::PERF_COUNTER_BULK_COUNT, 21352).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: NoDSSInWindow")
+        .file("/proc/net/netstat").field("MPTcpExt: NoDSSInWindow")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks received per second that lie outside the receive window. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTDUPLICATEDATA, "MPTcpExtDuplicateData", T::PERF_COUNTER_BULK_COUNT, 21354).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DuplicateData")
+        .file("/proc/net/netstat").field("MPTcpExt: DuplicateData")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Data blocks dropped per second because they had already been received. Not available on kernels \
             without Multipath TCP, or without this counter."),
-    row(MPTCPEXTADDADDR, "MPTcpExtAddAddr", T::PERF_COUNTER_BULK_COUNT, 21356).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: AddAddr")
+    row(MPTCPEXTADDADDR, "MPTcpExtAddAddr", T::PERF_COUNTER_BULK_COUNT, 21356).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: AddAddr")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address announcements (ADD_ADDR) received per second. Not available on kernels without Multipath TCP, \
             or without this counter."),
     row(MPTCPEXTADDADDRTX, "MPTcpExtAddAddrTx", T::PERF_COUNTER_BULK_COUNT, 21358).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: AddAddrTx")
+        .file("/proc/net/netstat").field("MPTcpExt: AddAddrTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address announcements (ADD_ADDR) sent per second. Not available on kernels without Multipath TCP, or \
             without this counter."),
     row(MPTCPEXTADDADDRTXDROP, "MPTcpExtAddAddrTxDrop", T::PERF_COUNTER_BULK_COUNT, 21360).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: AddAddrTxDrop")
+        .file("/proc/net/netstat").field("MPTcpExt: AddAddrTxDrop")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address announcements (ADD_ADDR) that could not be sent, per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
-    row(MPTCPEXTECHOADD, "MPTcpExtEchoAdd", T::PERF_COUNTER_BULK_COUNT, 21362).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: EchoAdd")
+    row(MPTCPEXTECHOADD, "MPTcpExtEchoAdd", T::PERF_COUNTER_BULK_COUNT, 21362).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: EchoAdd")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Confirmations of address announcements received per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTECHOADDTX, "MPTcpExtEchoAddTx", T::PERF_COUNTER_BULK_COUNT, 21364).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: EchoAddTx")
+        .file("/proc/net/netstat").field("MPTcpExt: EchoAddTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Confirmations of address announcements sent per second. Not available on kernels without Multipath \
             TCP, or without this counter."),
     row(MPTCPEXTECHOADDTXDROP, "MPTcpExtEchoAddTxDrop", T::PERF_COUNTER_BULK_COUNT, 21366).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: EchoAddTxDrop")
+        .file("/proc/net/netstat").field("MPTcpExt: EchoAddTxDrop")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Confirmations of address announcements that could not be sent, per second. Not available on kernels \
             without Multipath TCP, or without this counter."),
-    row(MPTCPEXTPORTADD, "MPTcpExtPortAdd", T::PERF_COUNTER_BULK_COUNT, 21368).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: PortAdd")
+    row(MPTCPEXTPORTADD, "MPTcpExtPortAdd", T::PERF_COUNTER_BULK_COUNT, 21368).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: PortAdd")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address announcements (ADD_ADDR) received per second that contain a port. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTADDADDRDROP, "MPTcpExtAddAddrDrop", T::PERF_COUNTER_BULK_COUNT, 21370).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: AddAddrDrop")
+        .file("/proc/net/netstat").field("MPTcpExt: AddAddrDrop")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address announcements (ADD_ADDR) received and dropped, per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINPORTSYNRX, "MPTcpExtMPJoinPortSynRx", T::PERF_COUNTER_BULK_COUNT, 21372).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinPortSynRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinPortSynRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs received per second that request to join through a separate port. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINPORTSYNACKRX, "MPTcpExtMPJoinPortSynAckRx", T::PERF_COUNTER_BULK_COUNT, 21374).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinPortSynAckRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinPortSynAckRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Replies received per second to SYNs that request to join through a separate port. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPJOINPORTACKRX, "MPTcpExtMPJoinPortAckRx", T::PERF_COUNTER_BULK_COUNT, 21376).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPJoinPortAckRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPJoinPortAckRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Third segments received per second of handshakes that join through a separate port. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMISMATCHPORTSYNRX, "MPTcpExtMismatchPortSynRx", T::PERF_COUNTER_BULK_COUNT, 21378).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MismatchPortSynRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MismatchPortSynRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("SYNs received per second that request to join through a port that was not announced. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMISMATCHPORTACKRX, "MPTcpExtMismatchPortAckRx", T::PERF_COUNTER_BULK_COUNT, 21380).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MismatchPortAckRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MismatchPortAckRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Third segments received per second of handshakes that join through a port that was not announced. Not \
             available on kernels without Multipath TCP, or without this counter."),
-    row(MPTCPEXTRMADDR, "MPTcpExtRmAddr", T::PERF_COUNTER_BULK_COUNT, 21382).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RmAddr")
+    row(MPTCPEXTRMADDR, "MPTcpExtRmAddr", T::PERF_COUNTER_BULK_COUNT, 21382).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: RmAddr")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address withdrawals (RM_ADDR) received per second. Not available on kernels without Multipath TCP, or \
             without this counter."),
     row(MPTCPEXTRMADDRDROP, "MPTcpExtRmAddrDrop", T::PERF_COUNTER_BULK_COUNT, 21384).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RmAddrDrop")
+        .file("/proc/net/netstat").field("MPTcpExt: RmAddrDrop")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address withdrawals (RM_ADDR) received and dropped, per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
-    row(MPTCPEXTRMADDRTX, "MPTcpExtRmAddrTx", T::PERF_COUNTER_BULK_COUNT, 21386).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RmAddrTx")
+    row(MPTCPEXTRMADDRTX, "MPTcpExtRmAddrTx", T::PERF_COUNTER_BULK_COUNT, 21386).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: RmAddrTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address withdrawals (RM_ADDR) sent per second. Not available on kernels without Multipath TCP, or \
             without this counter."),
     row(MPTCPEXTRMADDRTXDROP, "MPTcpExtRmAddrTxDrop", T::PERF_COUNTER_BULK_COUNT, 21388).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RmAddrTxDrop")
+        .file("/proc/net/netstat").field("MPTcpExt: RmAddrTxDrop")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Address withdrawals (RM_ADDR) that could not be sent, per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTRMSUBFLOW, "MPTcpExtRmSubflow", T::PERF_COUNTER_BULK_COUNT, 21390).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RmSubflow")
+        .file("/proc/net/netstat").field("MPTcpExt: RmSubflow")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows closed per second because their address was withdrawn. Not available on kernels without \
             Multipath TCP, or without this counter."),
-    row(MPTCPEXTMPPRIOTX, "MPTcpExtMPPrioTx", T::PERF_COUNTER_BULK_COUNT, 21392).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPPrioTx")
+    row(MPTCPEXTMPPRIOTX, "MPTcpExtMPPrioTx", T::PERF_COUNTER_BULK_COUNT, 21392).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: MPPrioTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Changes of subflow priority (MP_PRIO) sent per second. Not available on kernels without Multipath \
             TCP, or without this counter."),
-    row(MPTCPEXTMPPRIORX, "MPTcpExtMPPrioRx", T::PERF_COUNTER_BULK_COUNT, 21394).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPPrioRx")
+    row(MPTCPEXTMPPRIORX, "MPTcpExtMPPrioRx", T::PERF_COUNTER_BULK_COUNT, 21394).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: MPPrioRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Changes of subflow priority (MP_PRIO) received per second. Not available on kernels without Multipath \
             TCP, or without this counter."),
-    row(MPTCPEXTMPFAILTX, "MPTcpExtMPFailTx", T::PERF_COUNTER_BULK_COUNT, 21396).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPFailTx")
+    row(MPTCPEXTMPFAILTX, "MPTcpExtMPFailTx", T::PERF_COUNTER_BULK_COUNT, 21396).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: MPFailTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Reports of wrong checksums (MP_FAIL) sent per second. Not available on kernels without Multipath TCP, \
             or without this counter."),
-    row(MPTCPEXTMPFAILRX, "MPTcpExtMPFailRx", T::PERF_COUNTER_BULK_COUNT, 21398).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPFailRx")
+    row(MPTCPEXTMPFAILRX, "MPTcpExtMPFailRx", T::PERF_COUNTER_BULK_COUNT, 21398).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: MPFailRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Reports of wrong checksums (MP_FAIL) received per second. Not available on kernels without Multipath \
             TCP, or without this counter."),
     row(MPTCPEXTMPFASTCLOSETX, "MPTcpExtMPFastcloseTx", T::PERF_COUNTER_BULK_COUNT, 21400).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPFastcloseTx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPFastcloseTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Abrupt ends of a connection (MP_FASTCLOSE) sent per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTMPFASTCLOSERX, "MPTcpExtMPFastcloseRx", T::PERF_COUNTER_BULK_COUNT, 21402).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPFastcloseRx")
+        .file("/proc/net/netstat").field("MPTcpExt: MPFastcloseRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Abrupt ends of a connection (MP_FASTCLOSE) received per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
-    row(MPTCPEXTMPRSTTX, "MPTcpExtMPRstTx", T::PERF_COUNTER_BULK_COUNT, 21404).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPRstTx")
+    row(MPTCPEXTMPRSTTX, "MPTcpExtMPRstTx", T::PERF_COUNTER_BULK_COUNT, 21404).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: MPRstTx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Resets of a subflow with their reason (MP_RST) sent per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
-    row(MPTCPEXTMPRSTRX, "MPTcpExtMPRstRx", T::PERF_COUNTER_BULK_COUNT, 21406).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPRstRx")
+    row(MPTCPEXTMPRSTRX, "MPTcpExtMPRstRx", T::PERF_COUNTER_BULK_COUNT, 21406).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: MPRstRx")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Resets of a subflow with their reason (MP_RST) received per second. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTRCVPRUNED, "MPTcpExtRcvPruned", T::PERF_COUNTER_BULK_COUNT, 21408).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RcvPruned")
+        .file("/proc/net/netstat").field("MPTcpExt: RcvPruned")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Packets dropped per second for lack of memory. Older kernels only. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTSUBFLOWSTALE, "MPTcpExtSubflowStale", T::PERF_COUNTER_BULK_COUNT, 21410).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: SubflowStale")
+        .file("/proc/net/netstat").field("MPTcpExt: SubflowStale")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows per second that were set aside because nothing was acknowledged on them. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTSUBFLOWRECOVER, "MPTcpExtSubflowRecover", T::PERF_COUNTER_BULK_COUNT, 21412).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: SubflowRecover")
+        .file("/proc/net/netstat").field("MPTcpExt: SubflowRecover")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Subflows per second that returned to use after they had been set aside. Not available on kernels \
             without Multipath TCP, or without this counter."),
     row(MPTCPEXTSNDWNDSHARED, "MPTcpExtSndWndShared", T::PERF_COUNTER_BULK_COUNT, 21414).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: SndWndShared")
+        .file("/proc/net/netstat").field("MPTcpExt: SndWndShared")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Times per second that the send window of a subflow was widened to that of the connection. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTRCVWNDSHARED, "MPTcpExtRcvWndShared", T::PERF_COUNTER_BULK_COUNT, 21416).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RcvWndShared")
+        .file("/proc/net/netstat").field("MPTcpExt: RcvWndShared")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Times per second that the receive window of a subflow was widened to that of the connection. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTRCVWNDCONFLICTUPDATE, "MPTcpExtRcvWndConflictUpdate", T::PERF_COUNTER_BULK_COUNT, 21418).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RcvWndConflictUpdate")
+        .file("/proc/net/netstat").field("MPTcpExt: RcvWndConflictUpdate")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Times per second that the receive window of a subflow was widened because two subflows changed the \
             window at the same time. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTRCVWNDCONFLICT, "MPTcpExtRcvWndConflict", T::PERF_COUNTER_BULK_COUNT, 21420).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: RcvWndConflict")
+        .file("/proc/net/netstat").field("MPTcpExt: RcvWndConflict")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Times per second that two subflows tried to change the window at the same time. Not available on \
             kernels without Multipath TCP, or without this counter."),
-    row(MPTCPEXTMPCURRESTAB, "MPTcpExtMPCurrEstab", T::PERF_COUNTER_LARGE_RAWCOUNT, 21422)
-        .source("/proc/net/netstat: MPTcpExt: MPCurrEstab")
+    row(MPTCPEXTMPCURRESTAB, "MPTcpExtMPCurrEstab", T::PERF_COUNTER_LARGE_RAWCOUNT, 21422).file("/proc/net/netstat")
+        .field("MPTcpExt: MPCurrEstab")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections of Multipath TCP that are currently established. Not available on kernels without \
             Multipath TCP, or without this counter."),
     row(MPTCPEXTBLACKHOLE, "MPTcpExtBlackhole", T::PERF_COUNTER_BULK_COUNT, 21424).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: Blackhole")
+        .file("/proc/net/netstat").field("MPTcpExt: Blackhole")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Times per second that Multipath TCP was disabled for a while because a device on the route drops its \
             packets. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMPCAPABLEDATAFALLBACK, "MPTcpExtMPCapableDataFallback", T::PERF_COUNTER_BULK_COUNT, 21426).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MPCapableDataFallback")
+        .file("/proc/net/netstat").field("MPTcpExt: MPCapableDataFallback")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that fell back to plain TCP because their first data lacked the options of \
             Multipath TCP. Not available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTMD5SIGFALLBACK, "MPTcpExtMD5SigFallback", T::PERF_COUNTER_BULK_COUNT, 21428).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: MD5SigFallback")
+        .file("/proc/net/netstat").field("MPTcpExt: MD5SigFallback")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that fell back to plain TCP because they use MD5 signatures. Not available on \
             kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTDSSFALLBACK, "MPTcpExtDssFallback", T::PERF_COUNTER_BULK_COUNT, 21430).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: DssFallback")
+        .file("/proc/net/netstat").field("MPTcpExt: DssFallback")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that fell back to plain TCP because a data mapping was missing or wrong. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTSIMULTCONNECTFALLBACK, "MPTcpExtSimultConnectFallback", T::PERF_COUNTER_BULK_COUNT, 21432).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: SimultConnectFallback")
+        .file("/proc/net/netstat").field("MPTcpExt: SimultConnectFallback")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that fell back to plain TCP because both sides connected at the same time. Not \
             available on kernels without Multipath TCP, or without this counter."),
     row(MPTCPEXTFALLBACKFAILED, "MPTcpExtFallbackFailed", T::PERF_COUNTER_BULK_COUNT, 21434).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: FallbackFailed")
+        .file("/proc/net/netstat").field("MPTcpExt: FallbackFailed")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Connections per second that could no longer fall back to plain TCP. Not available on kernels without \
             Multipath TCP, or without this counter."),
-    row(MPTCPEXTWINPROBE, "MPTcpExtWinProbe", T::PERF_COUNTER_BULK_COUNT, 21436).unit("/s")
-        .source("/proc/net/netstat: MPTcpExt: WinProbe")
+    row(MPTCPEXTWINPROBE, "MPTcpExtWinProbe", T::PERF_COUNTER_BULK_COUNT, 21436).unit("/s").file("/proc/net/netstat")
+        .field("MPTcpExt: WinProbe")
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Probes sent per second to check whether the receive window of a connection is still zero. Not \
             available on kernels without Multipath TCP, or without this counter."),

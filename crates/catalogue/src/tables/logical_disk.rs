@@ -89,7 +89,7 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 34] = counters([
     row(PERCENT_FREE_SPACE, "% Free Space", T::PERF_LARGE_RAW_FRACTION, 408).detail(DetailLevel::NOVICE)
-        .base(PERCENT_FREE_SPACE_BASE).unit("%").source("statvfs: f_bavail x f_frsize")
+        .base(PERCENT_FREE_SPACE_BASE).unit("%").field("statvfs: f_bavail x f_frsize")
         .availability("Only for mounts of this process: not available if another /proc is read, nor for mounts that \
             may block.")
         .help("Share of the space available to users that is free. For _Total, the sum of the free space divided by \
@@ -97,107 +97,107 @@ static COUNTERS: [Counter; 34] = counters([
             in df. For btrfs the value is an estimate. Only for mounts of this process: not available if another \
             /proc is read, nor for mounts that may block."),
     row(PERCENT_FREE_SPACE_BASE, "% Free Space Base", T::PERF_LARGE_RAW_BASE, 20220).detail(DetailLevel::NOVICE)
-        .hidden().unit("By").source("statvfs: (f_blocks - f_bfree + f_bavail) x f_frsize")
+        .hidden().unit("By").field("statvfs: (f_blocks - f_bfree + f_bavail) x f_frsize")
         .availability("Same as % Free Space.").help("Space available to users, in bytes. Same as % Free Space."),
     row(FREE_MEGABYTES, "Free Megabytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 410).detail(DetailLevel::NOVICE)
-        .unit("MiBy").source("statvfs: f_bavail x f_frsize / 1048576").availability("Same as % Free Space.")
+        .unit("MiBy").field("statvfs: f_bavail x f_frsize / 1048576").availability("Same as % Free Space.")
         .help("Free space available to users, in units of 1,048,576 bytes. Space reserved for the administrator does \
             not count as free, as in df. For btrfs the value is an estimate. Same as % Free Space."),
     row(CURRENT_DISK_QUEUE_LENGTH, "Current Disk Queue Length", T::PERF_COUNTER_LARGE_RAWCOUNT, 198)
-        .detail(DetailLevel::NOVICE).scale(1).source("/proc/diskstats: field 12")
+        .detail(DetailLevel::NOVICE).scale(1).file("/proc/diskstats").field("field 12")
         .help("Requests currently waiting or being served. Counts requests that were handed to the driver. Only \
             newer kernels also count requests that a scheduler still holds back."),
     row(PERCENT_DISK_TIME, "% Disk Time", T::PERF_PRECISION_100NS_TIMER, 200).detail(DetailLevel::NOVICE)
-        .base(PERCENT_DISK_TIME_BASE).unit("%").source("/proc/diskstats: (field 7 + field 11) x 10,000")
+        .base(PERCENT_DISK_TIME_BASE).unit("%").file("/proc/diskstats").field("(field 7 + field 11) x 10,000")
         .help("Total time of all reads and writes, as a share of the elapsed time. It is the queue length times 100, \
             so it exceeds 100 if requests overlap. A request is counted when it completes, with its full duration. \
             The busy time of the device is 100 minus % Idle Time."),
     row(PERCENT_DISK_TIME_BASE, "% Disk Time Base", T::PERF_PRECISION_TIMESTAMP, 20200).detail(DetailLevel::NOVICE)
-        .hidden().source("PerfTime100NSec when /proc/diskstats was read")
+        .hidden().file("/proc/diskstats").field("PerfTime100NSec when it was read")
         .help("Time of the reading, in units of 100 ns."),
     row(AVG_DISK_QUEUE_LENGTH, "Avg. Disk Queue Length", T::PERF_COUNTER_100NS_QUEUELEN_TYPE, 1400)
-        .detail(DetailLevel::NOVICE).scale(2).source("/proc/diskstats: (field 7 + field 11) x 10,000")
+        .detail(DetailLevel::NOVICE).scale(2).file("/proc/diskstats").field("(field 7 + field 11) x 10,000")
         .help("Mean number of reads and writes that were waiting or being served: % Disk Time / 100. A request is \
             counted when it completes, with its full duration. Discards and flushes are not included; see Avg. \
             Requests In Flight of Block I/O."),
     row(PERCENT_DISK_READ_TIME, "% Disk Read Time", T::PERF_PRECISION_100NS_TIMER, 202).detail(DetailLevel::NOVICE)
-        .base(PERCENT_DISK_READ_TIME_BASE).unit("%").source("/proc/diskstats: field 7 x 10,000")
+        .base(PERCENT_DISK_READ_TIME_BASE).unit("%").file("/proc/diskstats").field("field 7 x 10,000")
         .help("Total time of all reads, as a share of the elapsed time. It exceeds 100 if reads overlap."),
     row(PERCENT_DISK_READ_TIME_BASE, "% Disk Read Time Base", T::PERF_PRECISION_TIMESTAMP, 20202)
-        .detail(DetailLevel::NOVICE).hidden().source("PerfTime100NSec when /proc/diskstats was read")
+        .detail(DetailLevel::NOVICE).hidden().file("/proc/diskstats").field("PerfTime100NSec when it was read")
         .help("Time of the reading, in units of 100 ns."),
     row(AVG_DISK_READ_QUEUE_LENGTH, "Avg. Disk Read Queue Length", T::PERF_COUNTER_100NS_QUEUELEN_TYPE, 1402)
-        .detail(DetailLevel::NOVICE).scale(2).source("/proc/diskstats: field 7 x 10,000")
+        .detail(DetailLevel::NOVICE).scale(2).file("/proc/diskstats").field("field 7 x 10,000")
         .help("Mean number of reads that were waiting or being served. A read is counted when it completes."),
     row(PERCENT_DISK_WRITE_TIME, "% Disk Write Time", T::PERF_PRECISION_100NS_TIMER, 204).detail(DetailLevel::NOVICE)
-        .base(PERCENT_DISK_WRITE_TIME_BASE).unit("%").source("/proc/diskstats: field 11 x 10,000")
+        .base(PERCENT_DISK_WRITE_TIME_BASE).unit("%").file("/proc/diskstats").field("field 11 x 10,000")
         .help("Total time of all writes, as a share of the elapsed time. It exceeds 100 if writes overlap."),
     row(PERCENT_DISK_WRITE_TIME_BASE, "% Disk Write Time Base", T::PERF_PRECISION_TIMESTAMP, 20204)
-        .detail(DetailLevel::NOVICE).hidden().source("PerfTime100NSec when /proc/diskstats was read")
+        .detail(DetailLevel::NOVICE).hidden().file("/proc/diskstats").field("PerfTime100NSec when it was read")
         .help("Time of the reading, in units of 100 ns."),
     row(AVG_DISK_WRITE_QUEUE_LENGTH, "Avg. Disk Write Queue Length", T::PERF_COUNTER_100NS_QUEUELEN_TYPE, 1404)
-        .detail(DetailLevel::NOVICE).scale(2).source("/proc/diskstats: field 11 x 10,000")
+        .detail(DetailLevel::NOVICE).scale(2).file("/proc/diskstats").field("field 11 x 10,000")
         .help("Mean number of writes that were waiting or being served. A write is counted when it completes."),
     row(AVG_DISK_SEC_TRANSFER, "Avg. Disk sec/Transfer", T::PERF_AVERAGE_TIMER, 206).base(AVG_DISK_SEC_TRANSFER_BASE)
-        .scale(3).unit("s").source("/proc/diskstats: (field 7 + field 11) x PerfFreq / 1000")
+        .scale(3).unit("s").file("/proc/diskstats").field("(field 7 + field 11) x PerfFreq / 1000")
         .help("Mean time of a read or write, including waiting. 0 if there was none. The kernel reports whole \
             milliseconds: with few, fast requests the mean is coarse."),
     row(AVG_DISK_SEC_TRANSFER_BASE, "Avg. Disk sec/Transfer Base", T::PERF_AVERAGE_BASE, 20206).hidden().wraps()
-        .source("/proc/diskstats: field 4 + field 8").help("Number of reads and writes completed."),
+        .file("/proc/diskstats").field("field 4 + field 8").help("Number of reads and writes completed."),
     row(AVG_DISK_SEC_READ, "Avg. Disk sec/Read", T::PERF_AVERAGE_TIMER, 208).base(AVG_DISK_SEC_READ_BASE).scale(3)
-        .unit("s").source("/proc/diskstats: field 7 x PerfFreq / 1000")
+        .unit("s").file("/proc/diskstats").field("field 7 x PerfFreq / 1000")
         .help("Mean time of a read, including waiting. 0 if there was none. The kernel reports whole milliseconds: \
             with few, fast requests the mean is coarse."),
     row(AVG_DISK_SEC_READ_BASE, "Avg. Disk sec/Read Base", T::PERF_AVERAGE_BASE, 20208).hidden().wraps()
-        .source("/proc/diskstats: field 4").help("Number of reads completed."),
+        .file("/proc/diskstats").field("field 4").help("Number of reads completed."),
     row(AVG_DISK_SEC_WRITE, "Avg. Disk sec/Write", T::PERF_AVERAGE_TIMER, 210).base(AVG_DISK_SEC_WRITE_BASE).scale(3)
-        .unit("s").source("/proc/diskstats: field 11 x PerfFreq / 1000")
+        .unit("s").file("/proc/diskstats").field("field 11 x PerfFreq / 1000")
         .help("Mean time of a write, including waiting. 0 if there was none. The kernel reports whole milliseconds: \
             with few, fast requests the mean is coarse."),
     row(AVG_DISK_SEC_WRITE_BASE, "Avg. Disk sec/Write Base", T::PERF_AVERAGE_BASE, 20210).hidden().wraps()
-        .source("/proc/diskstats: field 8").help("Number of writes completed."),
+        .file("/proc/diskstats").field("field 8").help("Number of writes completed."),
     row(DISK_TRANSFERS_PER_SEC, "Disk Transfers/sec", T::PERF_COUNTER_BULK_COUNT, 212).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/diskstats: field 4 + field 8")
+        .unit("/s").file("/proc/diskstats").field("field 4 + field 8")
         .help("Reads and writes completed, per second. Merged requests count as one. Discards and flushes are not \
             included."),
     row(DISK_READS_PER_SEC, "Disk Reads/sec", T::PERF_COUNTER_BULK_COUNT, 214).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/diskstats: field 4").help("Reads completed, per second. Merged reads count as one."),
+        .file("/proc/diskstats").field("field 4").help("Reads completed, per second. Merged reads count as one."),
     row(DISK_WRITES_PER_SEC, "Disk Writes/sec", T::PERF_COUNTER_BULK_COUNT, 216).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/diskstats: field 8")
+        .unit("/s").file("/proc/diskstats").field("field 8")
         .help("Writes completed, per second. Merged writes count as one."),
     row(DISK_BYTES_PER_SEC, "Disk Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 218).scale(-4).unit("By/s")
-        .source("/proc/diskstats: (field 6 + field 10) x 512").help("Bytes read or written, per second."),
+        .file("/proc/diskstats").field("(field 6 + field 10) x 512").help("Bytes read or written, per second."),
     row(DISK_READ_BYTES_PER_SEC, "Disk Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 220).scale(-4).unit("By/s")
-        .source("/proc/diskstats: field 6 x 512").help("Bytes read, per second."),
+        .file("/proc/diskstats").field("field 6 x 512").help("Bytes read, per second."),
     row(DISK_WRITE_BYTES_PER_SEC, "Disk Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 222).scale(-4).unit("By/s")
-        .source("/proc/diskstats: field 10 x 512").help("Bytes written, per second."),
+        .file("/proc/diskstats").field("field 10 x 512").help("Bytes written, per second."),
     row(AVG_DISK_BYTES_TRANSFER, "Avg. Disk Bytes/Transfer", T::PERF_AVERAGE_BULK, 224).detail(DetailLevel::EXPERT)
-        .base(AVG_DISK_BYTES_TRANSFER_BASE).scale(-2).unit("By").source("/proc/diskstats: (field 6 + field 10) x 512")
-        .help("Mean size of a read or write. 0 if there was none."),
+        .base(AVG_DISK_BYTES_TRANSFER_BASE).scale(-2).unit("By").file("/proc/diskstats")
+        .field("(field 6 + field 10) x 512").help("Mean size of a read or write. 0 if there was none."),
     row(AVG_DISK_BYTES_TRANSFER_BASE, "Avg. Disk Bytes/Transfer Base", T::PERF_AVERAGE_BASE, 20212)
-        .detail(DetailLevel::EXPERT).hidden().wraps().source("/proc/diskstats: field 4 + field 8")
+        .detail(DetailLevel::EXPERT).hidden().wraps().file("/proc/diskstats").field("field 4 + field 8")
         .help("Number of reads and writes completed."),
     row(AVG_DISK_BYTES_READ, "Avg. Disk Bytes/Read", T::PERF_AVERAGE_BULK, 226).detail(DetailLevel::EXPERT)
-        .base(AVG_DISK_BYTES_READ_BASE).scale(-2).unit("By").source("/proc/diskstats: field 6 x 512")
+        .base(AVG_DISK_BYTES_READ_BASE).scale(-2).unit("By").file("/proc/diskstats").field("field 6 x 512")
         .help("Mean size of a read. 0 if there was none."),
     row(AVG_DISK_BYTES_READ_BASE, "Avg. Disk Bytes/Read Base", T::PERF_AVERAGE_BASE, 20214)
-        .detail(DetailLevel::EXPERT).hidden().wraps().source("/proc/diskstats: field 4")
+        .detail(DetailLevel::EXPERT).hidden().wraps().file("/proc/diskstats").field("field 4")
         .help("Number of reads completed."),
     row(AVG_DISK_BYTES_WRITE, "Avg. Disk Bytes/Write", T::PERF_AVERAGE_BULK, 228).detail(DetailLevel::EXPERT)
-        .base(AVG_DISK_BYTES_WRITE_BASE).scale(-2).unit("By").source("/proc/diskstats: field 10 x 512")
+        .base(AVG_DISK_BYTES_WRITE_BASE).scale(-2).unit("By").file("/proc/diskstats").field("field 10 x 512")
         .help("Mean size of a write. 0 if there was none."),
     row(AVG_DISK_BYTES_WRITE_BASE, "Avg. Disk Bytes/Write Base", T::PERF_AVERAGE_BASE, 20216)
-        .detail(DetailLevel::EXPERT).hidden().wraps().source("/proc/diskstats: field 8")
+        .detail(DetailLevel::EXPERT).hidden().wraps().file("/proc/diskstats").field("field 8")
         .help("Number of writes completed."),
     row(PERCENT_IDLE_TIME, "% Idle Time", T::PERF_PRECISION_100NS_TIMER, 1482).base(PERCENT_IDLE_TIME_BASE).unit("%")
-        .source("CLOCK_MONOTONIC when /proc/diskstats was read, in units of 100 ns, - field 13 x 10,000")
+        .file("/proc/diskstats").field("CLOCK_MONOTONIC when it was read, in units of 100 ns, - field 13 x 10,000")
         .help("On Linux the share of time in which the kernel saw no request at its clock ticks, since Linux 5.0; \
             before that, the time without any request. Windows counts the time in which no request was waiting or \
             being served. Since Linux 5.0 a clock tick (1 to 10 ms) counts as busy if a request began or ended in \
             it. A short request may count as a whole tick. Part of the time of long, overlapping requests may be \
             missing from the busy time."),
     row(PERCENT_IDLE_TIME_BASE, "% Idle Time Base", T::PERF_PRECISION_TIMESTAMP, 20218).detail(DetailLevel::NOVICE)
-        .hidden().source("PerfTime100NSec when /proc/diskstats was read")
+        .hidden().file("/proc/diskstats").field("PerfTime100NSec when it was read")
         .help("Time of the reading, in units of 100 ns."),
     row(SPLIT_IO_PER_SEC, "Split IO/Sec", T::PERF_COUNTER_BULK_COUNT, 1484).unit("/s")
         .availability("Never on Linux: the kernel counts only merged requests, which is the opposite.")

@@ -93,21 +93,21 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 37] = counters([
     row(PAGE_FAULTS_PER_SEC, "Page Faults/sec", T::PERF_COUNTER_BULK_COUNT, 28).detail(DetailLevel::NOVICE).scale(-1)
-        .unit("/s").source("/proc/vmstat: pgfault")
+        .unit("/s").file("/proc/vmstat").field("pgfault")
         .help("Page faults per second, resolved from memory or from disk: accesses to pages that were not mapped at \
             that address."),
     row(AVAILABLE_BYTES, "Available Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 24).detail(DetailLevel::EXPERT).scale(-6)
-        .unit("By").source("/proc/meminfo: MemAvailable").availability("Needs Linux 3.14 or newer.")
+        .unit("By").file("/proc/meminfo").field("MemAvailable").availability("Needs Linux 3.14 or newer.")
         .help("Memory that programs can have at once, without anything being written to disk first. The kernel's own \
             estimate: free memory and the part of its caches that it could give up without swapping. The estimate \
             can be below Free & Zero Page List Bytes, because some free memory is a reserve. Standby Cache Normal \
             Priority Bytes is 0 then, and the sum of both differs from Available Bytes. Needs Linux 3.14 or newer."),
     row(COMMITTED_BYTES, "Committed Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 26).detail(DetailLevel::EXPERT).scale(-6)
-        .unit("By").source("/proc/meminfo: Committed_AS")
+        .unit("By").file("/proc/meminfo").field("Committed_AS")
         .help("Memory promised to programs, including memory that they have not touched yet. Linux promises more \
             than it has unless vm.overcommit_memory is 2, so this value can exceed Commit Limit."),
     row(COMMIT_LIMIT, "Commit Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 30).detail(DetailLevel::WIZARD).scale(-6)
-        .unit("By").source("/proc/meminfo: CommitLimit")
+        .unit("By").file("/proc/meminfo").field("CommitLimit")
         .help("Maximum memory that can be promised to programs with the current swap space. The kernel enforces the \
             limit only if vm.overcommit_memory is 2."),
     row(WRITE_COPIES_PER_SEC, "Write Copies/sec", T::PERF_COUNTER_BULK_COUNT, 32).detail(DetailLevel::WIZARD)
@@ -132,31 +132,31 @@ static COUNTERS: [Counter; 37] = counters([
         .help("Page faults per second resolved by a new page of zeros. Never on Linux: the kernel does not count \
             these faults separately from other faults."),
     row(PAGES_PER_SEC, "Pages/sec", T::PERF_COUNTER_BULK_COUNT, 40).detail(DetailLevel::NOVICE).unit("/s")
-        .source("/proc/vmstat: pgpgin and pgpgout, each x 1024 / page size")
+        .file("/proc/vmstat").field("pgpgin and pgpgout, each x 1024 / page size")
         .help("On Linux the data that block devices read and wrote, in pages per second: Pages Input/sec plus Pages \
             Output/sec. Windows counts pages read from disk for hard page faults, or written to disk to free \
             memory."),
     row(PAGES_INPUT_PER_SEC, "Pages Input/sec", T::PERF_COUNTER_BULK_COUNT, 822).detail(DetailLevel::NOVICE)
-        .unit("/s").source("/proc/vmstat: pgpgin x 1024 / page size")
+        .unit("/s").file("/proc/vmstat").field("pgpgin x 1024 / page size")
         .help("On Linux the data that block devices read, in pages per second: files, swap space and direct I/O. \
             Windows counts pages read from disk for hard page faults, including cached reads of files."),
     row(PAGE_READS_PER_SEC, "Page Reads/sec", T::PERF_COUNTER_BULK_COUNT, 42).detail(DetailLevel::EXPERT).unit("/s")
-        .source("/proc/vmstat: pgmajfault")
+        .file("/proc/vmstat").field("pgmajfault")
         .help("On Linux only page faults per second that had to wait for a read, of a mapped file or of swap space. \
             Windows counts disk reads for hard page faults, including cached reads of files. One read can bring \
             several pages. Cached file reads by read(2) do not count here, so Pages Input/sec can be many times as \
             high. Pages Input/sec can also be lower, because it counts block devices only."),
-    row(PAGES_OUTPUT_PER_SEC, "Pages Output/sec", T::PERF_COUNTER_BULK_COUNT, 48).unit("/s")
-        .source("/proc/vmstat: pgpgout x 1024 / page size")
+    row(PAGES_OUTPUT_PER_SEC, "Pages Output/sec", T::PERF_COUNTER_BULK_COUNT, 48).unit("/s").file("/proc/vmstat")
+        .field("pgpgout x 1024 / page size")
         .help("On Linux the data that block devices wrote, in pages per second: files, swap space and direct I/O. \
             Windows counts pages written to disk to free memory."),
     row(POOL_PAGED_BYTES, "Pool Paged Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 56).scale(-5).unit("By")
-        .source("/proc/meminfo: SReclaimable")
+        .file("/proc/meminfo").field("SReclaimable")
         .help("On Linux the kernel's slab caches that can be reclaimed, such as those of file names. Windows counts \
             kernel memory that can be written to disk while it is not used. These caches are dropped, not written to \
             disk."),
     row(POOL_NONPAGED_BYTES, "Pool Nonpaged Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 58).scale(-5).unit("By")
-        .source("/proc/meminfo: SUnreclaim + KernelStack + PageTables + Percpu")
+        .file("/proc/meminfo").field("SUnreclaim + KernelStack + PageTables + Percpu")
         .availability("No value if the kernel lacks one of the fields. Percpu needs a kernel newer than Linux 4.18.")
         .help("On Linux the kernel's own memory that must stay in place: other slab caches, stacks, page tables and \
             per-processor memory. Windows counts the pool of kernel memory that cannot be written to disk. Page \
@@ -180,12 +180,12 @@ static COUNTERS: [Counter; 37] = counters([
         .help("Number of blocks that the kernel has allocated of the memory in Pool Nonpaged Bytes. Never on Linux: \
             only /proc/slabinfo counts blocks, for root only and not divided into these two pools."),
     row(FREE_SYSTEM_PAGE_TABLE_ENTRIES, "Free System Page Table Entries", T::PERF_COUNTER_LARGE_RAWCOUNT, 678)
-        .detail(DetailLevel::WIZARD).scale(-2).source("/proc/meminfo: (VmallocTotal - VmallocUsed) / page size")
+        .detail(DetailLevel::WIZARD).scale(-2).file("/proc/meminfo").field("(VmallocTotal - VmallocUsed) / page size")
         .help("On Linux pages that the kernel could still map into its vmalloc address range. Windows counts the \
             free entries of its table for mapping drivers and I/O. On 64-bit machines the range is so large that the \
             number means little. Older kernels report 0 as the used part."),
-    row(CACHE_BYTES, "Cache Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 818).scale(-5).unit("By")
-        .source("/proc/meminfo: Cached + Buffers - Shmem + SReclaimable")
+    row(CACHE_BYTES, "Cache Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 818).scale(-5).unit("By").file("/proc/meminfo")
+        .field("Cached + Buffers - Shmem + SReclaimable")
         .help("On Linux the whole page cache and the kernel caches that can be reclaimed: System Cache Resident \
             Bytes plus Pool Paged Resident Bytes. Windows counts the part of the file cache in the system's working \
             set, plus the resident pageable memory of kernel and drivers. Mapped files are included, shared memory \
@@ -194,7 +194,7 @@ static COUNTERS: [Counter; 37] = counters([
         .availability("Never on Linux: the kernel keeps no such maximum.")
         .help("Maximum of Cache Bytes since the machine started. Never on Linux: the kernel keeps no such maximum."),
     row(POOL_PAGED_RESIDENT_BYTES, "Pool Paged Resident Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 66).scale(-5)
-        .unit("By").source("/proc/meminfo: SReclaimable")
+        .unit("By").file("/proc/meminfo").field("SReclaimable")
         .help("On Linux the same as Pool Paged Bytes: slab caches that can be reclaimed are always in memory. \
             Windows counts the part of Pool Paged Bytes that is currently in memory."),
     row(SYSTEM_CODE_TOTAL_BYTES, "System Code Total Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 68).scale(-5).unit("By")
@@ -209,7 +209,7 @@ static COUNTERS: [Counter; 37] = counters([
         .help("The part of System Code Total Bytes that is currently in memory. Never on Linux: the kernel does not \
             page itself out, and does not publish the size of its code."),
     row(SYSTEM_DRIVER_TOTAL_BYTES, "System Driver Total Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 72).scale(-5)
-        .unit("By").source("/proc/modules: sum of the sizes")
+        .unit("By").file("/proc/modules").field("sum of the sizes")
         .availability("No value if the kernel has no support for modules.")
         .help("On Linux the memory of all loaded kernel modules. Windows counts pageable memory of device drivers. \
             Modules that are not drivers also count. Drivers built into the kernel do not count. No value if the \
@@ -221,38 +221,37 @@ static COUNTERS: [Counter; 37] = counters([
         .help("The pageable part of System Driver Total Bytes that is currently in memory. Never on Linux: kernel \
             modules are never paged out. All of System Driver Total Bytes is in memory."),
     row(SYSTEM_CACHE_RESIDENT_BYTES, "System Cache Resident Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 76).scale(-5)
-        .unit("By").source("/proc/meminfo: Cached + Buffers - Shmem")
+        .unit("By").file("/proc/meminfo").field("Cached + Buffers - Shmem")
         .help("On Linux the whole page cache except shared memory: contents of files and of disks, kept for later \
             reads. Windows counts the part of the file cache in the system's working set. Mapped files are \
             included."),
     row(PERCENT_COMMITTED_BYTES_IN_USE, "% Committed Bytes In Use", T::PERF_LARGE_RAW_FRACTION, 1406)
-        .detail(DetailLevel::EXPERT).base(PERCENT_COMMITTED_BYTES_IN_USE_BASE).unit("%")
-        .source("/proc/meminfo: Committed_AS")
+        .detail(DetailLevel::EXPERT).base(PERCENT_COMMITTED_BYTES_IN_USE_BASE).unit("%").file("/proc/meminfo")
+        .field("Committed_AS")
         .help("Committed Bytes as a share of Commit Limit. More than 100 is normal, because Linux promises more than \
             it has unless vm.overcommit_memory is 2."),
     row(AVAILABLE_KBYTES, "Available KBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 1380).detail(DetailLevel::EXPERT)
-        .unit("KiBy").source("/proc/meminfo: MemAvailable").availability("Needs Linux 3.14 or newer.")
+        .unit("KiBy").file("/proc/meminfo").field("MemAvailable").availability("Needs Linux 3.14 or newer.")
         .help("Available Bytes, in units of 1,024 bytes. The kernel's own estimate: free memory and the part of its \
             caches that it could give up without swapping. Needs Linux 3.14 or newer."),
     row(AVAILABLE_MBYTES, "Available MBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 1382).detail(DetailLevel::EXPERT)
-        .unit("MiBy").source("/proc/meminfo: MemAvailable / 1024").availability("Needs Linux 3.14 or newer.")
+        .unit("MiBy").file("/proc/meminfo").field("MemAvailable / 1024").availability("Needs Linux 3.14 or newer.")
         .help("Available Bytes, in whole units of 1,024 x 1,024 bytes. The kernel's own estimate: free memory and \
             the part of its caches that it could give up without swapping. Needs Linux 3.14 or newer."),
     row(TRANSITION_PAGES_REPURPOSED_PER_SEC, "Transition Pages RePurposed/sec", T::PERF_COUNTER_BULK_COUNT, 824)
-        .detail(DetailLevel::WIZARD).scale(-1).unit("/s")
-        .source("/proc/vmstat: pgsteal_kswapd + pgsteal_direct + pgsteal_khugepaged + pgsteal_proactive, the last \
-            two where the kernel has them")
-        .availability("Needs Linux 4.8 or newer. Older kernels count each zone separately.")
+        .detail(DetailLevel::WIZARD).scale(-1).unit("/s").file("/proc/vmstat")
+        .field("pgsteal_kswapd + pgsteal_direct + pgsteal_khugepaged + pgsteal_proactive, the last two where the \
+            kernel has them").availability("Needs Linux 4.8 or newer. Older kernels count each zone separately.")
         .help("On Linux all pages per second that the kernel reclaimed: in the background, for programs that had to \
             wait for memory, for huge pages and on request. Windows counts pages of its standby lists that were \
             reused for something else. Pages that a control group reclaims because of its own limit do not count. \
             Needs Linux 4.8 or newer. Older kernels count each zone separately."),
     row(FREE_ZERO_PAGE_LIST_BYTES, "Free & Zero Page List Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 1676)
-        .detail(DetailLevel::WIZARD).unit("By").source("/proc/meminfo: MemFree")
+        .detail(DetailLevel::WIZARD).unit("By").file("/proc/meminfo").field("MemFree")
         .help("Free memory that holds no data at all. Linux fills free memory with caches, so a low value does not \
             mean that memory is short. See Available Bytes."),
     row(MODIFIED_PAGE_LIST_BYTES, "Modified Page List Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 1678)
-        .detail(DetailLevel::WIZARD).unit("By").source("/proc/meminfo: Dirty + Writeback")
+        .detail(DetailLevel::WIZARD).unit("By").file("/proc/meminfo").field("Dirty + Writeback")
         .help("On Linux changed contents of files that are not on disk yet, in use by programs or not. Windows \
             counts pages no longer in use, of files and of programs, that must be written to disk before they can be \
             reused. Memory that waits to be written, or is being written. Memory that could be swapped out is not \
@@ -264,7 +263,7 @@ static COUNTERS: [Counter; 37] = counters([
         .help("Cached contents of the lowest priority, which are reclaimed first. Never on Linux: its caches have no \
             such priority. Standby Cache Normal Priority Bytes contains all cached memory that can be reclaimed."),
     row(STANDBY_CACHE_NORMAL_PRIORITY_BYTES, "Standby Cache Normal Priority Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT,
-        1682).detail(DetailLevel::WIZARD).unit("By").source("/proc/meminfo: MemAvailable - MemFree, at least 0")
+        1682).detail(DetailLevel::WIZARD).unit("By").file("/proc/meminfo").field("MemAvailable - MemFree, at least 0")
         .availability("Needs Linux 3.14 or newer.")
         .help("On Linux all cached memory in Available Bytes, of any priority: memory that can be reclaimed at once. \
             Windows counts pages of the middle priorities that are no longer in use but keep their contents. The \
@@ -284,6 +283,6 @@ static COUNTERS: [Counter; 37] = counters([
         .help("Average time that cached contents stay in memory, over a long period. Never on Linux: the kernel does \
             not record when contents entered its cache."),
     row(PERCENT_COMMITTED_BYTES_IN_USE_BASE, "% Committed Bytes In Use Base", T::PERF_LARGE_RAW_BASE, 20104)
-        .detail(DetailLevel::EXPERT).hidden().source("/proc/meminfo: CommitLimit")
+        .detail(DetailLevel::EXPERT).hidden().file("/proc/meminfo").field("CommitLimit")
         .help("Commit Limit, in bytes. On Windows this base has the name and the title index of its counter."),
 ]);

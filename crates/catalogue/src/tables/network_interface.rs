@@ -64,52 +64,52 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 22] = counters([
     row(BYTES_TOTAL_PER_SEC, "Bytes Total/sec", T::PERF_COUNTER_BULK_COUNT, 388).scale(-4).unit("By/s")
-        .source("/proc/net/dev: Receive bytes + Transmit bytes")
+        .file("/proc/net/dev").field("Receive bytes + Transmit bytes")
         .help("Bytes per second that the interface received and sent, including frame headers. The driver determines \
             which parts of a frame count; most leave out the checksum at the end."),
-    row(PACKETS_PER_SEC, "Packets/sec", T::PERF_COUNTER_BULK_COUNT, 400).scale(-1).unit("/s")
-        .source("/proc/net/dev: Receive packets + Transmit packets")
-        .help("Packets per second that the interface received and sent."),
+    row(PACKETS_PER_SEC, "Packets/sec", T::PERF_COUNTER_BULK_COUNT, 400).scale(-1).unit("/s").file("/proc/net/dev")
+        .field("Receive packets + Transmit packets").help("Packets per second that the interface received and sent."),
     row(PACKETS_RECEIVED_PER_SEC, "Packets Received/sec", T::PERF_COUNTER_BULK_COUNT, 266).scale(-1).unit("/s")
-        .source("/proc/net/dev: Receive packets")
+        .file("/proc/net/dev").field("Receive packets")
         .help("Packets per second that the interface received. Packets that the driver merged into larger ones (LRO) \
             may count once."),
     row(PACKETS_SENT_PER_SEC, "Packets Sent/sec", T::PERF_COUNTER_BULK_COUNT, 452).scale(-1).unit("/s")
-        .source("/proc/net/dev: Transmit packets")
+        .file("/proc/net/dev").field("Transmit packets")
         .help("Packets per second that the interface sent. Large packets that the interface itself splits (TSO) may \
             count once."),
     row(CURRENT_BANDWIDTH, "Current Bandwidth", T::PERF_COUNTER_LARGE_RAWCOUNT, 520).scale(-6).unit("bit/s")
-        .source("/sys/class/net/NAME/speed x 1,000,000")
+        .file("/sys/class/net/NAME/speed").field("x 1,000,000")
         .availability("Not available if the driver reports no speed: most virtual interfaces, many wireless ones, \
             and links that are down.")
         .help("Speed of the link in bits per second. Not available if the driver reports no speed: most virtual \
             interfaces, many wireless ones, and links that are down."),
     row(BYTES_RECEIVED_PER_SEC, "Bytes Received/sec", T::PERF_COUNTER_BULK_COUNT, 264).scale(-4).unit("By/s")
-        .source("/proc/net/dev: Receive bytes")
+        .file("/proc/net/dev").field("Receive bytes")
         .help("Bytes per second that the interface received, including frame headers."),
     row(PACKETS_RECEIVED_UNICAST_PER_SEC, "Packets Received Unicast/sec", T::PERF_COUNTER_BULK_COUNT, 524)
-        .detail(DetailLevel::EXPERT).scale(-1).unit("/s").source("/proc/net/dev: Receive packets - Receive multicast")
+        .detail(DetailLevel::EXPERT).scale(-1).unit("/s").file("/proc/net/dev")
+        .field("Receive packets - Receive multicast")
         .help("On Linux packets received per second that the driver does not count as multicast: unicast packets, \
             and most broadcasts. Windows counts packets addressed to this receiver only."),
     row(PACKETS_RECEIVED_NON_UNICAST_PER_SEC, "Packets Received Non-Unicast/sec", T::PERF_COUNTER_BULK_COUNT, 526)
-        .detail(DetailLevel::EXPERT).scale(-1).unit("/s").source("/proc/net/dev: Receive multicast")
+        .detail(DetailLevel::EXPERT).scale(-1).unit("/s").file("/proc/net/dev").field("Receive multicast")
         .help("On Linux only multicast packets received per second, and broadcasts if the driver counts them as \
             multicast. Windows counts multicast and broadcast packets. Many virtual interfaces count neither."),
     row(PACKETS_RECEIVED_DISCARDED, "Packets Received Discarded", T::PERF_COUNTER_LARGE_RAWCOUNT, 528)
-        .source("/proc/net/dev: Receive drop")
+        .file("/proc/net/dev").field("Receive drop")
         .help("On Linux packets received without error and discarded: for lack of memory or of room in the \
             interface, or because no local protocol handles them. Windows counts packets without error that were \
             discarded, for example for lack of memory; packets of unknown protocols are Packets Received Unknown \
             there."),
-    row(PACKETS_RECEIVED_ERRORS, "Packets Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 530)
-        .source("/proc/net/dev: Receive errs").help("Packets that could not be received because they were faulty."),
+    row(PACKETS_RECEIVED_ERRORS, "Packets Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 530).file("/proc/net/dev")
+        .field("Receive errs").help("Packets that could not be received because they were faulty."),
     row(PACKETS_RECEIVED_UNKNOWN, "Packets Received Unknown", T::PERF_COUNTER_LARGE_RAWCOUNT, 532)
-        .source("/sys/class/net/NAME/statistics/rx_nohandler").availability("Needs Linux 4.6 or newer.")
+        .file("/sys/class/net/NAME/statistics/rx_nohandler").availability("Needs Linux 4.6 or newer.")
         .help("On Linux only packets received by an interface that takes part in no traffic, such as the idle half \
             of a bond. Windows counts packets discarded because of an unknown protocol; on Linux those are in \
             Packets Received Discarded. Needs Linux 4.6 or newer."),
     row(BYTES_SENT_PER_SEC, "Bytes Sent/sec", T::PERF_COUNTER_BULK_COUNT, 506).scale(-4).unit("By/s")
-        .source("/proc/net/dev: Transmit bytes")
+        .file("/proc/net/dev").field("Transmit bytes")
         .help("Bytes per second that the interface sent, including frame headers."),
     row(PACKETS_SENT_UNICAST_PER_SEC, "Packets Sent Unicast/sec", T::PERF_COUNTER_BULK_COUNT, 536)
         .detail(DetailLevel::EXPERT).scale(-1).unit("/s")
@@ -123,14 +123,14 @@ static COUNTERS: [Counter; 22] = counters([
         .help("Multicast and broadcast packets per second that the interface sent. Never on Linux: the kernel does \
             not count them separately from other packets."),
     row(PACKETS_OUTBOUND_DISCARDED, "Packets Outbound Discarded", T::PERF_COUNTER_LARGE_RAWCOUNT, 540)
-        .source("/proc/net/dev: Transmit drop")
+        .file("/proc/net/dev").field("Transmit drop")
         .help("On Linux only packets that the interface or its driver discarded without an error before sending \
             them. Windows counts all outgoing packets without error that were discarded. Packets dropped by the \
             queue in front of the interface are not included."),
-    row(PACKETS_OUTBOUND_ERRORS, "Packets Outbound Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 542)
-        .source("/proc/net/dev: Transmit errs").help("Packets that could not be sent because of an error."),
+    row(PACKETS_OUTBOUND_ERRORS, "Packets Outbound Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 542).file("/proc/net/dev")
+        .field("Transmit errs").help("Packets that could not be sent because of an error."),
     row(OUTPUT_QUEUE_LENGTH, "Output Queue Length", T::PERF_COUNTER_LARGE_RAWCOUNT, 544)
-        .source("RTM_GETQDISC: qlen of the root queueing discipline, or the sum over its children where it is mq or \
+        .field("RTM_GETQDISC: qlen of the root queueing discipline, or the sum over its children where it is mq or \
             mqprio")
         .availability("No value while the interface is down, because it then has no queue, or if another root than \
             /proc is read: the queues come from the kernel itself.")

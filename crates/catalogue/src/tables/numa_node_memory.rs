@@ -31,27 +31,26 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 5] = counters([
     row(TOTAL_MBYTES, "Total MBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21602).detail(DetailLevel::NOVICE).unit("MiBy")
-        .source("/sys/devices/system/node/nodeN/meminfo: MemTotal / 1024")
+        .file("/sys/devices/system/node/nodeN/meminfo").field("MemTotal / 1024")
         .help("Physical memory of the node. Memory that the kernel reserved for itself at boot is not included."),
     row(FREE_ZERO_PAGE_LIST_MBYTES, "Free & Zero Page List MBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21604)
-        .unit("MiBy").source("/sys/devices/system/node/nodeN/meminfo: MemFree / 1024")
+        .unit("MiBy").file("/sys/devices/system/node/nodeN/meminfo").field("MemFree / 1024")
         .help("Free memory of the node that holds no data at all. Linux fills free memory with caches, so a low \
             value does not mean that memory is short."),
     row(MODIFIED_PAGE_LIST_MBYTES, "Modified Page List MBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21606).unit("MiBy")
-        .source("/sys/devices/system/node/nodeN/meminfo: (Dirty + Writeback) / 1024")
+        .file("/sys/devices/system/node/nodeN/meminfo").field("(Dirty + Writeback) / 1024")
         .help("On Linux changed contents of files on the node that are not on disk yet, in use by programs or not. \
             Windows counts pages no longer in use, of files and of programs, that must be written to disk before \
             they can be reused. Memory that waits to be written, or is being written. Memory that could be swapped \
             out is not included."),
     row(STANDBY_LIST_MBYTES, "Standby List MBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21608).unit("MiBy")
-        .source("/sys/devices/system/node/nodeN/meminfo: (Inactive(file) + Active(file)) / 1024")
+        .file("/sys/devices/system/node/nodeN/meminfo").field("(Inactive(file) + Active(file)) / 1024")
         .help("On Linux all cached contents of files on the node, in use by programs or not. Windows counts pages no \
             longer in use that keep their contents, of files and of programs. Changed contents, which must be \
             written before their memory is free, also count."),
     row(AVAILABLE_MBYTES, "Available MBytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 1382).detail(DetailLevel::NOVICE)
-        .unit("MiBy")
-        .source("/sys/devices/system/node/nodeN/meminfo: (MemFree + Inactive(file) + Active(file) + SReclaimable) / \
-            1024")
+        .unit("MiBy").file("/sys/devices/system/node/nodeN/meminfo")
+        .field("(MemFree + Inactive(file) + Active(file) + SReclaimable) / 1024")
         .help("On Linux an upper limit: free memory of the node and all caches that the kernel might reclaim, caches \
             in use included. Windows counts memory of the node that is immediately available to programs. The kernel \
             gives no estimate for a node."),

@@ -30,12 +30,12 @@ pub static COUNTERSET: Counterset =
             memory segments. One instance, the machine.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 6] = counters([
-    row(PROCESSES, "Processes", T::PERF_COUNTER_LARGE_RAWCOUNT, 248).detail(DetailLevel::NOVICE)
-        .source("/proc: names that are numbers")
+    row(PROCESSES, "Processes", T::PERF_COUNTER_LARGE_RAWCOUNT, 248).detail(DetailLevel::NOVICE).file("/proc")
+        .field("names that are numbers")
         .help("Current number of processes. Includes kernel threads, and ended processes until their parent has \
             reaped them."),
-    row(THREADS, "Threads", T::PERF_COUNTER_LARGE_RAWCOUNT, 250).detail(DetailLevel::NOVICE)
-        .source("/proc/loadavg: second number of the fourth field")
+    row(THREADS, "Threads", T::PERF_COUNTER_LARGE_RAWCOUNT, 250).detail(DetailLevel::NOVICE).file("/proc/loadavg")
+        .field("second number of the fourth field")
         .help("Current number of threads of all processes. Includes kernel threads, except the idle threads of \
             processors."),
     row(EVENTS, "Events", T::PERF_COUNTER_LARGE_RAWCOUNT, 252)
@@ -44,9 +44,8 @@ static COUNTERS: [Counter; 6] = counters([
         .help("Number of event objects, for which threads wait and which other threads set. Never on Linux: the \
             kernel has no count of eventfds. Counting them would require the list of open files of every process, \
             and permission to read it."),
-    row(SEMAPHORES, "Semaphores", T::PERF_COUNTER_LARGE_RAWCOUNT, 254)
-        .source("/proc/sysvipc/sem: lines behind the head")
-        .availability("Not available on kernels without System V IPC.")
+    row(SEMAPHORES, "Semaphores", T::PERF_COUNTER_LARGE_RAWCOUNT, 254).file("/proc/sysvipc/sem")
+        .field("lines behind the head").availability("Not available on kernels without System V IPC.")
         .help("On Linux the number of System V semaphore sets, each of which may contain several semaphores. Windows \
             counts semaphores of all programs and of the system. POSIX semaphores and futexes are not counted. Not \
             available on kernels without System V IPC."),
@@ -55,8 +54,8 @@ static COUNTERS: [Counter; 6] = counters([
             waiting thread.")
         .help("Number of mutexes, each of which only one thread at a time can hold. Never on Linux: mutexes are \
             memory of programs, and the kernel knows only those with a waiting thread."),
-    row(SECTIONS, "Sections", T::PERF_COUNTER_LARGE_RAWCOUNT, 258).source("/proc/sysvipc/shm: lines behind the head")
-        .availability("Not available on kernels without System V IPC.")
+    row(SECTIONS, "Sections", T::PERF_COUNTER_LARGE_RAWCOUNT, 258).file("/proc/sysvipc/shm")
+        .field("lines behind the head").availability("Not available on kernels without System V IPC.")
         .help("On Linux only segments of System V shared memory. Windows counts all memory objects that processes \
             can share, including mapped files. Mapped files, including those in /dev/shm, are not counted. Not \
             available on kernels without System V IPC."),

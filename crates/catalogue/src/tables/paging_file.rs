@@ -28,11 +28,11 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 4] = counters([
     row(PERCENT_USAGE, "% Usage", T::PERF_LARGE_RAW_FRACTION, 702).detail(DetailLevel::NOVICE)
-        .base(PERCENT_USAGE_BASE).unit("%").source("/proc/swaps: Used, in KiB")
+        .base(PERCENT_USAGE_BASE).unit("%").file("/proc/swaps").field("Used, in KiB")
         .help("Share of the swap space that is in use. For _Total: the used space of all areas divided by their \
             size. Pages that are back in memory keep their place in swap space until it is scarce, and count as \
             used."),
-    row(PERCENT_USAGE_BASE, "% Usage Base", T::PERF_LARGE_RAW_BASE, 20222).hidden().source("/proc/swaps: Size")
+    row(PERCENT_USAGE_BASE, "% Usage Base", T::PERF_LARGE_RAW_BASE, 20222).hidden().file("/proc/swaps").field("Size")
         .help("Size of the swap space, in KiB."),
     row(PERCENT_USAGE_PEAK, "% Usage Peak", T::PERF_LARGE_RAW_FRACTION, 704).base(PERCENT_USAGE_PEAK_BASE).unit("%")
         .availability("Never on Linux: the kernel keeps no such maximum.")

@@ -46,40 +46,40 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 13] = counters([
     row(COLLECTIONS_PER_SEC, "Collections/sec", T::PERF_COUNTER_BULK_COUNT, 20066).unit("/s")
-        .source("Counted by the engine").help("Collections finished by the engine, per second."),
+        .field("Counted by the engine").help("Collections finished by the engine, per second."),
     row(AVERAGE_COLLECTION_TIME, "Average Collection Time", T::PERF_AVERAGE_TIMER, 20068).detail(DetailLevel::NOVICE)
-        .base(AVERAGE_COLLECTION_TIME_BASE).scale(3).unit("s").source("CLOCK_MONOTONIC around each collection")
+        .base(AVERAGE_COLLECTION_TIME_BASE).scale(3).unit("s").field("CLOCK_MONOTONIC around each collection")
         .help("Mean time of a collection, from the request to the finished block."),
     row(AVERAGE_COLLECTION_TIME_BASE, "Average Collection Time Base", T::PERF_AVERAGE_BASE, 20070).hidden().wraps()
-        .source("Counted by the engine").help("Number of collections finished by the engine."),
+        .field("Counted by the engine").help("Number of collections finished by the engine."),
     row(LAST_COLLECTION_NANOSECONDS, "Last Collection Nanoseconds", T::PERF_COUNTER_LARGE_RAWCOUNT, 20072)
-        .detail(DetailLevel::NOVICE).scale(-4).unit("ns").source("CLOCK_MONOTONIC around each collection")
+        .detail(DetailLevel::NOVICE).scale(-4).unit("ns").field("CLOCK_MONOTONIC around each collection")
         .help("Duration of the previous collection, from the request to the finished block."),
     row(BLOCK_BYTES_PER_SEC, "Block Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 20074).scale(-4).unit("By/s")
-        .source("Counted by the engine").help("Bytes of the blocks built by the engine, per second."),
+        .field("Counted by the engine").help("Bytes of the blocks built by the engine, per second."),
     row(LAST_BLOCK_BYTES, "Last Block Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 20076).scale(-4).unit("By")
-        .source("Counted by the engine").help("Size of the block built by the previous collection."),
+        .field("Counted by the engine").help("Size of the block built by the previous collection."),
     row(SOURCE_BYTES_READ_PER_SEC, "Source Bytes Read/sec", T::PERF_COUNTER_BULK_COUNT, 20078).scale(-4).unit("By/s")
-        .source("Counted by the engine's providers")
+        .field("Counted by the engine's providers")
         .help("Bytes that providers read from files of the kernel, per second. Only files of requested counters are \
             read."),
     row(MISSING_VALUES, "Missing Values", T::PERF_COUNTER_LARGE_RAWCOUNT, 20080).detail(DetailLevel::NOVICE)
-        .source("Counted by the engine")
+        .field("Counted by the engine")
         .help("Values missing in the previous collection because the machine does not have them or the kernel denied \
             access. Each stays empty, with its reason."),
-    row(FAILED_ENTRIES, "Failed Entries", T::PERF_COUNTER_LARGE_RAWCOUNT, 20082).source("Counted by the engine")
+    row(FAILED_ENTRIES, "Failed Entries", T::PERF_COUNTER_LARGE_RAWCOUNT, 20082).field("Counted by the engine")
         .help("Query entries for which the previous collection could return only an error."),
-    row(LATE_PROVIDERS, "Late Providers", T::PERF_COUNTER_LARGE_RAWCOUNT, 20084).source("Counted by the engine")
+    row(LATE_PROVIDERS, "Late Providers", T::PERF_COUNTER_LARGE_RAWCOUNT, 20084).field("Counted by the engine")
         .help("Providers that missed the deadline of the previous collection, so that values of an earlier reading \
             were used."),
     row(PROVIDER_FAILURES_PER_SEC, "Provider Failures/sec", T::PERF_COUNTER_BULK_COUNT, 20086).unit("/s")
-        .source("Counted by the engine")
+        .field("Counted by the engine")
         .help("Provider calls that ended with an error, per second. Other providers are not affected."),
     row(LAYOUT_REBUILDS_PER_SEC, "Layout Rebuilds/sec", T::PERF_COUNTER_BULK_COUNT, 20088).unit("/s")
-        .source("Counted by the engine")
+        .field("Counted by the engine")
         .help("Blocks per second whose layout was rebuilt because instances were added or removed. Otherwise only \
             the values in a block change."),
-    row(SOURCE_LAYER, "Source Layer", T::PERF_COUNTER_LARGE_RAWCOUNT, 24090).source("Said by the providers")
+    row(SOURCE_LAYER, "Source Layer", T::PERF_COUNTER_LARGE_RAWCOUNT, 24090).field("Said by the providers")
         .availability("No value until a counterset was collected whose source has several methods.")
         .help("Collection method last used by a source that has several methods; higher numbers are more expensive. \
             For processes, 1 is the BPF task iterator, 2 reads files of processes whose CPU clock advanced, 3 reads \

@@ -42,50 +42,50 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 10] = counters([
     row(PERCENT_SOME_STALLED_TIME, "% Some Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22802)
-        .detail(DetailLevel::NOVICE).base(STALLED_TIME_TIMESTAMP).unit("%").caps()
-        .source("/proc/pressure/NAME, line some: total x 10")
+        .detail(DetailLevel::NOVICE).base(STALLED_TIME_TIMESTAMP).unit("%").caps().file("/proc/pressure/NAME")
+        .field("line some: total x 10")
         .availability("Not available for irq, for which the kernel counts only full time.")
         .help("Share of time in which at least one task waited for the resource. Not available for irq, for which \
             the kernel counts only full time."),
     row(PERCENT_FULL_STALLED_TIME, "% Full Stalled Time", T::PERF_PRECISION_100NS_TIMER, 22804)
-        .detail(DetailLevel::NOVICE).base(STALLED_TIME_TIMESTAMP).unit("%").caps()
-        .source("/proc/pressure/NAME, line full: total x 10").availability("For cpu it needs Linux 5.13 or newer.")
+        .detail(DetailLevel::NOVICE).base(STALLED_TIME_TIMESTAMP).unit("%").caps().file("/proc/pressure/NAME")
+        .field("line full: total x 10").availability("For cpu it needs Linux 5.13 or newer.")
         .help("Share of time in which all tasks with work to do waited for the resource, so that no work was done. \
             For cpu it needs Linux 5.13 or newer."),
     row(PERCENT_SOME_STALLED_TIME_10_SECONDS, "% Some Stalled Time 10 Seconds", T::PERF_LARGE_RAW_FRACTION, 22806)
-        .base(STALLED_TIME_BASE).unit("%").source("/proc/pressure/NAME, line some: avg10 x 100")
+        .base(STALLED_TIME_BASE).unit("%").file("/proc/pressure/NAME").field("line some: avg10 x 100")
         .availability("Not available for irq, for which the kernel counts only full time.")
         .help("Share of the last 10 seconds in which at least one task waited for the resource: the kernel's running \
             average. Not available for irq, for which the kernel counts only full time."),
     row(PERCENT_SOME_STALLED_TIME_60_SECONDS, "% Some Stalled Time 60 Seconds", T::PERF_LARGE_RAW_FRACTION, 22808)
-        .base(STALLED_TIME_BASE).unit("%").source("/proc/pressure/NAME, line some: avg60 x 100")
+        .base(STALLED_TIME_BASE).unit("%").file("/proc/pressure/NAME").field("line some: avg60 x 100")
         .availability("Not available for irq, for which the kernel counts only full time.")
         .help("Share of the last 60 seconds in which at least one task waited for the resource: the kernel's running \
             average. Not available for irq, for which the kernel counts only full time."),
     row(PERCENT_SOME_STALLED_TIME_300_SECONDS, "% Some Stalled Time 300 Seconds", T::PERF_LARGE_RAW_FRACTION, 22810)
-        .base(STALLED_TIME_BASE).unit("%").source("/proc/pressure/NAME, line some: avg300 x 100")
+        .base(STALLED_TIME_BASE).unit("%").file("/proc/pressure/NAME").field("line some: avg300 x 100")
         .availability("Not available for irq, for which the kernel counts only full time.")
         .help("Share of the last 300 seconds in which at least one task waited for the resource: the kernel's \
             running average. Not available for irq, for which the kernel counts only full time."),
     row(PERCENT_FULL_STALLED_TIME_10_SECONDS, "% Full Stalled Time 10 Seconds", T::PERF_LARGE_RAW_FRACTION, 22812)
-        .base(STALLED_TIME_BASE).unit("%").source("/proc/pressure/NAME, line full: avg10 x 100")
+        .base(STALLED_TIME_BASE).unit("%").file("/proc/pressure/NAME").field("line full: avg10 x 100")
         .availability("For cpu it needs Linux 5.13 or newer.")
         .help("Share of the last 10 seconds in which all tasks with work to do waited for the resource: the kernel's \
             running average. For cpu it needs Linux 5.13 or newer."),
     row(PERCENT_FULL_STALLED_TIME_60_SECONDS, "% Full Stalled Time 60 Seconds", T::PERF_LARGE_RAW_FRACTION, 22814)
-        .base(STALLED_TIME_BASE).unit("%").source("/proc/pressure/NAME, line full: avg60 x 100")
+        .base(STALLED_TIME_BASE).unit("%").file("/proc/pressure/NAME").field("line full: avg60 x 100")
         .availability("For cpu it needs Linux 5.13 or newer.")
         .help("Share of the last 60 seconds in which all tasks with work to do waited for the resource: the kernel's \
             running average. For cpu it needs Linux 5.13 or newer."),
     row(PERCENT_FULL_STALLED_TIME_300_SECONDS, "% Full Stalled Time 300 Seconds", T::PERF_LARGE_RAW_FRACTION, 22816)
-        .base(STALLED_TIME_BASE).unit("%").source("/proc/pressure/NAME, line full: avg300 x 100")
+        .base(STALLED_TIME_BASE).unit("%").file("/proc/pressure/NAME").field("line full: avg300 x 100")
         .availability("For cpu it needs Linux 5.13 or newer.")
         .help("Share of the last 300 seconds in which all tasks with work to do waited for the resource: the \
             kernel's running average. For cpu it needs Linux 5.13 or newer."),
-    row(STALLED_TIME_BASE, "Stalled Time Base", T::PERF_LARGE_RAW_BASE, 22818).hidden().source("10,000")
+    row(STALLED_TIME_BASE, "Stalled Time Base", T::PERF_LARGE_RAW_BASE, 22818).hidden().field("10,000")
         .help("Divisor of the averages: 10,000, because the kernel prints hundredths of a percent."),
     row(STALLED_TIME_TIMESTAMP, "Stalled Time Timestamp", T::PERF_PRECISION_TIMESTAMP, 24108).hidden()
-        .source("PerfTime100NSec when /proc/pressure/NAME was read")
+        .file("/proc/pressure/NAME").field("PerfTime100NSec when it was read")
         .help("Time at which the file was read, in units of 100 ns. The stalled time is a share of the time between \
             two readings."),
 ]);

@@ -78,45 +78,46 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 28] = counters([
     row(PERCENT_PROCESSOR_TIME, "% Processor Time", T::PERF_100NSEC_TIMER, 6).detail(DetailLevel::NOVICE).unit("%")
-        .source("clock_gettime of the process's CPU clock, in ns; where that clock cannot be had /proc/PID/stat: \
-            utime + stime")
+        .file("/proc/PID/stat")
+        .field("utime + stime, where clock_gettime does not give the process's CPU clock, in ns; of Idle and _Total: \
+            /proc/stat")
         .help("Share of one processor that all threads of the process used: 100 means one processor all the time. \
             Measured in ns. If another /proc than this process's own is read, where the clocks of those processes \
             are not readable, in clock ticks (usually 10 ms). % User Time and % Privileged Time come from another \
             clock, so each may differ by a clock tick."),
-    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%")
-        .source("/proc/PID/stat: utime, clock ticks -> 100 ns")
+    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").file("/proc/PID/stat")
+        .field("utime, clock ticks -> 100 ns; of Idle and _Total: /proc/stat")
         .help("Share of one processor that the process used in its own code. The kernel measures the sum of user and \
             kernel time and divides it by its observations at clock ticks, usually 10 ms apart. A value that \
             decreases is held at the highest value so far."),
-    row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%")
-        .source("/proc/PID/stat: stime, clock ticks -> 100 ns")
+    row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%").file("/proc/PID/stat")
+        .field("stime, clock ticks -> 100 ns; of Idle and _Total: /proc/stat")
         .help("Share of one processor that the process used in the kernel. The kernel measures the sum of user and \
             kernel time and divides it by its observations at clock ticks, usually 10 ms apart. A value that \
             decreases is held at the highest value so far."),
     row(VIRTUAL_BYTES_PEAK, "Virtual Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, 172).detail(DetailLevel::EXPERT)
-        .scale(-6).unit("By").source("/proc/PID/status: VmPeak, KiB -> bytes")
+        .scale(-6).unit("By").file("/proc/PID/status").field("VmPeak, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended.")
         .help("Maximum of Virtual Bytes over the lifetime of the process. No value for kernel threads, which have no \
             memory of their own, nor for a process that has ended or whose first thread has ended."),
     row(VIRTUAL_BYTES, "Virtual Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 174).detail(DetailLevel::EXPERT).scale(-6)
-        .unit("By").source("/proc/PID/stat: vsize")
+        .unit("By").file("/proc/PID/stat").field("vsize")
         .availability("No value for a process that has ended, or whose first thread has ended.")
         .help("Size of the virtual address space of the process, used or not. Reservations count in full: runtimes \
             such as those of Go and Java reserve hundreds of gigabytes. Kernel threads have 0. No value for a \
             process that has ended, or whose first thread has ended."),
     row(PAGE_FAULTS_PER_SEC, "Page Faults/sec", T::PERF_COUNTER_BULK_COUNT, 28).detail(DetailLevel::NOVICE).scale(-1)
-        .unit("/s").source("/proc/PID/stat: minflt + majflt")
+        .unit("/s").file("/proc/PID/stat").field("minflt + majflt")
         .help("Page faults of all threads of the process per second, with or without a read from disk."),
     row(WORKING_SET_PEAK, "Working Set Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, 178).scale(-5).unit("By")
-        .source("/proc/PID/status: VmHWM, KiB -> bytes")
+        .file("/proc/PID/status").field("VmHWM, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended.")
         .help("Maximum physical memory that the process has used. No value for kernel threads, which have no memory \
             of their own, nor for a process that has ended or whose first thread has ended."),
     row(WORKING_SET, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT, 180).detail(DetailLevel::NOVICE).scale(-5)
-        .unit("By").source("/proc/PID/statm: resident, pages -> bytes")
+        .unit("By").file("/proc/PID/statm").field("resident, pages -> bytes")
         .availability("No value for a process that has ended, or whose first thread has ended.")
         .help("Physical memory used by the process, including memory shared with other processes. Kernel threads \
             have 0. If stat shows no change of the process's memory, the value is read again in every hundredth \
@@ -125,7 +126,7 @@ static COUNTERS: [Counter; 28] = counters([
         .availability("Never on Linux: the kernel keeps no such maximum.")
         .help("Maximum private memory of the process. Never on Linux: the kernel keeps no such maximum."),
     row(PAGE_FILE_BYTES, "Page File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 184).scale(-6).unit("By")
-        .source("/proc/PID/status: RssAnon + VmSwap, KiB -> bytes")
+        .file("/proc/PID/status").field("RssAnon + VmSwap, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended.")
         .help("On Linux only private memory of the process that was touched, resident or swapped out. Windows counts \
@@ -133,29 +134,29 @@ static COUNTERS: [Counter; 28] = counters([
             does not count committed memory by process. No value for kernel threads, which have no memory of their \
             own, nor for a process that has ended or whose first thread has ended."),
     row(PRIVATE_BYTES, "Private Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 186).scale(-5).unit("By")
-        .source("/proc/PID/status: RssAnon + VmSwap, KiB -> bytes")
+        .file("/proc/PID/status").field("RssAnon + VmSwap, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended.")
         .help("On Linux only private memory of the process that was touched, resident or swapped out. Windows counts \
             all private memory that was committed for the process. Linux does not count committed memory by process. \
             Pages shared with the parent since a fork count for both processes. No value for kernel threads, which \
             have no memory of their own, nor for a process that has ended or whose first thread has ended."),
-    row(THREAD_COUNT, "Thread Count", T::PERF_COUNTER_LARGE_RAWCOUNT, 680).source("/proc/PID/stat: num_threads")
+    row(THREAD_COUNT, "Thread Count", T::PERF_COUNTER_LARGE_RAWCOUNT, 680).file("/proc/PID/stat").field("num_threads")
         .help("Number of threads of the process."),
-    row(PRIORITY_BASE, "Priority Base", T::PERF_COUNTER_LARGE_RAWCOUNT, 682)
-        .source("/proc/PID/stat: policy, rt_priority, nice")
+    row(PRIORITY_BASE, "Priority Base", T::PERF_COUNTER_LARGE_RAWCOUNT, 682).file("/proc/PID/stat")
+        .field("policy, rt_priority, nice")
         .help("On Linux a number from 1 to 31 that is derived from policy, real-time priority and nice value of the \
             process's first thread. Windows shows the base priority from which its scheduler starts. Mapping: nice 0 \
             is 8, 1 to 9 is 6, 10 to 19 is 4, -1 to -10 is 10, -11 to -20 is 13; SCHED_IDLE is 1. SCHED_FIFO and \
             SCHED_RR are 16 to 31 by their priority; SCHED_DEADLINE is 31."),
-    row(ELAPSED_TIME, "Elapsed Time", T::PERF_ELAPSED_TIME, 684).scale(-4).unit("s")
-        .source("/proc/PID/stat: starttime; PerfTime100NSec - CLOCK_BOOTTIME")
+    row(ELAPSED_TIME, "Elapsed Time", T::PERF_ELAPSED_TIME, 684).scale(-4).unit("s").file("/proc/PID/stat")
+        .field("starttime; PerfTime100NSec - CLOCK_BOOTTIME")
         .help("Time since the process started. The raw value is the start time. Includes time in which the machine \
             was suspended. Setting the wall clock does not change it."),
     row(PROCESS_ID, "Process ID", T::PERF_COUNTER_LARGE_RAWCOUNT, 24002).detail(DetailLevel::NOVICE).scale(-1)
-        .source("/proc: name of the directory").help("Process id, unique while the process is running."),
+        .file("/proc").field("name of the directory").help("Process id, unique while the process is running."),
     row(CREATING_PROCESS_ID, "Creating Process ID", T::PERF_COUNTER_LARGE_RAWCOUNT, 1410).detail(DetailLevel::NOVICE)
-        .scale(-1).source("/proc/PID/stat: ppid")
+        .scale(-1).file("/proc/PID/stat").field("ppid")
         .help("On Linux the process id of the current parent. Windows keeps the process id of the creator, even \
             after the creator has ended. When a parent ends, another process becomes the parent of its children."),
     row(POOL_PAGED_BYTES, "Pool Paged Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 56).scale(-5).unit("By")
@@ -166,25 +167,25 @@ static COUNTERS: [Counter; 28] = counters([
         .availability("Never on Linux: the kernel does not count its own memory by process.")
         .help("Kernel memory used for the process that is never paged out. Never on Linux: the kernel does not count \
             its own memory by process."),
-    row(HANDLE_COUNT, "Handle Count", T::PERF_COUNTER_LARGE_RAWCOUNT, 952)
-        .source("/proc/PID/fd: its size since Linux 6.2, before that the number of its entries")
+    row(HANDLE_COUNT, "Handle Count", T::PERF_COUNTER_LARGE_RAWCOUNT, 952).file("/proc/PID/fd")
+        .field("its size since Linux 6.2, before that the number of its entries")
         .help("On Linux only open file descriptors: files, sockets, pipes and other objects with a file descriptor. \
             Windows counts handles to all kernel objects, including threads, keys and events. Before Linux 6.2 it \
             needs the same user, or CAP_SYS_PTRACE."),
     row(IO_READ_OPERATIONS_PER_SEC, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT, 1412).unit("/s")
-        .source("/proc/PID/io: syscr")
+        .file("/proc/PID/io").field("syscr")
         .help("On Linux only read(2) and similar calls, per second: on files, pipes and terminals. Windows counts \
             reads from files, network and devices. Includes calls such as read(2) and splice(2). Receiving from \
             sockets with recv(2) and reading mapped memory do not count. When a process has ended, the kernel adds \
             its counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(IO_WRITE_OPERATIONS_PER_SEC, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT, 1414).unit("/s")
-        .source("/proc/PID/io: syscw")
+        .file("/proc/PID/io").field("syscw")
         .help("On Linux only write(2) and similar calls, per second: on files, pipes and terminals. Windows counts \
             writes to files, network and devices. Includes calls such as write(2) and splice(2). Sending to sockets \
             with send(2) and writing to mapped memory do not count. When a process has ended, the kernel adds its \
             counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(IO_DATA_OPERATIONS_PER_SEC, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT, 1416).unit("/s")
-        .source("/proc/PID/io: syscr + syscw")
+        .file("/proc/PID/io").field("syscr + syscw")
         .help("On Linux only read(2), write(2) and similar calls, per second: on files, pipes and terminals. Windows \
             counts reads and writes of files, network and devices. When a process has ended, the kernel adds its \
             counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
@@ -193,19 +194,19 @@ static COUNTERS: [Counter; 28] = counters([
         .help("I/O operations of the process per second that are neither reads nor writes. Never on Linux: the \
             kernel counts reads and writes only."),
     row(IO_READ_BYTES_PER_SEC, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 1420).unit("By/s")
-        .source("/proc/PID/io: rchar")
+        .file("/proc/PID/io").field("rchar")
         .help("On Linux the bytes per second that read(2) and similar calls read from files, pipes and terminals, \
             whether from disk or from the cache. Windows counts bytes read from files, network and devices. Bytes \
             read from disks are Storage Read Bytes/sec of Linux Process. When a process has ended, the kernel adds \
             its counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(IO_WRITE_BYTES_PER_SEC, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 1422).unit("By/s")
-        .source("/proc/PID/io: wchar")
+        .file("/proc/PID/io").field("wchar")
         .help("On Linux the bytes per second that write(2) and similar calls write to files, pipes and terminals, \
             whether to disk or to the cache. Windows counts bytes written to files, network and devices. Bytes \
             written to disks are Storage Write Bytes/sec of Linux Process. When a process has ended, the kernel adds \
             its counts to those of its parent. Needs the same user, or CAP_SYS_PTRACE."),
     row(IO_DATA_BYTES_PER_SEC, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT, 1424).unit("By/s")
-        .source("/proc/PID/io: rchar + wchar")
+        .file("/proc/PID/io").field("rchar + wchar")
         .help("On Linux only bytes per second read or written with read(2), write(2) and similar calls, to and from \
             disk or the cache. Windows counts bytes of reads and writes of files, network and devices. When a \
             process has ended, the kernel adds its counts to those of its parent. Needs the same user, or \
@@ -215,7 +216,8 @@ static COUNTERS: [Counter; 28] = counters([
         .help("Bytes per second transferred by I/O operations that are neither reads nor writes. Never on Linux: the \
             kernel counts reads and writes only."),
     row(WORKING_SET_PRIVATE, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT, 1478)
-        .detail(DetailLevel::NOVICE).scale(-5).unit("By").source("/proc/PID/statm: resident - shared, pages -> bytes")
+        .detail(DetailLevel::NOVICE).scale(-5).unit("By").file("/proc/PID/statm")
+        .field("resident - shared, pages -> bytes")
         .availability("No value for a process that has ended, or whose first thread has ended.")
         .help("On Linux physical memory of the process that no file backs, including pages shared since a fork. \
             Windows counts physical memory that no other process can use. Pages shared with the parent since a fork \

@@ -51,35 +51,35 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 15] = counters([
     row(PERCENT_PROCESSOR_TIME, "% Processor Time", T::PERF_100NSEC_TIMER_INV, 6).detail(DetailLevel::NOVICE)
-        .unit("%").caps().source("/proc/stat, cpuN: idle + iowait")
+        .unit("%").caps().file("/proc/stat").field("cpuN: idle + iowait")
         .help("Share of time in which the processor was not idle. Check this counter first. The raw value is idle \
             time. Waiting for disks counts as idle, because Linux idles meanwhile. Time that a hypervisor gave to \
             other machines (steal) counts as busy, because there was work to do."),
-    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").caps()
-        .source("/proc/stat, cpuN: user + nice")
+    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").caps().file("/proc/stat")
+        .field("cpuN: user + nice")
         .help("Share of time in which the processor ran programs, outside the kernel. Includes the time of virtual \
             machines that run here, which Linux counts inside user and nice."),
-    row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%").caps()
-        .source("/proc/stat, cpuN: system + irq + softirq")
+    row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%").caps().file("/proc/stat")
+        .field("cpuN: system + irq + softirq")
         .help("Share of time in which the processor ran the kernel, including interrupts and deferred work. Time \
             taken by a hypervisor (steal) is included in % Processor Time, but not in this counter or in % User \
             Time. If % Interrupt Time has no value, the time of hardware interrupts counts for the interrupted \
             code."),
     row(INTERRUPTS_PER_SEC, "Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 148).detail(DetailLevel::NOVICE).scale(-2)
-        .unit("/s").source("/proc/interrupts, column of cpuN: all rows except TLB, which CAL contains")
+        .unit("/s").file("/proc/interrupts").field("column of cpuN: all rows except TLB, which CAL contains")
         .availability("Not available if /proc/interrupts is hidden, as in many containers.")
         .help("Hardware interrupts handled by the processor, per second. Deferred work is not included. Includes \
             interrupts between processors and of the local timer, as far as the kernel lists them. _Total is the sum \
             over the online processors. Not available if /proc/interrupts is hidden, as in many containers."),
-    row(PERCENT_DPC_TIME, "% DPC Time", T::PERF_100NSEC_TIMER, 696).unit("%").caps()
-        .source("/proc/stat, cpuN: softirq")
+    row(PERCENT_DPC_TIME, "% DPC Time", T::PERF_100NSEC_TIMER, 696).unit("%").caps().file("/proc/stat")
+        .field("cpuN: softirq")
         .availability("No value while the kernel has counted none since boot, on any processor.")
         .help("On Linux the share of time spent in soft interrupts, the deferred work of interrupts. A part of % \
             Privileged Time. Windows counts deferred procedure calls. Soft interrupts that the thread ksoftirqd runs \
             under load count as system time instead. No value while the kernel has counted none since boot, on any \
             processor."),
-    row(PERCENT_INTERRUPT_TIME, "% Interrupt Time", T::PERF_100NSEC_TIMER, 698).unit("%").caps()
-        .source("/proc/stat, cpuN: irq")
+    row(PERCENT_INTERRUPT_TIME, "% Interrupt Time", T::PERF_100NSEC_TIMER, 698).unit("%").caps().file("/proc/stat")
+        .field("cpuN: irq")
         .availability("No value while the kernel has counted none since boot, on any processor. The kernel measures \
             it only if built with CONFIG_IRQ_TIME_ACCOUNTING, and only with a reliable processor clock.")
         .help("Share of time spent in the handlers of hardware interrupts. A part of % Privileged Time. A kernel \
@@ -87,8 +87,8 @@ static COUNTERS: [Counter; 15] = counters([
             program, kernel or idle processor. No value while the kernel has counted none since boot, on any \
             processor. The kernel measures it only if built with CONFIG_IRQ_TIME_ACCOUNTING, and only with a \
             reliable processor clock."),
-    row(DPCS_QUEUED_PER_SEC, "DPCs Queued/sec", T::PERF_COUNTER_BULK_COUNT, 1334).unit("/s")
-        .source("/proc/softirqs, column of cpuN, all kinds")
+    row(DPCS_QUEUED_PER_SEC, "DPCs Queued/sec", T::PERF_COUNTER_BULK_COUNT, 1334).unit("/s").file("/proc/softirqs")
+        .field("column of cpuN, all kinds")
         .help("On Linux soft interrupts that ran on the processor, per second. Windows counts deferred procedure \
             calls added to the processor's queue. Soft interrupts are counted when they run. One run may serve \
             several requests, so the value is rather low."),
@@ -98,45 +98,45 @@ static COUNTERS: [Counter; 15] = counters([
         .help("Deferred procedure calls added to the processor's queue during its last clock tick. Never on Linux: \
             the kernel counts soft interrupts since boot, not by tick. DPCs Queued/sec gives their rate."),
     row(PERCENT_IDLE_TIME, "% Idle Time", T::PERF_100NSEC_TIMER, 1746).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/proc/stat, cpuN: idle + iowait")
+        .file("/proc/stat").field("cpuN: idle + iowait")
         .help("Share of time in which the processor had nothing to do. Waiting for disks counts as idle."),
     row(PERCENT_C1_TIME, "% C1 Time", T::PERF_100NSEC_TIMER, 1748).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of the states that count as C1")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of the states that count as C1")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux time in the idle states that the kernel's names and order place in class C1, as a share of \
             the elapsed time. A part of % Idle Time. Windows counts time in the processor's C1 state, as the \
             firmware numbers states. The available states depend on kernel and processor; those called halt or C1, \
             C1E and so on count as C1. Needs cpuidle: many virtual machines have none."),
     row(PERCENT_C2_TIME, "% C2 Time", T::PERF_100NSEC_TIMER, 1750).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of the states that count as C2")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of the states that count as C2")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux time in the idle states that the kernel's names and order place in class C2, as a share of \
             the elapsed time. A part of % Idle Time. Windows counts time in the processor's C2 state, as the \
             firmware numbers states. All states between the C1 states and the deepest state count as C2, regardless \
             of the manufacturer's name. Needs cpuidle: many virtual machines have none."),
     row(PERCENT_C3_TIME, "% C3 Time", T::PERF_100NSEC_TIMER, 1752).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of the state that counts as C3")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of the state that counts as C3")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux time in the idle states that the kernel's names and order place in class C3, as a share of \
             the elapsed time. A part of % Idle Time. Windows counts time in the processor's C3 state, as the \
             firmware numbers states. The deepest state counts as C3, regardless of the manufacturer's name. Needs \
             cpuidle: many virtual machines have none."),
     row(C1_TRANSITIONS_PER_SEC, "C1 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, 1754).detail(DetailLevel::WIZARD)
-        .unit("/s").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of the states that count as C1")
+        .unit("/s").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of the states that count as C1")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux entries into the idle states that the kernel's names and order place in class C1, per \
             second. Windows counts entries into the processor's C1 state, as the firmware numbers states. The \
             available states depend on kernel and processor; those called halt or C1, C1E and so on count as C1. \
             Needs cpuidle: many virtual machines have none."),
     row(C2_TRANSITIONS_PER_SEC, "C2 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, 1756).detail(DetailLevel::WIZARD)
-        .unit("/s").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of the states that count as C2")
+        .unit("/s").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of the states that count as C2")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux entries into the idle states that the kernel's names and order place in class C2, per \
             second. Windows counts entries into the processor's C2 state, as the firmware numbers states. All states \
             between the C1 states and the deepest state count as C2, regardless of the manufacturer's name. Needs \
             cpuidle: many virtual machines have none."),
     row(C3_TRANSITIONS_PER_SEC, "C3 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, 1758).detail(DetailLevel::WIZARD)
-        .unit("/s").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of the state that counts as C3")
+        .unit("/s").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of the state that counts as C3")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux entries into the idle states that the kernel's names and order place in class C3, per \
             second. Windows counts entries into the processor's C3 state, as the firmware numbers states. The \

@@ -83,35 +83,35 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 31] = counters([
     row(PERCENT_PROCESSOR_TIME, "% Processor Time", T::PERF_100NSEC_TIMER_INV, 20002).detail(DetailLevel::NOVICE)
-        .unit("%").caps().source("/proc/stat, cpuN: idle + iowait")
+        .unit("%").caps().file("/proc/stat").field("cpuN: idle + iowait")
         .help("Share of time in which the processor was not idle. Check this counter first. The raw value is idle \
             time. Waiting for disks counts as idle, because Linux idles meanwhile. Time that a hypervisor gave to \
             other machines (steal) counts as busy, because there was work to do."),
-    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 20004).unit("%").caps()
-        .source("/proc/stat, cpuN: user + nice")
+    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 20004).unit("%").caps().file("/proc/stat")
+        .field("cpuN: user + nice")
         .help("Share of time in which the processor ran programs, outside the kernel. Includes the time of virtual \
             machines that run here, which Linux counts inside user and nice."),
     row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 20006).unit("%").caps()
-        .source("/proc/stat, cpuN: system + irq + softirq")
+        .file("/proc/stat").field("cpuN: system + irq + softirq")
         .help("Share of time in which the processor ran the kernel, including interrupts and deferred work. Time \
             taken by a hypervisor (steal) is included in % Processor Time, but not in this counter or in % User \
             Time. If % Interrupt Time has no value, the time of hardware interrupts counts for the interrupted \
             code."),
     row(INTERRUPTS_PER_SEC, "Interrupts/sec", T::PERF_COUNTER_COUNTER, 20008).detail(DetailLevel::NOVICE).scale(-2)
-        .unit("/s").wraps().source("/proc/interrupts, column of cpuN: all rows except TLB, which CAL contains")
+        .unit("/s").wraps().file("/proc/interrupts").field("column of cpuN: all rows except TLB, which CAL contains")
         .availability("Not available if /proc/interrupts is hidden, as in many containers.")
         .help("Hardware interrupts handled by the processor, per second. Deferred work is not included. Includes \
             interrupts between processors and of the local timer, as far as the kernel lists them. _Total is the sum \
             over the online processors. Not available if /proc/interrupts is hidden, as in many containers."),
-    row(PERCENT_DPC_TIME, "% DPC Time", T::PERF_100NSEC_TIMER, 20010).unit("%").caps()
-        .source("/proc/stat, cpuN: softirq")
+    row(PERCENT_DPC_TIME, "% DPC Time", T::PERF_100NSEC_TIMER, 20010).unit("%").caps().file("/proc/stat")
+        .field("cpuN: softirq")
         .availability("No value while the kernel has counted none since boot, on any processor.")
         .help("On Linux the share of time spent in soft interrupts, the deferred work of interrupts. A part of % \
             Privileged Time. Windows counts deferred procedure calls. Soft interrupts that the thread ksoftirqd runs \
             under load count as system time instead. No value while the kernel has counted none since boot, on any \
             processor."),
-    row(PERCENT_INTERRUPT_TIME, "% Interrupt Time", T::PERF_100NSEC_TIMER, 20012).unit("%").caps()
-        .source("/proc/stat, cpuN: irq")
+    row(PERCENT_INTERRUPT_TIME, "% Interrupt Time", T::PERF_100NSEC_TIMER, 20012).unit("%").caps().file("/proc/stat")
+        .field("cpuN: irq")
         .availability("No value while the kernel has counted none since boot, on any processor. The kernel measures \
             it only if built with CONFIG_IRQ_TIME_ACCOUNTING, and only with a reliable processor clock.")
         .help("Share of time spent in the handlers of hardware interrupts. A part of % Privileged Time. A kernel \
@@ -120,7 +120,7 @@ static COUNTERS: [Counter; 31] = counters([
             processor. The kernel measures it only if built with CONFIG_IRQ_TIME_ACCOUNTING, and only with a \
             reliable processor clock."),
     row(DPCS_QUEUED_PER_SEC, "DPCs Queued/sec", T::PERF_COUNTER_COUNTER, 20014).unit("/s").wraps()
-        .source("/proc/softirqs, column of cpuN, all kinds")
+        .file("/proc/softirqs").field("column of cpuN, all kinds")
         .help("On Linux soft interrupts that ran on the processor, per second. Windows counts deferred procedure \
             calls added to the processor's queue. Soft interrupts are counted when they run. One run may serve \
             several requests, so the value is rather low."),
@@ -130,52 +130,52 @@ static COUNTERS: [Counter; 31] = counters([
         .help("Deferred procedure calls added to the processor's queue during its last clock tick. Never on Linux: \
             the kernel counts soft interrupts since boot, not by tick. DPCs Queued/sec gives their rate."),
     row(PERCENT_IDLE_TIME, "% Idle Time", T::PERF_100NSEC_TIMER, 20018).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/proc/stat, cpuN: idle + iowait")
+        .file("/proc/stat").field("cpuN: idle + iowait")
         .help("Share of time in which the processor had nothing to do. Waiting for disks counts as idle."),
     row(PERCENT_C1_TIME, "% C1 Time", T::PERF_100NSEC_TIMER, 20020).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of the states that count as C1")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of the states that count as C1")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux time in the idle states that the kernel's names and order place in class C1, as a share of \
             the elapsed time. A part of % Idle Time. Windows counts time in the processor's C1 state, as the \
             firmware numbers states. The available states depend on kernel and processor; those called halt or C1, \
             C1E and so on count as C1. Needs cpuidle: many virtual machines have none."),
     row(PERCENT_C2_TIME, "% C2 Time", T::PERF_100NSEC_TIMER, 20022).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of the states that count as C2")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of the states that count as C2")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux time in the idle states that the kernel's names and order place in class C2, as a share of \
             the elapsed time. A part of % Idle Time. Windows counts time in the processor's C2 state, as the \
             firmware numbers states. All states between the C1 states and the deepest state count as C2, regardless \
             of the manufacturer's name. Needs cpuidle: many virtual machines have none."),
     row(PERCENT_C3_TIME, "% C3 Time", T::PERF_100NSEC_TIMER, 20024).detail(DetailLevel::WIZARD).unit("%").caps()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of the state that counts as C3")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of the state that counts as C3")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux time in the idle states that the kernel's names and order place in class C3, as a share of \
             the elapsed time. A part of % Idle Time. Windows counts time in the processor's C3 state, as the \
             firmware numbers states. The deepest state counts as C3, regardless of the manufacturer's name. Needs \
             cpuidle: many virtual machines have none."),
     row(C1_TRANSITIONS_PER_SEC, "C1 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, 20026).detail(DetailLevel::WIZARD)
-        .unit("/s").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of the states that count as C1")
+        .unit("/s").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of the states that count as C1")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux entries into the idle states that the kernel's names and order place in class C1, per \
             second. Windows counts entries into the processor's C1 state, as the firmware numbers states. The \
             available states depend on kernel and processor; those called halt or C1, C1E and so on count as C1. \
             Needs cpuidle: many virtual machines have none."),
     row(C2_TRANSITIONS_PER_SEC, "C2 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, 20028).detail(DetailLevel::WIZARD)
-        .unit("/s").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of the states that count as C2")
+        .unit("/s").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of the states that count as C2")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux entries into the idle states that the kernel's names and order place in class C2, per \
             second. Windows counts entries into the processor's C2 state, as the firmware numbers states. All states \
             between the C1 states and the deepest state count as C2, regardless of the manufacturer's name. Needs \
             cpuidle: many virtual machines have none."),
     row(C3_TRANSITIONS_PER_SEC, "C3 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, 20030).detail(DetailLevel::WIZARD)
-        .unit("/s").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of the state that counts as C3")
+        .unit("/s").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of the state that counts as C3")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("On Linux entries into the idle states that the kernel's names and order place in class C3, per \
             second. Windows counts entries into the processor's C3 state, as the firmware numbers states. The \
             deepest state counts as C3, regardless of the manufacturer's name. Needs cpuidle: many virtual machines \
             have none."),
     row(PERCENT_PRIORITY_TIME, "% Priority Time", T::PERF_100NSEC_TIMER_INV, 20032).unit("%").caps()
-        .source("/proc/stat, cpuN: idle + iowait + nice")
+        .file("/proc/stat").field("cpuN: idle + iowait + nice")
         .help("Share of time spent on work with more than low priority. The raw value is the time spent idle or on \
             low priority work. Low priority means programs that run with a nice value above 0."),
     row(PARKING_STATUS, "Parking Status", T::PERF_COUNTER_RAWCOUNT, 20034)
@@ -183,16 +183,15 @@ static COUNTERS: [Counter; 31] = counters([
         .help("1 while the power manager keeps the processor parked, that is, free of work if possible; otherwise 0. \
             Never on Linux: it does not park cores."),
     row(PROCESSOR_FREQUENCY, "Processor Frequency", T::PERF_COUNTER_RAWCOUNT, 20036).detail(DetailLevel::NOVICE)
-        .scale(-2).unit("MHz")
-        .source("/sys/devices/system/cpu/cpuN/cpufreq/base_frequency, else cpufreq/cpuinfo_max_freq, else \"cpu \
-            MHz\" of /proc/cpuinfo")
+        .scale(-2).unit("MHz").file("/sys/devices/system/cpu/cpuN/cpufreq/base_frequency")
+        .field("the number, else that of cpufreq/cpuinfo_max_freq, else \"cpu MHz\" of /proc/cpuinfo")
         .availability("No value if none of the three sources exists, as on many virtual machines that are not x86.")
         .help("Nominal frequency of the processor. It is a constant, not a reading: % of Maximum Frequency changes \
             over time. If only the maximum is known, the maximum is shown, including short-time boost. Without \
             cpufreq it is the current value in /proc/cpuinfo. No value if none of the three sources exists, as on \
             many virtual machines that are not x86."),
     row(PERCENT_OF_MAXIMUM_FREQUENCY, "% of Maximum Frequency", T::PERF_COUNTER_RAWCOUNT, 20038).unit("%")
-        .source("/sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq over cpufreq/cpuinfo_max_freq")
+        .file("/sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq").field("over cpufreq/cpuinfo_max_freq")
         .availability("Needs cpufreq: most virtual machines have none.")
         .help("Frequency at the moment of the reading, as a share of the processor's highest frequency. A driver may \
             report a requested frequency instead of a measured one. A measured frequency may exceed 100 if the \
@@ -203,13 +202,13 @@ static COUNTERS: [Counter; 31] = counters([
         .help("Flags of the power manager about the state of the processor. Never on Linux: the flags belong to the \
             power manager of Windows, and Linux has no equivalent."),
     row(CLOCK_INTERRUPTS_PER_SEC, "Clock Interrupts/sec", T::PERF_COUNTER_COUNTER, 20042).scale(-2).unit("/s").wraps()
-        .source("/proc/interrupts, column of cpuN: row LOC on x86, arch_timer on arm64")
+        .file("/proc/interrupts").field("column of cpuN: row LOC on x86, arch_timer on arm64")
         .availability("Not available on machines whose /proc/interrupts has neither row.")
         .help("Interrupts of the processor's own timer, per second. A part of Interrupts/sec. Falls to almost zero \
             on an idle processor, because the kernel stops the tick there. Not available on machines whose \
             /proc/interrupts has neither row."),
     row(AVERAGE_IDLE_TIME, "Average Idle Time", T::PERF_PRECISION_100NS_TIMER, 20044).base(AVERAGE_IDLE_TIME_BASE)
-        .scale(-4).unit("ns").source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time of all states")
+        .scale(-4).unit("ns").file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/time").field("of all states")
         .availability("Needs cpuidle: many virtual machines have none. No value for an interval in which the \
             processor entered no idle state.")
         .help("On Linux the mean length of one stay in an idle state, by the kernel's count of these states. Short \
@@ -217,18 +216,18 @@ static COUNTERS: [Counter; 31] = counters([
             is not verified that the scale is the same. Needs cpuidle: many virtual machines have none. No value for \
             an interval in which the processor entered no idle state."),
     row(AVERAGE_IDLE_TIME_BASE, "Average Idle Time Base", T::PERF_PRECISION_TIMESTAMP, 20046).hidden()
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of all states")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of all states")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("Number of times that the processor entered an idle state. Needs cpuidle: many virtual machines have \
             none."),
     row(IDLE_BREAK_EVENTS_PER_SEC, "Idle Break Events/sec", T::PERF_COUNTER_BULK_COUNT, 20048).scale(-2).unit("/s")
-        .source("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage of all states")
+        .file("/sys/devices/system/cpu/cpuN/cpuidle/stateK/usage").field("of all states")
         .availability("Needs cpuidle: many virtual machines have none.")
         .help("Times per second that the processor was woken from an idle state. Counts the stays in idle states, \
             each of which ends once. Needs cpuidle: many virtual machines have none."),
     row(PERCENT_PROCESSOR_PERFORMANCE, "% Processor Performance", T::PERF_AVERAGE_BULK, 20050)
         .base(PERCENT_PROCESSOR_PERFORMANCE_BASE).unit("%")
-        .source("/sys/devices/system/cpu/cpuN/acpi_cppc/feedback_ctrs: 100 x del")
+        .file("/sys/devices/system/cpu/cpuN/acpi_cppc/feedback_ctrs").field("100 x del")
         .availability("Needs the feedback counters of ACPI CPPC. A ratio of occasionally read frequencies is not \
             cumulative and is not used as a replacement.")
         .help("Mean speed of the processor while it ran, as a share of its reference speed. It exceeds 100 when the \
@@ -236,31 +235,31 @@ static COUNTERS: [Counter; 31] = counters([
             the feedback counters of ACPI CPPC. A ratio of occasionally read frequencies is not cumulative and is \
             not used as a replacement."),
     row(PERCENT_PROCESSOR_PERFORMANCE_BASE, "% Processor Performance Base", T::PERF_AVERAGE_BASE, 20052).hidden()
-        .wraps().source("/sys/devices/system/cpu/cpuN/acpi_cppc/feedback_ctrs: ref")
+        .wraps().file("/sys/devices/system/cpu/cpuN/acpi_cppc/feedback_ctrs").field("ref")
         .availability("Needs the feedback counters of ACPI CPPC.")
         .help("Work that the processor would have done at its reference speed while it ran. Needs the feedback \
             counters of ACPI CPPC."),
     row(PERCENT_PROCESSOR_UTILITY, "% Processor Utility", T::PERF_AVERAGE_BULK, 20054).base(UTILITY_BASE).unit("%")
-        .source("/sys/devices/system/cpu/cpuN/acpi_cppc/feedback_ctrs: 100 x del")
+        .file("/sys/devices/system/cpu/cpuN/acpi_cppc/feedback_ctrs").field("100 x del")
         .availability("Needs the feedback counters of ACPI CPPC. Busy time is not used as a replacement.")
         .help("Work done by the processor, as a share of its work at reference speed without pause. It is busy time \
             weighted by speed, and exceeds 100 when the processor boosts. The firmware defines the reference speed, \
             which is close to the nominal speed. Needs the feedback counters of ACPI CPPC. Busy time is not used as \
             a replacement."),
     row(UTILITY_BASE, "", T::PERF_AVERAGE_BASE, 20056).hidden().wraps()
-        .source("Elapsed time x the frequency of the reference counter")
+        .field("Elapsed time x the frequency of the reference counter")
         .availability("Needs ACPI CPPC, which provides the rate of the reference counter.")
         .help("Work that the processor would have done at its reference speed without pause. Windows gives it no \
             name. Needs ACPI CPPC, which provides the rate of the reference counter."),
     row(PERCENT_PRIVILEGED_UTILITY, "% Privileged Utility", T::PERF_AVERAGE_BULK, 20058).base(UTILITY_BASE).unit("%")
-        .source("100 x privileged time of /proc/stat (system + irq + softirq) x the frequency of the reference \
-            counter").availability("Needs ACPI CPPC, which provides the rate of the reference counter.")
+        .file("/proc/stat").field("cpuN: 100 x (system + irq + softirq) x the frequency of the reference counter")
+        .availability("Needs ACPI CPPC, which provides the rate of the reference counter.")
         .help("On Linux time in the kernel at the reference speed, regardless of the processor's actual speed. \
             Windows counts work done in the kernel, weighted by the processor's speed. Linux does not measure the \
             speed separately for the kernel: the value is about that of % Privileged Time, even while the processor \
             boosts. Needs ACPI CPPC, which provides the rate of the reference counter."),
     row(PERCENT_PERFORMANCE_LIMIT, "% Performance Limit", T::PERF_COUNTER_RAWCOUNT, 20060).unit("%")
-        .source("/sys/devices/system/cpu/cpuN/cpufreq/scaling_max_freq over cpufreq/cpuinfo_max_freq")
+        .file("/sys/devices/system/cpu/cpuN/cpufreq/scaling_max_freq").field("over cpufreq/cpuinfo_max_freq")
         .availability("Needs cpufreq: most virtual machines have none.")
         .help("On Linux only the limit set by the system, as a share of the processor's highest frequency. 100 means \
             no limit. Windows shows the lowest of all limits, including those of hardware and firmware. Limits set \

@@ -36,40 +36,40 @@ pub static COUNTERSET: Counterset =
             machine, percentages are the mean over the processors, and events are the sum.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 8] = counters([
-    row(PERCENT_RUN_TIME, "% Run Time", T::PERF_100NSEC_TIMER, 22936).unit("%").caps()
-        .source("/proc/schedstat, cpuN: field 7 in ns / 100").availability("Needs a kernel with CONFIG_SCHEDSTATS.")
+    row(PERCENT_RUN_TIME, "% Run Time", T::PERF_100NSEC_TIMER, 22936).unit("%").caps().file("/proc/schedstat")
+        .field("cpuN: field 7 in ns / 100").availability("Needs a kernel with CONFIG_SCHEDSTATS.")
         .help("Share of time in which tasks ran on the processor. The kernel adds the time of a task when another \
             task replaces it. A task that runs alone through a whole interval counts in a later one, in which the \
             share may exceed 100 and is cut. Needs a kernel with CONFIG_SCHEDSTATS."),
     row(PERCENT_RUN_QUEUE_WAIT_TIME, "% Run Queue Wait Time", T::PERF_100NSEC_TIMER, 22938)
-        .detail(DetailLevel::NOVICE).unit("%").source("/proc/schedstat, cpuN: field 8 in ns / 100")
+        .detail(DetailLevel::NOVICE).unit("%").file("/proc/schedstat").field("cpuN: field 8 in ns / 100")
         .availability("Needs a kernel with CONFIG_SCHEDSTATS.")
         .help("Total time that runnable tasks waited for the processor. Needs a kernel with CONFIG_SCHEDSTATS."),
-    row(TIMESLICES_PER_SEC, "Timeslices/sec", T::PERF_COUNTER_BULK_COUNT, 22940).unit("/s")
-        .source("/proc/schedstat, cpuN: field 9").availability("Needs a kernel with CONFIG_SCHEDSTATS.")
+    row(TIMESLICES_PER_SEC, "Timeslices/sec", T::PERF_COUNTER_BULK_COUNT, 22940).unit("/s").file("/proc/schedstat")
+        .field("cpuN: field 9").availability("Needs a kernel with CONFIG_SCHEDSTATS.")
         .help("Times per second that a task began to run on the processor. Needs a kernel with CONFIG_SCHEDSTATS."),
     row(SCHEDULE_CALLS_PER_SEC, "Schedule Calls/sec", T::PERF_COUNTER_BULK_COUNT, 22942).unit("/s")
-        .source("/proc/schedstat, cpuN: field 3")
+        .file("/proc/schedstat").field("cpuN: field 3")
         .availability("Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.")
         .help("Calls of the scheduler per second to select the next task. Needs a kernel with CONFIG_SCHEDSTATS; it \
             stays 0 unless kernel.sched_schedstats is 1."),
     row(SCHEDULE_CALLS_TO_IDLE_PER_SEC, "Schedule Calls To Idle/sec", T::PERF_COUNTER_BULK_COUNT, 22944).unit("/s")
-        .source("/proc/schedstat, cpuN: field 4")
+        .file("/proc/schedstat").field("cpuN: field 4")
         .availability("Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.")
         .help("Calls of the scheduler per second that found no task to run. Needs a kernel with CONFIG_SCHEDSTATS; \
             it stays 0 unless kernel.sched_schedstats is 1."),
-    row(WAKEUPS_PER_SEC, "Wakeups/sec", T::PERF_COUNTER_BULK_COUNT, 22946).unit("/s")
-        .source("/proc/schedstat, cpuN: field 5")
+    row(WAKEUPS_PER_SEC, "Wakeups/sec", T::PERF_COUNTER_BULK_COUNT, 22946).unit("/s").file("/proc/schedstat")
+        .field("cpuN: field 5")
         .availability("Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.")
         .help("Tasks woken up by the processor, per second. Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless \
             kernel.sched_schedstats is 1."),
     row(LOCAL_WAKEUPS_PER_SEC, "Local Wakeups/sec", T::PERF_COUNTER_BULK_COUNT, 22948).unit("/s")
-        .source("/proc/schedstat, cpuN: field 6")
+        .file("/proc/schedstat").field("cpuN: field 6")
         .availability("Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.")
         .help("Tasks woken up by the processor to run on itself, per second. Needs a kernel with CONFIG_SCHEDSTATS; \
             it stays 0 unless kernel.sched_schedstats is 1."),
-    row(YIELDS_PER_SEC, "Yields/sec", T::PERF_COUNTER_BULK_COUNT, 22950).unit("/s")
-        .source("/proc/schedstat, cpuN: field 1")
+    row(YIELDS_PER_SEC, "Yields/sec", T::PERF_COUNTER_BULK_COUNT, 22950).unit("/s").file("/proc/schedstat")
+        .field("cpuN: field 1")
         .availability("Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.")
         .help("Calls of sched_yield per second, by which programs give up the processor. Needs a kernel with \
             CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1."),

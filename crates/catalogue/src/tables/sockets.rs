@@ -34,24 +34,25 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 6] = counters([
     row(IN_USE, "In Use", T::PERF_COUNTER_LARGE_RAWCOUNT, 21440).detail(DetailLevel::NOVICE)
-        .source("/proc/net/sockstat and sockstat6: inuse; of _Total: sockets: used")
+        .file("/proc/net/sockstat").field("inuse, of IPv6 in sockstat6; of _Total: sockets: used")
         .help("Sockets currently used by programs. For FRAG and FRAG6: packets that wait for missing fragments."),
-    row(ORPHANED, "Orphaned", T::PERF_COUNTER_LARGE_RAWCOUNT, 21442).source("/proc/net/sockstat: TCP: orphan")
+    row(ORPHANED, "Orphaned", T::PERF_COUNTER_LARGE_RAWCOUNT, 21442).file("/proc/net/sockstat").field("TCP: orphan")
         .availability("Reported only for TCP.")
         .help("Sockets that no program holds any more, because they were closed, and that still have data to send or \
             an event to wait for. Reported only for TCP."),
-    row(TIME_WAIT, "Time-Wait", T::PERF_COUNTER_LARGE_RAWCOUNT, 21444).source("/proc/net/sockstat: TCP: tw")
+    row(TIME_WAIT, "Time-Wait", T::PERF_COUNTER_LARGE_RAWCOUNT, 21444).file("/proc/net/sockstat").field("TCP: tw")
         .availability("Reported only for TCP.")
         .help("Connections that have ended and are remembered for a minute, so that late segments do no harm. \
             Reported only for TCP."),
-    row(ALLOCATED, "Allocated", T::PERF_COUNTER_LARGE_RAWCOUNT, 21446).source("/proc/net/sockstat: TCP: alloc")
+    row(ALLOCATED, "Allocated", T::PERF_COUNTER_LARGE_RAWCOUNT, 21446).file("/proc/net/sockstat").field("TCP: alloc")
         .availability("Reported only for TCP.")
         .help("Sockets for which the kernel holds memory, in any state. Reported only for TCP."),
-    row(MEMORY_PAGES, "Memory Pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21012).source("/proc/net/sockstat: mem")
+    row(MEMORY_PAGES, "Memory Pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21012).file("/proc/net/sockstat").field("mem")
         .availability("Reported only for TCP and UDP.")
         .help("Memory that the sockets use for data, in pages. Reported only for TCP and UDP."),
     row(MEMORY_BYTES, "Memory Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 21448).detail(DetailLevel::NOVICE).scale(-6)
-        .unit("By").source("/proc/net/sockstat and sockstat6: mem x page size; of FRAG and FRAG6: memory")
+        .unit("By").file("/proc/net/sockstat")
+        .field("mem x page size, of IPv6 in sockstat6; of FRAG and FRAG6: memory")
         .availability("Reported only for TCP, UDP, FRAG and FRAG6.")
         .help("Memory that the sockets use for data. For FRAG and FRAG6: memory of packets that wait for missing \
             fragments. Reported only for TCP, UDP, FRAG and FRAG6."),

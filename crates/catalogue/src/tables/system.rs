@@ -95,7 +95,7 @@ static COUNTERS: [Counter; 18] = counters([
         .help("Bytes per second transferred by file operations that are neither reads nor writes. Never on Linux: \
             the kernel does not count them."),
     row(CONTEXT_SWITCHES_PER_SEC, "Context Switches/sec", T::PERF_COUNTER_BULK_COUNT, 146).scale(-2).unit("/s")
-        .source("/proc/stat: ctxt")
+        .file("/proc/stat").field("ctxt")
         .help("Switches from one thread to another, per second, on all processors together."),
     row(SYSTEM_CALLS_PER_SEC, "System Calls/sec", T::PERF_COUNTER_BULK_COUNT, 150).scale(-1).unit("/s")
         .availability("Never on Linux: the kernel counts them only while they are traced, which makes every call \
@@ -111,22 +111,23 @@ static COUNTERS: [Counter; 18] = counters([
             process only, including those of pipes and terminals. Use IO Data Operations/sec of Process V2, whose \
             _Total is the sum over all readable processes."),
     row(SYSTEM_UP_TIME, "System Up Time", T::PERF_ELAPSED_TIME, 674).detail(DetailLevel::NOVICE).scale(-5).unit("s")
-        .source("PerfTime100NSec - clock_gettime(CLOCK_BOOTTIME)")
+        .field("PerfTime100NSec - clock_gettime(CLOCK_BOOTTIME)")
         .help("Time since the machine started. The raw value is the start time. Includes time in which the machine \
             was suspended. Setting the wall clock does not change it."),
     row(PROCESSOR_QUEUE_LENGTH, "Processor Queue Length", T::PERF_COUNTER_LARGE_RAWCOUNT, 44)
-        .detail(DetailLevel::WIZARD).scale(1).source("/proc/stat: procs_running - number of cpuN lines, at least 0")
+        .detail(DetailLevel::WIZARD).scale(1).file("/proc/stat")
+        .field("procs_running - number of cpuN lines, at least 0")
         .help("On Linux only the runnable threads beyond one for each processor. One queue serves all processors. \
             Windows counts the threads that are ready and wait for a processor, even while another processor is \
             idle. Linux counts running and waiting threads together; perfset assumes that one thread per processor \
             is running. If some processors are idle while others have a queue, the value is lower than the number of \
             waiting threads."),
     row(PROCESSES, "Processes", T::PERF_COUNTER_LARGE_RAWCOUNT, 248).detail(DetailLevel::WIZARD).scale(1)
-        .source("/proc: names that are numbers")
+        .file("/proc").field("names that are numbers")
         .help("Current number of processes. Includes kernel threads, and ended processes until their parent has \
             reaped them."),
     row(THREADS, "Threads", T::PERF_COUNTER_LARGE_RAWCOUNT, 250).detail(DetailLevel::WIZARD).scale(1)
-        .source("/proc/loadavg: second number of the fourth field")
+        .file("/proc/loadavg").field("second number of the fourth field")
         .help("Current number of threads of all processes. Includes kernel threads, except the idle threads of \
             processors."),
     row(ALIGNMENT_FIXUPS_PER_SEC, "Alignment Fixups/sec", T::PERF_COUNTER_BULK_COUNT, 686).detail(DetailLevel::WIZARD)

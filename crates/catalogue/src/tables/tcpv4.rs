@@ -36,42 +36,42 @@ pub static COUNTERSET: Counterset =
             instance: the network namespace of the reading program.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 9] = counters([
-    row(SEGMENTS_PER_SEC, "Segments/sec", T::PERF_COUNTER_BULK_COUNT, 640).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Tcp InSegs + OutSegs")
+    row(SEGMENTS_PER_SEC, "Segments/sec", T::PERF_COUNTER_BULK_COUNT, 640).scale(-1).unit("/s").file("/proc/net/snmp")
+        .field("Tcp InSegs + OutSegs")
         .help("On Linux TCP over IPv4 and IPv6 together: segments received and sent, per second. Windows counts \
             segments over IPv4. Segments that were merged on receipt count as one. Segments that the network adapter \
             splits on sending count separately."),
     row(CONNECTIONS_ESTABLISHED, "Connections Established", T::PERF_COUNTER_LARGE_RAWCOUNT, 642)
-        .source("/proc/net/snmp: Tcp CurrEstab")
+        .file("/proc/net/snmp").field("Tcp CurrEstab")
         .help("On Linux TCP over IPv4 and IPv6 together: currently open connections, established or closed only by \
             the other side. Windows counts connections over IPv4. Older kernels do not count connections that the \
             other side has closed."),
-    row(CONNECTIONS_ACTIVE, "Connections Active", T::PERF_COUNTER_LARGE_RAWCOUNT, 644)
-        .source("/proc/net/snmp: Tcp ActiveOpens")
+    row(CONNECTIONS_ACTIVE, "Connections Active", T::PERF_COUNTER_LARGE_RAWCOUNT, 644).file("/proc/net/snmp")
+        .field("Tcp ActiveOpens")
         .help("On Linux TCP over IPv4 and IPv6 together: connections that this machine began to open. Windows counts \
             connections over IPv4."),
-    row(CONNECTIONS_PASSIVE, "Connections Passive", T::PERF_COUNTER_LARGE_RAWCOUNT, 646)
-        .source("/proc/net/snmp: Tcp PassiveOpens")
+    row(CONNECTIONS_PASSIVE, "Connections Passive", T::PERF_COUNTER_LARGE_RAWCOUNT, 646).file("/proc/net/snmp")
+        .field("Tcp PassiveOpens")
         .help("On Linux TCP over IPv4 and IPv6 together: connections that other machines opened to this one. Windows \
             counts connections over IPv4. Only connections with a completed handshake count."),
-    row(CONNECTION_FAILURES, "Connection Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 648)
-        .source("/proc/net/snmp: Tcp AttemptFails")
+    row(CONNECTION_FAILURES, "Connection Failures", T::PERF_COUNTER_LARGE_RAWCOUNT, 648).file("/proc/net/snmp")
+        .field("Tcp AttemptFails")
         .help("On Linux TCP over IPv4 and IPv6 together: connections that could not be opened, by either side. \
             Windows counts connections over IPv4."),
-    row(CONNECTIONS_RESET, "Connections Reset", T::PERF_COUNTER_LARGE_RAWCOUNT, 650)
-        .source("/proc/net/snmp: Tcp EstabResets")
+    row(CONNECTIONS_RESET, "Connections Reset", T::PERF_COUNTER_LARGE_RAWCOUNT, 650).file("/proc/net/snmp")
+        .field("Tcp EstabResets")
         .help("On Linux TCP over IPv4 and IPv6 together: open connections that were reset instead of closed. Windows \
             counts connections over IPv4."),
     row(SEGMENTS_RECEIVED_PER_SEC, "Segments Received/sec", T::PERF_COUNTER_BULK_COUNT, 652).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Tcp InSegs")
+        .file("/proc/net/snmp").field("Tcp InSegs")
         .help("On Linux TCP over IPv4 and IPv6 together: segments received per second, including faulty ones. \
             Windows counts segments over IPv4. Segments that were merged on receipt (GRO, LRO) count as one."),
     row(SEGMENTS_SENT_PER_SEC, "Segments Sent/sec", T::PERF_COUNTER_BULK_COUNT, 654).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Tcp OutSegs")
+        .file("/proc/net/snmp").field("Tcp OutSegs")
         .help("On Linux TCP over IPv4 and IPv6 together: segments sent per second, excluding pure retransmissions. \
             Windows counts segments over IPv4."),
     row(SEGMENTS_RETRANSMITTED_PER_SEC, "Segments Retransmitted/sec", T::PERF_COUNTER_BULK_COUNT, 656).scale(-1)
-        .unit("/s").source("/proc/net/snmp: Tcp RetransSegs")
+        .unit("/s").file("/proc/net/snmp").field("Tcp RetransSegs")
         .help("On Linux TCP over IPv4 and IPv6 together: segments retransmitted per second because no \
             acknowledgement arrived. Windows counts segments over IPv4."),
 ]);

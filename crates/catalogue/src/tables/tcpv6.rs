@@ -41,7 +41,7 @@ static COUNTERS: [Counter; 9] = counters([
         .help("TCP segments received and sent, per second. Never on Linux: the kernel counts TCP over IPv4 and IPv6 \
             together. TCPv4 has the sum."),
     row(CONNECTIONS_ESTABLISHED, "Connections Established", T::PERF_COUNTER_LARGE_RAWCOUNT, 642)
-        .source("/proc/net/tcp6: lines whose st is 01 or 08")
+        .file("/proc/net/tcp6").field("lines whose st is 01 or 08")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("On Linux open connections of IPv6 sockets, including connections of such sockets over IPv4. Windows \
             counts connections over IPv6. Many servers use such sockets for IPv4. Needs IPv6: a kernel without it, \

@@ -29,24 +29,26 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 4] = counters([
     row(TEMPERATURE, "Temperature", T::PERF_COUNTER_RAWCOUNT, 22184).detail(DetailLevel::NOVICE).unit("K")
-        .source("/sys/class/thermal/thermal_zoneN/temp / 1000, cut off, + 273")
+        .file("/sys/class/thermal/thermal_zoneN/temp").field("/ 1000, cut off, + 273")
         .availability("No value while the zone is disabled or its sensor does not respond.")
         .help("Temperature of the zone, in kelvin. No value while the zone is disabled or its sensor does not \
             respond."),
     row(PERCENT_PASSIVE_LIMIT, "% Passive Limit", T::PERF_COUNTER_RAWCOUNT, 22186).unit("%")
-        .source("/sys/class/thermal/thermal_zoneN/cdevM: 100 - 100 x cur_state / max_state, the least of all devices \
-            that slow processors").availability("No value if the zone slows no processor.")
+        .file("/sys/class/thermal/cooling_deviceM/cur_state")
+        .field("100 - 100 x cur_state / max_state, the least of all cdevM of the zone that slow processors")
+        .availability("No value if the zone slows no processor.")
         .help("On Linux the share of speed left to processors, calculated from the steps of the zone's cooling \
             devices. 100 means no limit. Windows shows the share of full speed to which the zone limits the devices \
             that it cools. Steps are not always shares of speed. No value if the zone slows no processor."),
     row(THROTTLE_REASONS, "Throttle Reasons", T::PERF_COUNTER_RAWCOUNT, 22188).attribute(Attributes::DISPLAY_AS_HEX)
-        .source("/sys/class/thermal/thermal_zoneN/cdevM: whether cur_state of a device that slows processors is \
-            above 0").availability("No value if the zone slows no processor.")
+        .file("/sys/class/thermal/cooling_deviceM/cur_state")
+        .field("whether it is above 0 for a cdevM of the zone that slows processors")
+        .availability("No value if the zone slows no processor.")
         .help("On Linux only one reason: 1 if processors are slowed down because of the temperature, otherwise 0. \
             Windows has a bit for each of several reasons. A device that serves several zones counts in each of \
             them. No value if the zone slows no processor."),
     row(HIGH_PRECISION_TEMPERATURE, "High Precision Temperature", T::PERF_COUNTER_RAWCOUNT, 22190).scale(-1)
-        .unit("dK").source("(/sys/class/thermal/thermal_zoneN/temp + 273150) / 100, cut off")
+        .unit("dK").file("/sys/class/thermal/thermal_zoneN/temp").field("(the number + 273150) / 100, cut off")
         .availability("No value while the zone is disabled or its sensor does not respond.")
         .help("Temperature of the zone, in tenths of a kelvin. No value while the zone is disabled or its sensor \
             does not respond."),

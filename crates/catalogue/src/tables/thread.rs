@@ -44,50 +44,51 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 12] = counters([
     row(PERCENT_PROCESSOR_TIME, "% Processor Time", T::PERF_100NSEC_TIMER, 6).detail(DetailLevel::NOVICE).unit("%")
-        .caps().source("/proc/PID/task/TID/schedstat: first number, ns; without that file stat: utime + stime")
+        .caps().file("/proc/PID/task/TID/schedstat").field("first number, ns; without that file stat: utime + stime")
         .help("Share of one processor that the thread used."),
-    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").caps()
-        .source("/proc/PID/task/TID/stat: utime, clock ticks -> 100 ns")
+    row(PERCENT_USER_TIME, "% User Time", T::PERF_100NSEC_TIMER, 142).unit("%").caps().file("/proc/PID/task/TID/stat")
+        .field("utime, clock ticks -> 100 ns")
         .help("Share of one processor that the thread used in its own code. The kernel divides the measured sum of \
             user and kernel time by its observations at clock ticks. A value that decreases is held at the highest \
             value so far."),
     row(PERCENT_PRIVILEGED_TIME, "% Privileged Time", T::PERF_100NSEC_TIMER, 144).unit("%").caps()
-        .source("/proc/PID/task/TID/stat: stime, clock ticks -> 100 ns")
+        .file("/proc/PID/task/TID/stat").field("stime, clock ticks -> 100 ns")
         .help("Share of one processor that the thread used in the kernel. The kernel divides the measured sum of \
             user and kernel time by its observations at clock ticks. A value that decreases is held at the highest \
             value so far."),
     row(CONTEXT_SWITCHES_PER_SEC, "Context Switches/sec", T::PERF_COUNTER_BULK_COUNT, 146).scale(-2).unit("/s")
-        .source("/proc/PID/task/TID/schedstat: third number").availability("Needs CONFIG_SCHED_INFO.")
+        .file("/proc/PID/task/TID/schedstat").field("third number").availability("Needs CONFIG_SCHED_INFO.")
         .help("Times per second that the thread began to run on a processor. Needs CONFIG_SCHED_INFO."),
-    row(ELAPSED_TIME, "Elapsed Time", T::PERF_ELAPSED_TIME, 684).scale(-4).unit("s")
-        .source("/proc/PID/task/TID/stat: starttime; PerfTime100NSec - CLOCK_BOOTTIME")
+    row(ELAPSED_TIME, "Elapsed Time", T::PERF_ELAPSED_TIME, 684).scale(-4).unit("s").file("/proc/PID/task/TID/stat")
+        .field("starttime; PerfTime100NSec - CLOCK_BOOTTIME")
         .help("Time since the thread started. The raw value is the start time. Includes time in which the machine \
             was suspended. Setting the wall clock does not change it."),
-    row(PRIORITY_CURRENT, "Priority Current", T::PERF_COUNTER_LARGE_RAWCOUNT, 694)
-        .source("/proc/PID/task/TID/stat: policy, rt_priority, nice")
+    row(PRIORITY_CURRENT, "Priority Current", T::PERF_COUNTER_LARGE_RAWCOUNT, 694).file("/proc/PID/task/TID/stat")
+        .field("policy, rt_priority, nice")
         .help("On Linux a number from 1 to 31 that is derived from policy, real-time priority and nice value: the \
             same as Priority Base. Windows shows the current priority of the thread in its scheduler. Linux does not \
             expose its dynamic changes of the priority."),
-    row(PRIORITY_BASE, "Priority Base", T::PERF_COUNTER_LARGE_RAWCOUNT, 682)
-        .source("/proc/PID/task/TID/stat: policy, rt_priority, nice")
+    row(PRIORITY_BASE, "Priority Base", T::PERF_COUNTER_LARGE_RAWCOUNT, 682).file("/proc/PID/task/TID/stat")
+        .field("policy, rt_priority, nice")
         .help("On Linux a number from 1 to 31 that is derived from policy, real-time priority and nice value. \
             Windows shows the base priority from which its scheduler starts. Derived in the same way as in Process \
             V2."),
     row(START_ADDRESS, "Start Address", T::PERF_COUNTER_LARGE_RAWCOUNT, 706)
         .availability("Never on Linux: the kernel does not report it.")
         .help("Address of the thread's start function. Never on Linux: the kernel does not report it."),
-    row(THREAD_STATE, "Thread State", T::PERF_COUNTER_LARGE_RAWCOUNT, 46).source("/proc/PID/task/TID/stat: state")
+    row(THREAD_STATE, "Thread State", T::PERF_COUNTER_LARGE_RAWCOUNT, 46).file("/proc/PID/task/TID/stat")
+        .field("state")
         .help("On Linux the nearest Windows number for the state of the task: 2 running or waiting for a processor, \
             4 ended, 5 waiting. Windows has eight states: initialized, ready, running, standby, terminated, waiting, \
             transition, unknown. R is 2, for running and for waiting for a processor, which the file does not \
             distinguish. Z and X are 4, all others 5."),
-    row(THREAD_WAIT_REASON, "Thread Wait Reason", T::PERF_COUNTER_LARGE_RAWCOUNT, 336)
-        .source("/proc/PID/task/TID/stat: state").availability("No value while the thread does not wait.")
+    row(THREAD_WAIT_REASON, "Thread Wait Reason", T::PERF_COUNTER_LARGE_RAWCOUNT, 336).file("/proc/PID/task/TID/stat")
+        .field("state").availability("No value while the thread does not wait.")
         .help("On Linux the nearest Windows number for the state of a waiting task: 0 the kernel, 5 suspended, 6 a \
             request of the program, 15 work for a queue. Windows shows the wait reason given by the thread, one of \
             several dozen. S is 6, D is 0, T and t are 5, I is 15. No value while the thread does not wait."),
-    row(ID_PROCESS, "ID Process", T::PERF_COUNTER_LARGE_RAWCOUNT, 784).source("/proc: name of the directory")
+    row(ID_PROCESS, "ID Process", T::PERF_COUNTER_LARGE_RAWCOUNT, 784).file("/proc").field("name of the directory")
         .help("Process id of the process that owns the thread."),
     row(ID_THREAD, "ID Thread", T::PERF_COUNTER_LARGE_RAWCOUNT, 804).detail(DetailLevel::NOVICE)
-        .source("/proc/PID/task: name of the directory").help("Thread id, unique while the thread is running."),
+        .file("/proc/PID/task").field("name of the directory").help("Thread id, unique while the thread is running."),
 ]);

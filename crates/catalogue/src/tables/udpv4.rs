@@ -29,19 +29,19 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 5] = counters([
     row(DATAGRAMS_PER_SEC, "Datagrams/sec", T::PERF_COUNTER_BULK_COUNT, 438).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Udp InDatagrams + OutDatagrams")
+        .file("/proc/net/snmp").field("Udp InDatagrams + OutDatagrams")
         .help("UDP datagrams received or sent by programs, per second."),
     row(DATAGRAMS_RECEIVED_PER_SEC, "Datagrams Received/sec", T::PERF_COUNTER_BULK_COUNT, 446).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Udp InDatagrams")
+        .file("/proc/net/snmp").field("Udp InDatagrams")
         .help("UDP datagrams delivered to programs, per second. A datagram is counted when a program reads it, not \
             when it arrives."),
     row(DATAGRAMS_NO_PORT_PER_SEC, "Datagrams No Port/sec", T::PERF_COUNTER_BULK_COUNT, 664).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Udp NoPorts")
+        .file("/proc/net/snmp").field("Udp NoPorts")
         .help("UDP datagrams received per second for a port on which no program listened."),
     row(DATAGRAMS_RECEIVED_ERRORS, "Datagrams Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 666)
-        .source("/proc/net/snmp: Udp InErrors")
+        .file("/proc/net/snmp").field("Udp InErrors")
         .help("UDP datagrams received that could not be delivered, for reasons other than a missing listener. \
             Datagrams for which a program's buffer had no room are included."),
     row(DATAGRAMS_SENT_PER_SEC, "Datagrams Sent/sec", T::PERF_COUNTER_BULK_COUNT, 442).scale(-1).unit("/s")
-        .source("/proc/net/snmp: Udp OutDatagrams").help("UDP datagrams sent by programs, per second."),
+        .file("/proc/net/snmp").field("Udp OutDatagrams").help("UDP datagrams sent by programs, per second."),
 ]);

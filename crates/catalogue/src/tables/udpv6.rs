@@ -29,28 +29,28 @@ pub static COUNTERSET: Counterset =
 
 static COUNTERS: [Counter; 5] = counters([
     row(DATAGRAMS_PER_SEC, "Datagrams/sec", T::PERF_COUNTER_BULK_COUNT, 438).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Udp6InDatagrams + Udp6OutDatagrams")
+        .file("/proc/net/snmp6").field("Udp6InDatagrams + Udp6OutDatagrams")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("UDP datagrams received or sent by programs, per second. Needs IPv6: a kernel without it, or started \
             with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_PER_SEC, "Datagrams Received/sec", T::PERF_COUNTER_BULK_COUNT, 446).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Udp6InDatagrams")
+        .file("/proc/net/snmp6").field("Udp6InDatagrams")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("UDP datagrams delivered to programs, per second. A datagram is counted when a program reads it, not \
             when it arrives. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_NO_PORT_PER_SEC, "Datagrams No Port/sec", T::PERF_COUNTER_BULK_COUNT, 664).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Udp6NoPorts")
+        .file("/proc/net/snmp6").field("Udp6NoPorts")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("UDP datagrams received per second for a port on which no program listened. Needs IPv6: a kernel \
             without it, or started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_RECEIVED_ERRORS, "Datagrams Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT, 666)
-        .source("/proc/net/snmp6: Udp6InErrors")
+        .file("/proc/net/snmp6").field("Udp6InErrors")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("UDP datagrams received that could not be delivered, for reasons other than a missing listener. \
             Datagrams for which a program's buffer had no room are included. Needs IPv6: a kernel without it, or \
             started with ipv6.disable=1, has no such values."),
     row(DATAGRAMS_SENT_PER_SEC, "Datagrams Sent/sec", T::PERF_COUNTER_BULK_COUNT, 442).scale(-1).unit("/s")
-        .source("/proc/net/snmp6: Udp6OutDatagrams")
+        .file("/proc/net/snmp6").field("Udp6OutDatagrams")
         .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
         .help("UDP datagrams sent by programs, per second. Needs IPv6: a kernel without it, or started with \
             ipv6.disable=1, has no such values."),

@@ -242,7 +242,7 @@ fn system_countersets_are_unchanged() {
         assert_eq!(rows(&windows, guid, &[3]), rows(&machine, guid, &[3]));
     }
     assert_eq!(rows(&windows, TOTALS, &[]), rows(&machine, TOTALS, &[]), "the system's own total");
-    assert_eq!(windows.counterset(&SINGLE).unwrap().counters[0].source, "PerfLib V2");
+    assert_eq!(windows.counterset(&SINGLE).unwrap().counters[0].source.to_string(), "PerfLib V2");
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn objects_of_a_real_windows() {
     let guid = perfset_catalogue::process::GUID;
     let set = windows.counterset(&guid).unwrap();
     assert_eq!(windows.origin(&guid).unwrap(), "PerfLib V1");
-    assert_eq!(set.counters[0].source, "HKEY_PERFORMANCE_DATA, object 230");
+    assert_eq!(set.counters[0].source.to_string(), "HKEY_PERFORMANCE_DATA, object 230");
 
     vista.requests.lock().unwrap().clear();
     let mut query = windows.query();

@@ -32,8 +32,7 @@ fn lines(roots: &Roots, file: &str) -> Vec<(String, u64, bool)> {
 }
 
 fn is_of_meminfo(counter: CounterId) -> bool {
-    let source = &COUNTERSET.counter(counter).unwrap().source;
-    source.starts_with("/proc/meminfo: ")
+    COUNTERSET.counter(counter).unwrap().source.file == "/proc/meminfo"
 }
 
 /// The counters of `missing` whose line the fixture `two-nodes` has.
@@ -63,7 +62,7 @@ fn every_line_has_a_counter() {
                 let number = if is_kib { number * 1_024 } else { number };
                 assert_eq!(*collected.get("", counter.id), CellOutcome::Value(number), "{name}");
                 let source = format!("/proc/{file}: {name}{}", if is_kib { " x 1024" } else { "" });
-                assert_eq!(counter.source, source);
+                assert_eq!(counter.source.to_string(), source);
                 assert_eq!(counter.unit == "By", is_kib, "{name}");
                 known += 1;
             }

@@ -1,0 +1,199 @@
+//! The provider against the files that the catalogue names: a counter loses its value without its file, and only then.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may panic"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use perfset_catalogue::ALL;
+use perfset_core::{Counter, CounterId, CounterSource, Counterset, Guid, InstanceId, RawValue};
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Entry, Machine, Snapshot};
+use perfset_linux::{ProcessSource, Roots, providers};
+
+/// Machines of `testdata/linux`, each with other files.
+const MACHINES: [&str; 8] = [
+    "containers",
+    "gpu-desktop",
+    "many-disks",
+    "old-disks",
+    "old-kernel",
+    "processes",
+    "small-vm",
+    "two-nodes",
+];
+
+type Key = (Guid, CounterId, String, Option<InstanceId>);
+
+/// Raw value, or none, of each counter of each row.
+type Values = BTreeMap<Key, Option<RawValue>>;
+
+/// A copy of a fixture from which files can be taken away.
+struct Copy {
+    root: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Copy {
+    fn new(name: &str) -> Self {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(name);
+        let root = std::env::temp_dir().join(format!("perfset-sources-{}-{name}", std::process::id()));
+        let mut files = Vec::new();
+        copy(&from, &root.join("at"), Path::new(""), &mut files);
+        fs::create_dir_all(root.join("taken")).unwrap();
+        Self { root, files }
+    }
+
+    fn values(&self) -> Values {
+        let roots = Roots { proc: self.root.join("at/proc"), sys: self.root.join("at/sys") };
+        let machine = Machine::new(Box::new(FixedClock::default()));
+        for provider in providers(roots, ProcessSource::Proc) {
+            machine.register(provider);
+        }
+        let mut query = machine.query();
+        for set in ALL {
+            let entry = Entry::all(set.guid);
+            let _ = query.add(&if set.instance_type.is_multiple() { entry.instance("*") } else { entry });
+        }
+        let mut snapshot = Snapshot::default();
+        query.collect(&mut snapshot).unwrap();
+        snapshot
+            .values(None)
+            .filter(|value| value.instance_id.is_some() || !value.counterset.instance_type.is_multiple())
+            .map(|value| {
+                let key =
+                    (value.counterset.guid, value.counter.id, value.instance.to_string(), value.instance_id);
+                (key, value.raw)
+            })
+            .collect()
+    }
+
+    /// Returns `true` if two names of the catalogue stand for one file.
+    fn is_same(&self, a: &str, b: &str) -> bool {
+        self.files.iter().any(|path| is_named(path, a) && is_named(path, b))
+    }
+
+    /// Returns the values without the files that the catalogue calls `file`; `None` if there is no such file.
+    fn values_without(&self, file: &str) -> Option<Values> {
+        let taken: Vec<&PathBuf> = self.files.iter().filter(|path| is_named(path, file)).collect();
+        let place = |number: usize| self.root.join("taken").join(number.to_string());
+        for (number, path) in taken.iter().enumerate() {
+            fs::rename(self.root.join("at").join(path), place(number)).unwrap();
+        }
+        let values = (!taken.is_empty()).then(|| self.values());
+        for (number, path) in taken.iter().enumerate() {
+            fs::rename(place(number), self.root.join("at").join(path)).unwrap();
+        }
+        values
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+fn copy(from: &Path, to: &Path, inside: &Path, files: &mut Vec<PathBuf>) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (target, path) = (to.join(entry.file_name()), inside.join(entry.file_name()));
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            copy(&entry.path(), &target, &path, files);
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path()).unwrap(), target).unwrap();
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+            files.push(path);
+        }
+    }
+}
+
+/// Returns `true` if the catalogue calls a file by that name. Capitals in a part of the name stand for any text.
+fn is_named(path: &Path, file: &str) -> bool {
+    let Some(absolute) = file.strip_prefix('/') else {
+        // A file of a control group.
+        return path.starts_with("sys/fs/cgroup") && path.ends_with(file);
+    };
+    let parts: Vec<_> = path.iter().map(|part| part.to_str().unwrap()).collect();
+    let named: Vec<_> = absolute.split('/').collect();
+    // Classes of sysfs are links into the tree of devices.
+    let is_class = named.starts_with(&["sys", "class"]) && parts.len() >= named.len();
+    let tail = if is_class { named.get(3..).unwrap() } else { named.as_slice() };
+    let end = parts.get(parts.len().saturating_sub(tail.len())..).unwrap();
+    (is_class || parts.len() == named.len())
+        && end.len() == tail.len()
+        && end.iter().zip(tail).all(|(part, named)| stands_for(named, part))
+}
+
+fn stands_for(named: &str, part: &str) -> bool {
+    let is_placeholder = |c: char| c.is_ascii_uppercase();
+    match named.find(is_placeholder) {
+        None => named == part,
+        Some(at) => {
+            let end = named.rfind(is_placeholder).unwrap() + 1;
+            let (before, after) = (&named[..at], &named[end..]);
+            part.len() > before.len() + after.len() && part.starts_with(before) && part.ends_with(after)
+        }
+    }
+}
+
+fn counter(key: &Key) -> (&'static Counterset, &'static Counter) {
+    let set = perfset_catalogue::by_guid(key.0).unwrap();
+    (set, set.counter(key.1).unwrap())
+}
+
+#[test]
+fn counters_are_read_from_the_files_that_the_catalogue_names() {
+    let all = ALL.iter().flat_map(|set| set.counters.iter());
+    let files: BTreeSet<&str> =
+        all.map(|counter| &*counter.source.file).filter(|file| !file.is_empty()).collect();
+    let (mut checked, mut proven, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for machine in MACHINES {
+        let copy = Copy::new(machine);
+        let values = copy.values();
+        for file in &files {
+            let Some(without) = copy.values_without(file) else { continue };
+            for (key, value) in values.iter().filter(|(_, value)| value.is_some()) {
+                let (set, counter) = counter(key);
+                let source = &counter.source;
+                let place = format!("{}, {}: {source}", set.name, counter.shown_name());
+                let now = without.get(key);
+                if source.file == *file {
+                    checked.insert(place.clone());
+                    if now != Some(value) {
+                        proven.insert(place);
+                    }
+                } else if now == Some(&None) && !is_said(source, file) && !copy.is_same(&source.file, file) {
+                    wrong.insert(format!("{place}: has no value without {file}"));
+                }
+            }
+        }
+    }
+    println!("{} counters of {} are checked", checked.len(), all_with_files());
+    wrong.extend(
+        checked.difference(&proven).map(|place| format!("{place}: has the same value without the file")),
+    );
+    assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
+    assert!(checked.len() >= 500, "{}", checked.len());
+}
+
+/// Returns `true` if a source may have no value without `file`: its text names the file, or a process is not there.
+fn is_said(source: &CounterSource, file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap();
+    let is_of_process = name == "stat" && source.file.starts_with(file.strip_suffix("stat").unwrap());
+    (file.contains("/PID/") && is_of_process) || source.field.contains(name)
+}
+
+fn all_with_files() -> usize {
+    ALL.iter().flat_map(|set| set.counters.iter()).filter(|counter| !counter.source.file.is_empty()).count()
+}
