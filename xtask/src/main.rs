@@ -18,7 +18,9 @@ mod install;
 mod live;
 mod mutants;
 mod oldest;
+mod standard_library;
 mod static_binary;
+mod targets;
 mod tidy;
 mod vectors;
 mod windows;
@@ -34,6 +36,7 @@ struct Xtask {
 #[derive(Subcommand)]
 enum Chore {
     Catalog(catalog::Args),
+    Targets(targets::Args),
     Tidy(tidy::Args),
     Features(features::Args),
     FirstBuild(first_build::Args),
@@ -50,6 +53,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Xtask::parse().chore {
         Chore::Catalog(args) => catalog::run(&args),
+        Chore::Targets(args) => targets::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
         Chore::Features(args) => features::run(&args),
         Chore::FirstBuild(args) => first_build::run(&args),

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::repository::{output_of, root, run as run_program, target};
+use crate::standard_library::Use;
 use stand::Stand;
 
 mod stand;
@@ -56,7 +57,7 @@ const CRATES: [&str; 9] = [
 /// Runs the chore.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(word) = &args.bench {
-        return bench(&Stand::of_compiler()?, word);
+        return bench(&Stand::of_compiler(Use::Release)?, word);
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     check(args).map(|_| ())

@@ -1,0 +1,91 @@
+//! `cargo xtask targets`: crates that ask no operating system, on processors with another word size and byte order.
+//!
+//! They read bytes of other machines. A 32-bit target finds an offset that is stored in too few bits, and a big-endian
+//! one finds bytes that are read in the processor's own order.
+
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+use crate::repository::output_of;
+use crate::standard_library::{StandardLibrary, Use};
+
+const INSTALL: &str = "apt-get install --no-install-recommends qemu-user gcc-i686-linux-gnu \
+    libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross";
+
+/// Check crates for a 32-bit and for a big-endian target, with Debian's compiler
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run the tests of core there too, in an emulator
+    #[arg(long)]
+    full: bool,
+}
+
+/// A target, and the programs with which its tests are linked and run.
+struct Target {
+    triple: &'static str,
+    linker: &'static str,
+    emulator: &'static str,
+}
+
+const TARGETS: [Target; 2] = [
+    Target {
+        triple: "i686-unknown-linux-gnu",
+        linker: "i686-linux-gnu-gcc",
+        emulator: "qemu-i386 -L /usr/i686-linux-gnu",
+    },
+    Target {
+        triple: "s390x-unknown-linux-gnu",
+        linker: "s390x-linux-gnu-gcc",
+        emulator: "qemu-s390x -L /usr/s390x-linux-gnu",
+    },
+];
+
+/// Crates that are checked; their dependency engine is checked with them.
+const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
+
+/// Runs the chore.
+pub fn run(args: &Args) -> Result<()> {
+    let checked = libraries(Use::Check)?;
+    let mut check: Option<Command> = None;
+    for library in &checked {
+        match &mut check {
+            Some(check) => library.add_to(check),
+            None => check = Some(library.cargo("check")),
+        }
+    }
+    let mut check = check.context("there is no target")?;
+    output_of(check.args(CHECKED.map(|name| format!("--package={name}"))))?;
+    println!("{} compile for {}", CHECKED.join(" and "), TARGETS.map(|target| target.triple).join(" and "));
+    if args.full {
+        for (target, library) in TARGETS.iter().zip(libraries(Use::Test)?) {
+            test(target, &library)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds the libraries of all targets, at the same time: much of each is compiled on one processor only.
+fn libraries(purpose: Use) -> Result<Vec<StandardLibrary>> {
+    thread::scope(|scope| {
+        let build = |target: &'static Target| move || StandardLibrary::set_up(target.triple, purpose);
+        let threads: Vec<_> = TARGETS.iter().map(|target| scope.spawn(build(target))).collect();
+        let joined =
+            threads.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a thread panics"))?);
+        joined.collect()
+    })
+}
+
+/// Runs the tests of core on an emulated processor.
+fn test(target: &Target, library: &StandardLibrary) -> Result<()> {
+    let mut test = library.cargo("test");
+    test.env(library.variable("LINKER"), target.linker).env(library.variable("RUNNER"), target.emulator);
+    test.env("PROPTEST_CASES", "32"); // an eighth of the usual number: an emulator is slow
+    let printed = output_of(test.args(["--package=perfset-core", "--lib", "--tests"])).context(INSTALL)?;
+    let results = printed.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+    let passed: u32 = results.filter_map(|line| line.split(' ').next()?.parse::<u32>().ok()).sum();
+    ensure!(passed > 100, "{passed} tests ran for {}: {printed}", target.triple);
+    println!("{passed} tests of core pass on {}", target.triple);
+    Ok(())
+}
