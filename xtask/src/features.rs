@@ -60,7 +60,11 @@ mod tests {
     #[test]
     fn each_feature_is_a_set() {
         let features = |all: &[&str]| all.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
-        let package = |name: &str, all: &[&str]| Package { name: name.to_owned(), features: features(all) };
+        let package = |name: &str, all: &[&str]| Package {
+            name: name.to_owned(),
+            manifest_path: "Cargo.toml".into(),
+            features: features(all),
+        };
         let sets = sets(&[package("a", &[]), package("b", &["default", "x", "y"])]);
         let want = [
             "--package=a --no-default-features",

@@ -46,11 +46,18 @@ pub fn output_of(command: &mut Command) -> Result<String> {
 pub struct Package {
     /// Name in the manifest.
     pub name: String,
+    /// Path of the manifest.
+    pub manifest_path: PathBuf,
     /// Features, with the features that each turns on.
     pub features: BTreeMap<String, Vec<String>>,
 }
 
 impl Package {
+    /// Returns the directory of the crate.
+    pub fn directory(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(&self.manifest_path)
+    }
+
     /// Returns the crates that are published.
     pub fn published() -> Result<Vec<Self>> {
         let mut metadata = Command::new("cargo");
@@ -79,14 +86,15 @@ mod tests {
     #[test]
     fn published_crates() {
         let metadata = r#"{"packages": [
-            {"name": "a", "features": {}, "publish": null},
-            {"name": "b", "features": {"x": ["y"], "y": []}, "publish": ["registry"]},
+            {"name": "a", "manifest_path": "a/Cargo.toml", "features": {}, "publish": null},
+            {"name": "b", "manifest_path": "b/Cargo.toml", "features": {"x": ["y"], "y": []}, "publish": ["registry"]},
             {"name": "chores", "features": {}, "publish": []}
         ]}"#;
         let packages = published(metadata).unwrap();
         let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(packages[1].features["x"], ["y"]);
+        assert_eq!(packages[1].directory(), Path::new("b"));
         assert!(published("{}").is_err());
     }
 }
