@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity};
+use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType};
 use perfset_engine::Catalogue;
 
 /// With counters of these types, numbered from 0; one that needs a base is followed by it.
