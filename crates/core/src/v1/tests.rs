@@ -245,7 +245,12 @@ fn every_malformed_case() {
         };
         got.push_str(&format!("{case}: {found}\n"));
         if std::env::var_os("UPDATE_SNAPSHOTS").is_none() {
-            assert_eq!(found.trim_end(), lenient.trim_end(), "{case}");
+            // On a 32-bit target, a length that no memory can have ends at the largest one.
+            let wanted = match usize::try_from(4_294_967_300_u64) {
+                Ok(_) => lenient.clone(),
+                Err(_) => lenient.replace("4294967300", "4294967295"),
+            };
+            assert_eq!(found.trim_end(), wanted.trim_end(), "{case}");
         }
     }
     println!("{got}");
