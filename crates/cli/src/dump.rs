@@ -208,7 +208,7 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
 
 fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<()> {
     let Some(structure) = structure else { return Ok(()) };
-    writeln!(out, "{}", json_line(&structure))
+    writeln!(out, "{}", json_line(&structure)?)
 }
 
 /// Returns a field's value for JSON: a number if it is numeric.

@@ -31,7 +31,7 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
             exit = Exit::InvalidData;
         }
         if args.json {
-            writeln!(out, "{}", as_json(file, &info, &written_by))?;
+            writeln!(out, "{}", as_json(file, &info, &written_by)?)?;
             continue;
         }
         if position > 0 {
@@ -206,7 +206,7 @@ struct CountersLine<'a> {
     instances: &'a BTreeSet<String>,
 }
 
-fn as_json(file: &Path, info: &Info, written_by: &str) -> String {
+fn as_json(file: &Path, info: &Info, written_by: &str) -> io::Result<String> {
     let time = |time: i64| SystemTime::from_100ns(time).to_string().replace(' ', "T");
     let counters =
         |counters: &'_ Counters| counters.counter_type.map(|counter_type| counter_type.to_string());

@@ -19,7 +19,7 @@ pub struct ValuePrinter {
     selection: ValueSelection,
     output: Box<dyn Output>,
     /// Statistics of the run, if requested.
-    summary: Option<Summary>,
+    summary: Option<Summary<'static>>,
     /// `true` once a value has passed the condition and the ranking.
     has_hit: bool,
     /// Last sentences about missing values on standard error; equal ones are not printed again.
@@ -82,7 +82,7 @@ impl ValuePrinter {
         options: PrintOptions,
         paths: &[CounterPath],
         on_terminal: bool,
-        writer: impl Fn() -> SampleWriter,
+        writer: impl Fn() -> SampleWriter<'static>,
     ) -> Self {
         let PrintOptions { format, form, all, filter, top, names, is_learned, .. } = options;
         let width = options.width.unwrap_or_else(|| {

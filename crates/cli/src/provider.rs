@@ -113,7 +113,7 @@ fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
     if args.json {
         let good = store.list().iter().map(RegistrationJson::good);
         for line in good.chain(store.ignored().iter().map(RegistrationJson::ignored)) {
-            writeln!(out, "{}", json::line(&line))?;
+            writeln!(out, "{}", json::line(&line)?)?;
         }
     } else {
         show(&mut out, &store)?;

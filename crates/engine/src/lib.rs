@@ -2,8 +2,8 @@
 //!
 //! A [`Machine`] has [`Provider`]s and a [`Clock`]. A [`Query`] has entries; each collection fills a [`Snapshot`]: a
 //! real V2 block, plus the reasons and births that a block cannot contain. Everything that can be queried (this
-//! machine, another one, a log) is a [`Source`]. Everything that receives samples (a screen, a log, an exporter) is a
-//! [`Sink`].
+//! machine, another one, a log) is a [`Source`]. A receiver of raw samples, such as an exporter of
+//! metrics, is a [`Sink`].
 //!
 //! ```
 //! use perfset::catalogue::perfset_engine as own;

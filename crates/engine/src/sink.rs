@@ -1,4 +1,4 @@
-//! Interface of receivers of samples: a screen, a pipe, a log, an exporter.
+//! Interface of receivers of raw samples, such as an exporter of metrics.
 
 use std::io;
 

@@ -163,8 +163,8 @@ impl Exporter {
         if self.look() {
             self.collect()?;
         }
-        // Reading a snapshot has no error.
-        let _ = self.bound.sample_set(&SampleSet { new: &self.snapshot, old: None });
+        let read = self.bound.sample_set(&SampleSet { new: &self.snapshot, old: None });
+        read.map_err(|error| SourceError::Failed(error.to_string().into()))?;
         let Binding { tables, families: Families { all: families, .. }, .. } = &mut self.bound;
         limit(tables, families, self.series_max);
         for family in &*families {

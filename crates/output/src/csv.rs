@@ -9,23 +9,23 @@ use crate::writer::SampleWriter;
 
 /// Writer of values as CSV lines below a header.
 #[derive(Debug)]
-pub struct CsvLines {
-    out: SampleWriter,
+pub struct CsvLines<'w> {
+    out: SampleWriter<'w>,
     /// `true` if a terminal shows the output. A program gets names unchanged; on a terminal, a name must not begin a
     /// line.
     on_terminal: bool,
     has_header: bool,
 }
 
-impl CsvLines {
+impl<'w> CsvLines<'w> {
     /// Creates the output. `on_terminal`: `true` to escape control characters in names.
     #[must_use]
-    pub fn new(out: SampleWriter, on_terminal: bool) -> Self {
+    pub fn new(out: SampleWriter<'w>, on_terminal: bool) -> Self {
         Self { out, on_terminal, has_header: false }
     }
 }
 
-impl Output for CsvLines {
+impl Output for CsvLines<'_> {
     fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
         let Self { out, on_terminal, has_header } = self;
         if !std::mem::replace(has_header, true) {

@@ -5,6 +5,19 @@
 //! identifies what belongs to one column or line. [`text`] escapes names of other users and formats numbers.
 //!
 //! Receivers of raw samples implement [`Sink`](perfset_engine::Sink) instead.
+//!
+//! ```
+//! use perfset::output::{JsonLines, SampleWriter, write_samples};
+//! use perfset::path::PathQuery;
+//!
+//! let mut machine = perfset::local();
+//! let mut query = PathQuery::open(&mut machine)?;
+//! query.add(&mut machine, &r"\System\Processes".parse()?)?;
+//! let mut lines = Vec::new();
+//! write_samples(&mut query, &mut JsonLines::new(SampleWriter::buffered(&mut lines)), || false)?;
+//! assert!(String::from_utf8(lines)?.contains("\"counter\":\"Processes\""));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(
     test,
@@ -31,10 +44,11 @@ mod writer;
 
 pub use csv::CsvLines;
 pub use form::NumberForm;
+pub use jiff::tz::TimeZone;
 pub use json::JsonLines;
 pub use left_out::{LeftOut, LeftOutRecord, NeverThere, first_sentences};
 pub use marked::MarkedValues;
-pub use output::{MachineValues, Output, OutputError, OutputSample, write_samples};
+pub use output::{MachineValues, Output, OutputError, OutputSample, learn_series, write_samples};
 pub use path_names::{PathNames, counter_name, instance_name};
 pub use pdh_csv::{PdhCsv, PdhCsvColumns, PdhCsvOptions};
 pub use record::Record;

@@ -47,7 +47,8 @@ pub trait Output {
         false
     }
 
-    /// Learns the series of a sample that will be written later. Called only if [`needs_series`](Self::needs_series).
+    /// Learns the series of a sample that will be written later. Called by [`learn_series`], and only if
+    /// [`needs_series`](Self::needs_series).
     ///
     /// Without these calls, the series of the first sample are the series of the file.
     fn learn(&mut self, sample: &OutputSample<'_>) {
@@ -163,7 +164,9 @@ pub enum OutputError {
 /// Collects samples and passes their values to an output, until `wait` returns `false` or the source is at its end.
 ///
 /// `wait` is called between two collections: it sleeps until the next is due, and returns `false` to end. Rates have
-/// values from the second sample on.
+/// values from the second sample on. For an output that [needs the series](Output::needs_series) of a log, call
+/// [`learn_series`] before, with another query of the same paths; otherwise series that appear after the first sample
+/// have no place.
 ///
 /// # Errors
 /// The error of the source or the output.
@@ -181,4 +184,20 @@ pub fn write_samples(
         }
     }
     Ok(output.finish()?)
+}
+
+/// Passes the series of all samples of a log to an output. The query is at its end then.
+///
+/// # Errors
+/// The error of the source.
+pub fn learn_series(query: &mut PathQuery, output: &mut dyn Output) -> Result<(), SourceError> {
+    while query.collect()? == NextOutcome::Sample {
+        // Series of rows that are known already are known, too.
+        if !query.has_same_rows() {
+            let values = query.values();
+            let machine = [MachineValues::new(&values).of_query(query)];
+            output.learn(&OutputSample::new(query.snapshot().clocks(), &machine));
+        }
+    }
+    Ok(())
 }

@@ -17,10 +17,10 @@ use crate::writer::SampleWriter;
 /// The first line names the columns: all series of a log, which are [learned](Output::learn) before, or the series of a
 /// machine's first sample. Instances that appear later have no column then.
 #[derive(Debug)]
-pub struct PdhCsv {
+pub struct PdhCsv<'w> {
     options: PdhCsvOptions,
     columns: PdhCsvColumns,
-    state: PdhCsvState,
+    state: PdhCsvState<'w>,
     /// Numbers of one line, by series.
     line: Vec<Option<TextNumber>>,
     /// Number of values that have no column.
@@ -62,17 +62,17 @@ impl Default for PdhCsvOptions {
 
 /// Progress of the file.
 #[derive(Debug)]
-enum PdhCsvState {
+enum PdhCsvState<'w> {
     /// Nothing is written; `None` while the first line is being written, and after a failure of that.
-    New(Option<SampleWriter>),
+    New(Option<SampleWriter<'w>>),
     /// The first line is written. `order` contains the series of each column.
-    Open { writer: TextLogWriter<SampleWriter>, order: Vec<usize> },
+    Open { writer: TextLogWriter<SampleWriter<'w>>, order: Vec<usize> },
 }
 
-impl PdhCsv {
+impl<'w> PdhCsv<'w> {
     /// Creates the output with the given columns so far.
     #[must_use]
-    pub fn new(out: SampleWriter, options: PdhCsvOptions, columns: PdhCsvColumns) -> Self {
+    pub fn new(out: SampleWriter<'w>, options: PdhCsvOptions, columns: PdhCsvColumns) -> Self {
         let state = PdhCsvState::New(Some(out));
         Self { options, columns, state, line: Vec::new(), without_column: 0, marked: MarkedValues::default() }
     }
@@ -96,7 +96,7 @@ impl PdhCsv {
     }
 }
 
-impl Output for PdhCsv {
+impl Output for PdhCsv<'_> {
     fn needs_series(&self) -> bool {
         self.options.is_learned
     }

@@ -1,6 +1,6 @@
 //! Series of values: one counter of one instance, identified by names and never by its position.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use perfset_core::{CounterId, Guid};
@@ -102,20 +102,34 @@ impl SeriesMap {
 /// both `a_1` in PDH-CSV. The later one gets the next free number, as a second instance of the name would.
 #[derive(Debug, Default)]
 pub struct DistinctPaths {
-    /// Paths so far, each with the index of the path or machine that requested it. Different ones can request the
-    /// same path.
-    paths: HashSet<(usize, String)>,
+    /// Paths so far, each with the index of the path or machine that requested it, and the next number to try for
+    /// another column of that path. Different ones can request the same path.
+    paths: HashMap<(usize, String), u64>,
 }
 
 impl DistinctPaths {
     /// Returns the path, with another number if `source` already has a column of that path.
     pub fn distinct(&mut self, source: usize, path: String) -> String {
-        let mut is_new = |path: &str| self.paths.insert((source, path.to_owned()));
+        let first = match self.paths.get(&(source, path.clone())) {
+            Some(first) => *first,
+            None => {
+                self.paths.insert((source, path.clone()), 1);
+                return path;
+            }
+        };
         // Only a path with an instance can be numbered, because `#` belongs to the name of the instance.
-        let Some(end) = path.rfind(")\\").filter(|_| !is_new(&path)) else { return path };
-        let (before, behind) = path.split_at(end);
-        let mut numbered = (1_u64..).map(|number| format!("{before}#{number}{behind}"));
-        numbered.find(|path| is_new(path)).unwrap_or(path)
+        let Some((before, behind)) = path.rfind(")\\").map(|end| path.split_at(end)) else { return path };
+        for number in first.. {
+            let numbered = format!("{before}#{number}{behind}");
+            let key = (source, numbered);
+            if !self.paths.contains_key(&key) {
+                self.paths.insert(key.clone(), 1);
+                // Thousands of columns can have one path: each continues where the last one ended.
+                self.paths.insert((source, path), number.saturating_add(1));
+                return key.1;
+            }
+        }
+        path
     }
 }
 
@@ -134,5 +148,14 @@ mod tests {
         assert_eq!(distinct(1, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1)\ID Process");
         assert_eq!(distinct(0, r"\\h\System\Threads"), r"\\h\System\Threads");
         assert_eq!(distinct(0, r"\\h\System\Threads"), r"\\h\System\Threads");
+    }
+
+    /// With a search from the first number on, this took minutes.
+    #[test]
+    fn many_equal_paths_take_linear_time() {
+        let mut paths = DistinctPaths::default();
+        let path = || r"\\h\Process(a_1)\ID Process".to_owned();
+        let last = (0..100_000).map(|_| paths.distinct(0, path())).last();
+        assert_eq!(last.unwrap(), r"\\h\Process(a_1#99999)\ID Process");
     }
 }

@@ -17,8 +17,8 @@ use crate::writer::SampleWriter;
 
 /// Writer of minimum, mean and maximum of each counter of each instance, at the end of a run.
 #[derive(Debug)]
-pub struct Summary {
-    out: SampleWriter,
+pub struct Summary<'w> {
+    out: SampleWriter<'w>,
     paths: Vec<CounterPath>,
     /// Width of lines, in characters.
     width: usize,
@@ -30,16 +30,16 @@ pub struct Summary {
     names: HashMap<(usize, CounterId), (String, bool)>,
 }
 
-impl Summary {
+impl<'w> Summary<'w> {
     /// Creates the output for values of these paths, with lines of a width in characters.
     #[must_use]
-    pub fn new(out: SampleWriter, paths: &[CounterPath], width: usize) -> Self {
+    pub fn new(out: SampleWriter<'w>, paths: &[CounterPath], width: usize) -> Self {
         let (run, never_there, marked, names) = Default::default();
         Self { out, paths: paths.to_vec(), width, run, never_there, marked, names }
     }
 }
 
-impl Output for Summary {
+impl Output for Summary<'_> {
     fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
         let Self { run, never_there, marked, names, paths, .. } = self;
         for machine in sample.machines {

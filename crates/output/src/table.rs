@@ -20,8 +20,8 @@ use crate::writer::SampleWriter;
 
 /// Writer of samples as tables: a line for each sample below a head, or a line for each value if there are too many.
 #[derive(Debug)]
-pub struct Table {
-    out: SampleWriter,
+pub struct Table<'w> {
+    out: SampleWriter<'w>,
     options: TableOptions,
     paths: Vec<CounterPath>,
     /// For each path, `true` if it can match several counters.
@@ -62,10 +62,23 @@ pub struct TableOptions {
     pub width: usize,
 }
 
-impl Table {
+impl Default for TableOptions {
+    /// Returns the options of a table of live formatted values, with local times and lines of 80 characters.
+    fn default() -> Self {
+        Self {
+            form: NumberForm::Formatted,
+            is_ranking: false,
+            is_recorded: false,
+            zone: TimeZone::system(),
+            width: 80,
+        }
+    }
+}
+
+impl<'w> Table<'w> {
     /// Creates the output for values of these paths.
     #[must_use]
-    pub fn new(out: SampleWriter, options: TableOptions, paths: &[CounterPath]) -> Self {
+    pub fn new(out: SampleWriter<'w>, options: TableOptions, paths: &[CounterPath]) -> Self {
         Self {
             out,
             options,
@@ -320,7 +333,7 @@ impl Table {
     }
 }
 
-impl Output for Table {
+impl Output for Table<'_> {
     fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
         let values: Vec<&PathValue<'_>> = sample.values().collect();
         // A line with a time and no value has no information.

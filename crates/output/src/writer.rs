@@ -4,28 +4,29 @@ use std::fmt;
 use std::io::{self, Write};
 
 /// Writer of text, sample by sample: live samples are written at once, recorded ones in large pieces.
-pub struct SampleWriter {
-    out: Box<dyn Write>,
+pub struct SampleWriter<'w> {
+    out: Box<dyn Write + 'w>,
     /// `true` to write each sample at once.
     is_live: bool,
     /// Text that is not written yet.
     text: Vec<u8>,
 }
 
-impl fmt::Debug for SampleWriter {
+impl fmt::Debug for SampleWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SampleWriter").field("is_live", &self.is_live).finish_non_exhaustive()
     }
 }
 
-impl SampleWriter {
+impl<'w> SampleWriter<'w> {
     /// Creates a writer that writes and flushes each sample at once.
-    pub fn live(out: impl Write + 'static) -> Self {
+    pub fn live(out: impl Write + 'w) -> Self {
         Self { out: Box::new(out), is_live: true, text: Vec::new() }
     }
 
-    /// Creates a writer for samples of a log, which come by the million.
-    pub fn buffered(out: impl Write + 'static) -> Self {
+    /// Creates a writer for samples of a log, which come by the million. The last of them are written by
+    /// [`finish`](Self::finish).
+    pub fn buffered(out: impl Write + 'w) -> Self {
         Self { is_live: false, ..Self::live(out) }
     }
 
@@ -64,7 +65,7 @@ impl SampleWriter {
 }
 
 /// Appends to the text of the current sample.
-impl Write for SampleWriter {
+impl Write for SampleWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.write(bytes)
     }

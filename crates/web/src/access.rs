@@ -10,10 +10,9 @@ use axum::http::header::{
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use perfset::output::json::line as json_line;
 use serde::Serialize;
 
-use crate::answer::ApiError;
+use crate::answer::{ApiError, to_json};
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
@@ -117,7 +116,7 @@ impl Access {
 
     /// Returns the JSON that the page gets when it logs in.
     pub fn login(&self) -> String {
-        json_line(&LoginJson { key: self.guard.as_ref().map(|guard| guard.key.secret()) })
+        to_json(&LoginJson { key: self.guard.as_ref().map(|guard| guard.key.secret()) })
     }
 
     /// Checks if a request is permitted; the error is the response that it gets instead.

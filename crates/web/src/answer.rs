@@ -47,7 +47,7 @@ impl ApiError {
 
     /// Returns the text that a client receives.
     pub fn to_json(&self) -> String {
-        json_line(&ErrorJson { error: &self.error, hints: &self.hints })
+        to_json(&ErrorJson { error: &self.error, hints: &self.hints })
     }
 }
 
@@ -98,6 +98,11 @@ impl From<SourceError> for ApiError {
         };
         Self::new(status, error.to_string())
     }
+}
+
+/// Converts a value to JSON.
+pub fn to_json(value: &impl Serialize) -> String {
+    json_line(value).unwrap_or_default() // texts and numbers can always be written
 }
 
 /// Returns a JSON response that is not cached.

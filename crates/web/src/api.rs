@@ -11,13 +11,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http_body::Body as _;
-use perfset::output::json::line as json_line;
 use perfset_export::ExpositionFormat;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use crate::access::{Access, LOGIN, Permit, RequestParts, say};
-use crate::answer::{ApiError, json, with_type};
+use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
 use crate::limits::Limits;
 use crate::overview::Chart;
@@ -179,7 +178,7 @@ async fn about(State(app): Shared) -> Answer {
     }
     let (now, not_shown) = app.sampler.ask(|sampler| (sampler.state(), sampler.not_shown())).await?;
     let Limits { series, streams, .. } = app.limits;
-    Ok(json(json_line(&About {
+    Ok(json(to_json(&About {
         version: env!("CARGO_PKG_VERSION"),
         machine: &app.machine,
         system: &app.system,

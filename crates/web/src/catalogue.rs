@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use perfset::output::json::line as json_line;
 use perfset::path::{find, nearest};
 use perfset::{Attributes, Counter, Counterset, Guid, Machine, SourceError};
 use serde::Serialize;
 
-use crate::answer::ApiError;
+use crate::answer::{ApiError, to_json};
 
 /// Maximum number of instances listed.
 const INSTANCES_MOST: usize = 10_000;
@@ -131,7 +130,7 @@ pub fn countersets(machine: &Machine, filter: &str) -> String {
     let (sets, filter) = (all(machine), filter.to_lowercase());
     let wanted = sets.iter().filter(|set| set.name.to_lowercase().contains(&filter));
     let counted = wanted.map(|set| SetJson { count: Some(shown(set).count()), ..SetJson::new(machine, set) });
-    json_line(&Answer { countersets: counted.collect() })
+    to_json(&Answer { countersets: counted.collect() })
 }
 
 /// Returns the counters and instances of a counterset, given by its name or GUID.
@@ -154,7 +153,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
         Err(error) => return Err(error.into()),
     };
     let named = found.iter().take(INSTANCES_MOST);
-    Ok(json_line(&CountersetJson {
+    Ok(to_json(&CountersetJson {
         set: SetJson::new(machine, &set),
         counters: shown(&set).map(CounterJson::new).collect(),
         instance_names: named.map(|one| InstanceJson { name: one.name.to_string(), id: one.id.0 }).collect(),
@@ -181,5 +180,5 @@ pub fn found(machine: &Machine, words: &str) -> String {
             unit: &counter.unit,
         })
     });
-    json_line(&Answer { matches: matches.collect(), more: found.len().saturating_sub(FOUND_MOST) })
+    to_json(&Answer { matches: matches.collect(), more: found.len().saturating_sub(FOUND_MOST) })
 }

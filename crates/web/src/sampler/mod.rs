@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use perfset::output::json::line as json_line;
 use perfset::output::{MachineValues, Output, OutputSample, Record};
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
 use perfset::{Machine, NoValue};
@@ -17,7 +16,7 @@ use perfset_export::{Exporter, ExpositionFormat};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::answer::ApiError;
+use crate::answer::{ApiError, to_json};
 use crate::error::ServeError;
 use crate::limits::Limits;
 use crate::overview::{Chart, ChartKind};
@@ -626,7 +625,7 @@ fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes)
         return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
     }
     let clocks = query.snapshot().clocks();
-    unread.take(json_line(&ValuesJson { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
+    unread.take(to_json(&ValuesJson { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
 }
 
 /// Returns an error if a path names another machine.

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use perfset::clock::ClockReading;
-use perfset::output::json::line as json_line;
 use perfset::path::{CounterPath, PathValue};
 use perfset::{Birth, Counter, CounterId, Counterset, Guid, InstanceId, Name};
 use serde::Serialize;
+
+use crate::answer::to_json;
 
 /// Number that identifies a series while the server runs.
 pub type SeriesId = u64;
@@ -182,7 +183,7 @@ impl SeriesTable {
     pub fn series(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {
             let about = SeriesJson::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
-            json_line(&SeriesJson { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
+            to_json(&SeriesJson { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
         })
     }
 
@@ -200,7 +201,7 @@ impl SeriesTable {
             ..path.clone()
         };
         self.numbered(SeriesKey::for_sum(path, set.guid, counter.id), |id| {
-            json_line(&SeriesJson { sum: true, ..SeriesJson::new(id, &own, set, counter) })
+            to_json(&SeriesJson { sum: true, ..SeriesJson::new(id, &own, set, counter) })
         })
     }
 
