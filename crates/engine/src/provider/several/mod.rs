@@ -49,6 +49,8 @@ pub trait InstanceSource: Debug + Send {
     /// Returns the raw value of a counter of the instance at index `at` of [`keys`](Self::keys), in the unit that the
     /// counter's type requires. Reads only the sources that the counter needs.
     ///
+    /// Called again for `_Total`: returns the same value within one collection.
+    ///
     /// # Errors
     /// The reason for having no value. It affects only this counter of this instance.
     fn value(
@@ -126,6 +128,19 @@ impl InstanceKey {
     pub fn birth(self, birth: Birth) -> Self {
         Self { birth, ..self }
     }
+
+    /// Returns the start of the instance, or a number made of its name if it has none.
+    ///
+    /// It identifies a member of a total. An instance that has no start at first and one later has been replaced by
+    /// another.
+    fn birth_or_name(&self) -> Birth {
+        self.birth.or(NonZeroU64::new(hash_of(&self.name) | 1 << 63))
+    }
+}
+
+/// Returns the FNV-1a hash of a name.
+fn hash_of(name: &str) -> u64 {
+    name.bytes().fold(FNV_BASIS, fnv)
 }
 
 /// Name of the row for all instances.
@@ -133,15 +148,18 @@ pub const TOTAL_NAME: &str = "_Total";
 /// Id of the row for all instances.
 pub const TOTAL_ID: InstanceId = InstanceId(0xFFFF_FFFE);
 
-/// Returns a birth that distinguishes sums over different sets of instances, the same in every process: the FNV-1a
-/// hash of their ids and births.
+/// Returns a birth that distinguishes sums over different sets of instances, the same in every process and for every
+/// order of the instances: a hash of their ids and births. An instance that only its name identifies needs a birth
+/// made of that.
 pub fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Birth {
-    let hash = covered.fold(FNV_BASIS, |hash, (id, birth)| {
-        let hash = id.to_le_bytes().into_iter().fold(hash, fnv);
-        birth.map_or(hash, |birth| birth.get().to_le_bytes().into_iter().fold(hash, fnv))
+    let sum = covered.fold(0_u64, |sum, (id, birth)| {
+        let hash = id.to_le_bytes().into_iter().fold(FNV_BASIS, fnv);
+        let hash = birth.map_or(hash, |birth| birth.get().to_le_bytes().into_iter().fold(hash, fnv));
+        // A sum has no order. Two members that exchange their births must still change it, so each hash is mixed.
+        sum.wrapping_add(mix(mix(hash)))
     });
     // 0 is no birth.
-    NonZeroU64::new(hash.max(1))
+    NonZeroU64::new(sum.max(1))
 }
 
 const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
@@ -150,6 +168,12 @@ const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
 fn fnv(hash: u64, byte: u8) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01B3;
     (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+}
+
+/// Spreads each bit of a hash over the bits above it and below it.
+fn mix(hash: u64) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15; // 2^64 divided by the golden ratio
+    (hash ^ hash >> 32).wrapping_mul(ODD)
 }
 
 /// Provider of a counterset of several instances.
@@ -213,7 +237,7 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
     }
 
     fn birth_of_total(&self) -> Birth {
-        birth_of_total(self.instances.keys().iter().map(|key| (key.id.0, key.birth)))
+        birth_of_total(self.instances.keys().iter().map(|key| (key.id.0, key.birth_or_name())))
     }
 
     fn find(&mut self, collection: &mut Collection) -> Result<(), SourceError> {
@@ -237,12 +261,10 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
         }
         let mut at = 0_usize;
         while let Some(key) = instances.keys().get(at) {
-            let name = key.name.bytes().fold(FNV_BASIS, fnv);
-            // An instance without a birth is identified by its name. If it has a birth later, it has been replaced by
-            // another.
-            let birth = key.birth.or(NonZeroU64::new(name | 1 << 63));
+            let member =
+                Member { birth: key.birth_or_name(), id: key.id.0, name: hash_of(&key.name), parent: 0 };
             // Start time 0 is before the first collection, so what a new row has counted so far is not added.
-            totals.row(Member { birth, id: key.id.0, name, parent: 0 }, Some(0));
+            totals.row(member, Some(0));
             for (column, counter) in added.iter().enumerate() {
                 let value = instances.value(at, *counter, collection);
                 totals.add(column, reading(&value));

@@ -147,6 +147,32 @@ fn a_total_over_others_is_another() {
     assert_ne!(collect(&mut reborn, &[], &["*"]).birth(TOTAL_NAME), birth(two));
 }
 
+/// Checks that the birth of `_Total` identifies its instances also if they have neither ids nor starts.
+#[test]
+fn totals_of_unnumbered_instances() {
+    let birth = |names: &[&str]| {
+        let mut provider = scripted(vec![Ok(0.into()); names.len()]);
+        provider.instances.keys = names.iter().map(|name| InstanceKey::new(*name, InstanceId(0))).collect();
+        collect(&mut provider, &[], &["*"]).birth(TOTAL_NAME)
+    };
+    assert_ne!(birth(&["a", "b"]), birth(&["a", "c"]));
+    assert_ne!(birth(&["a"]), birth(&["b"]));
+    assert_eq!(birth(&["a", "b"]), birth(&["b", "a"]));
+}
+
+#[test]
+fn births_of_totals() {
+    let birth = |covered: &[(u32, u64)]| {
+        birth_of_total(covered.iter().map(|(id, birth)| (*id, NonZeroU64::new(*birth))))
+    };
+    assert_eq!(birth(&[(1, 70), (2, 80)]), birth(&[(2, 80), (1, 70)]));
+    let sets = [&[(1, 70), (2, 80)][..], &[(1, 80), (2, 70)], &[(1, 70)], &[(1, 70); 2], &[(1, 0)], &[]];
+    for (at, set) in sets.iter().enumerate() {
+        assert!(birth(set).is_some());
+        assert!(sets[..at].iter().all(|other| birth(other) != birth(set)), "{set:?}");
+    }
+}
+
 /// A count stays as it is when an instance goes, and takes of one that comes what that counts from then on.
 #[test]
 fn instances_come_and_go() {
