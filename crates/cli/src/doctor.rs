@@ -112,7 +112,7 @@ fn look() -> Result<Exit, Failure> {
     writeln!(
         out,
         "ok    deadline: a collection waits at most {:?} for publishers, devices and file systems",
-        machine.deadline()
+        machine.deadline().length()
     )?;
     let (threads, of_a_kind) = (perfset::MOST_WAITING, perfset::MOST_WAITING_OF_A_KIND);
     writeln!(

@@ -43,6 +43,9 @@ pub enum SourceError {
     /// The source could not be read or parsed; the text names the source, the position and the reason.
     #[error("{0}")]
     Failed(Arc<str>),
+    /// There is nothing to deliver, for the same reason for every value.
+    #[error("{0}")]
+    NoValue(NoValue),
     /// The publisher of the counterset refused the request, with this code.
     #[error("the publisher refused the request: {0}")]
     Refused(Status),
@@ -64,7 +67,9 @@ impl From<NoValue> for SourceError {
     fn from(reason: NoValue) -> Self {
         match reason {
             NoValue::Denied(why) => Self::Denied(why.into()),
-            other => Self::Failed(other.to_string().into()),
+            NoValue::Failed(why) => Self::Failed(why),
+            NoValue::Late => Self::Late,
+            other => Self::NoValue(other),
         }
     }
 }
@@ -84,6 +89,10 @@ impl SourceError {
             Self::Late => Status::ERROR_TIMEOUT,
             Self::Denied(_) => Status::ERROR_ACCESS_DENIED,
             Self::Failed(_) => Status::ERROR_INVALID_DATA,
+            Self::NoValue(NoValue::Unavailable(_)) => Status::ERROR_NO_DATA,
+            Self::NoValue(NoValue::NoInstance) => Status::ERROR_WMI_INSTANCE_NOT_FOUND,
+            Self::NoValue(NoValue::Status(status)) => *status,
+            Self::NoValue(_) => Status::ERROR_INVALID_DATA,
             Self::Refused(status) | Self::System { status, .. } => *status,
             Self::TooLarge => Status::ERROR_OUTOFMEMORY,
         }
@@ -96,6 +105,7 @@ impl SourceError {
             Self::Late => NoValue::Late,
             Self::Denied(why) => NoValue::Denied(why.to_string().into()),
             Self::Failed(why) => NoValue::Failed(Arc::clone(why)),
+            Self::NoValue(reason) => reason.clone(),
             Self::System { .. } => NoValue::Failed(self.to_string().into()),
             other => NoValue::Status(other.status()),
         }

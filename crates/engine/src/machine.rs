@@ -48,7 +48,7 @@ impl Machine {
             problems: Vec::new(),
             revision: 0,
             language: Language::ENGLISH,
-            deadline: Deadline::DEFAULT,
+            deadline: Deadline::default(),
         };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
@@ -67,14 +67,26 @@ impl Machine {
     }
 
     /// Sets the maximum time that a collection waits for others, [`Deadline::DEFAULT`] unless this is called.
+    ///
+    /// Sources that share the deadline are created afterwards: those created before keep the former one.
     pub fn set_deadline(&self, deadline: Duration) {
-        self.lock().deadline = deadline.min(Deadline::MOST);
+        self.lock().deadline = Deadline::new(deadline);
     }
 
-    /// Returns the maximum time that a collection waits for others.
+    /// Returns the deadline of this machine, for sources that share it: the maximum time that a collection waits for
+    /// others.
+    ///
+    /// ```
+    /// use perfset::{DeadlineProvider, Machine, provider::Provider};
+    ///
+    /// fn register_slow(machine: &Machine, provider: Box<dyn Provider>) {
+    ///     let slow = DeadlineProvider::sharing(provider, &machine.deadline());
+    ///     machine.register(Box::new(slow));
+    /// }
+    /// ```
     #[must_use]
-    pub fn deadline(&self) -> Duration {
-        self.lock().deadline
+    pub fn deadline(&self) -> Deadline {
+        self.lock().deadline.clone()
     }
 
     /// Returns texts for users: a line for each source that did not respond in time and is not waited for now.

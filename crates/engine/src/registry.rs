@@ -1,11 +1,11 @@
 //! Registry of a machine: its providers, their countersets, and what they share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use perfset_core::{Counterset, Guid, Language, Text};
 
 use crate::clock::Clock;
+use crate::deadline::Deadline;
 use crate::engine_counters::CollectionTotals;
 use crate::error::SourceError;
 use crate::provider::{Catalogue, Provider, guarded};
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub revision: u64,
     pub language: Language,
     /// Maximum time that a collection waits for others.
-    pub deadline: Duration,
+    pub deadline: Deadline,
 }
 
 pub(crate) struct Slot {

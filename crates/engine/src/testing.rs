@@ -63,6 +63,10 @@ pub struct Script {
     pub problems: Vec<Text>,
     /// Sentences that [`Provider::not_shown`] returns.
     pub not_shown: Vec<Text>,
+    /// Origins of countersets that [`Provider::origin`] returns.
+    pub origins: Vec<(Guid, Text)>,
+    /// Problems that [`Provider::left_out`] returns.
+    pub left_out: Vec<(Guid, Text)>,
     /// Status that [`Provider::entry`] returns; success if `None`.
     pub answer: Option<Status>,
     /// Requests that the provider received, in order.
@@ -170,5 +174,15 @@ impl Provider for Scripted {
 
     fn not_shown(&mut self, _: Option<&Guid>) -> Vec<Text> {
         self.with(|script| script.not_shown.clone())
+    }
+
+    fn origin(&mut self, counterset: &Guid) -> Option<Text> {
+        self.with(|script| {
+            script.origins.iter().find(|(of, _)| of == counterset).map(|(_, text)| text.clone())
+        })
+    }
+
+    fn left_out(&mut self) -> Vec<(Guid, Text)> {
+        self.with(|script| script.left_out.clone())
     }
 }

@@ -267,13 +267,13 @@ mod backend {
     /// Deadline set by the program.
     pub static DEADLINE: OnceLock<Duration> = OnceLock::new();
 
-    fn deadline(trusts_environment: bool) -> Deadline {
+    fn deadline(trusts_environment: bool) -> Duration {
         let of_environment = || match trusts_environment {
             // An invalid value is ignored here: programs report it by calling `deadline_from_env` themselves.
             true => super::deadline_from_env().ok().flatten(),
             false => None,
         };
-        DEADLINE.get().copied().or_else(of_environment).map(Deadline::new).unwrap_or_default()
+        DEADLINE.get().copied().or_else(of_environment).unwrap_or(Deadline::DEFAULT)
     }
 
     fn process_source(trusts_environment: bool) -> ProcessSource {
@@ -305,8 +305,8 @@ mod backend {
     pub fn machine(environment: Environment, all_users: bool) -> Machine {
         let trusts_environment = environment != Environment::Ignored;
         let machine = Machine::new(Box::new(SystemClock));
-        let deadline = deadline(trusts_environment);
-        machine.set_deadline(deadline.length());
+        machine.set_deadline(deadline(trusts_environment));
+        let deadline = machine.deadline();
         let (roots, processes) = (roots(trusts_environment), process_source(trusts_environment));
         // All providers share one deadline, because it limits the wait for all slow sources together.
         for provider in providers_within(roots, processes, &deadline) {

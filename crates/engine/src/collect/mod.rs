@@ -188,7 +188,7 @@ impl Plan {
         let number = next_number();
         let collection = CollectionStart { number, time_100ns: clocks.time_100ns.try_into().unwrap_or(0) };
         // Start all slow sources before waiting for any of them.
-        let until = started.checked_add(shared.deadline).unwrap_or(started);
+        let until = started.checked_add(shared.deadline.length()).unwrap_or(started);
         for group in &self.groups {
             group.begin(shared, collection, until);
         }

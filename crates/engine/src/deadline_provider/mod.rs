@@ -31,6 +31,9 @@ mod worker;
 /// A provider that hangs is not waited for long. A request without a response for one and a half deadlines is not
 /// waited for again until the response comes. Neither is a request that took longer than the deadline the last time.
 ///
+/// The provider's own [`begin`](Provider::begin) is never called: a request is sent to the thread when it is
+/// announced, and the thread may wait. A provider that starts several requests of its own at once does so in `collect`.
+///
 /// A panic of the provider fails that call only; the thread continues.
 #[derive(Debug)]
 pub struct DeadlineProvider {
@@ -57,6 +60,12 @@ pub struct DeadlineProvider {
     about: Vec<(Text, Text)>,
     /// Last texts of the provider about data that it cannot use.
     problems: Vec<Text>,
+    /// Last origins of the countersets that differ from the catalogue's.
+    origins: HashMap<Guid, Option<Text>>,
+    /// Last texts of the provider about data that it does not deliver, of one counterset or of all.
+    not_shown: HashMap<Option<Guid>, Vec<Text>>,
+    /// Last problems of the provider that concern a counterset.
+    left_out: Vec<(Guid, Text)>,
 }
 
 /// Collection that was announced and not collected yet.
@@ -110,6 +119,9 @@ impl DeadlineProvider {
             values: HashMap::new(),
             about: Vec::new(),
             problems: Vec::new(),
+            origins: HashMap::new(),
+            not_shown: HashMap::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -142,6 +154,11 @@ impl DeadlineProvider {
         }
         self.send(request);
         self.wait(until)
+    }
+
+    /// Returns `true` if the provider had that counterset in its last response.
+    fn has(&self, counterset: &Guid) -> bool {
+        self.catalogue.as_ref().is_ok_and(|last| last.countersets.iter().any(|set| set.guid == *counterset))
     }
 
     fn until(&self) -> Instant {
@@ -230,6 +247,13 @@ impl DeadlineProvider {
             }
             ReplyBody::About(about) => self.about = about,
             ReplyBody::Problems(problems) => self.problems = problems,
+            ReplyBody::Origin(set, origin) => {
+                self.origins.insert(set, origin);
+            }
+            ReplyBody::NotShown(set, texts) => {
+                self.not_shown.insert(set, texts);
+            }
+            ReplyBody::LeftOut(left_out) => self.left_out = left_out,
             ReplyBody::Values(mut new) => {
                 new.was_late = was_late;
                 let kept = self.values.entry(new.request.set.guid).or_default();
@@ -437,6 +461,26 @@ impl Provider for DeadlineProvider {
     fn problems(&mut self) -> Vec<Text> {
         let _ = self.ask(WorkerRequest::Problems, true);
         self.problems.clone()
+    }
+
+    /// Returns the provider's text; if it is late, the last one.
+    fn origin(&mut self, counterset: &Guid) -> Option<Text> {
+        let _ = self.has(counterset).then(|| self.ask(WorkerRequest::Origin(*counterset), true));
+        self.origins.get(counterset).cloned().flatten()
+    }
+
+    /// Returns the provider's texts; if it is late, the last ones. A counterset of another provider has none.
+    fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
+        if counterset.is_none_or(|guid| self.has(guid)) {
+            let _ = self.ask(WorkerRequest::NotShown(counterset.copied()), true);
+        }
+        self.not_shown.get(&counterset.copied()).cloned().unwrap_or_default()
+    }
+
+    /// Returns the provider's problems with countersets; if it is late, the last ones.
+    fn left_out(&mut self) -> Vec<(Guid, Text)> {
+        let _ = self.ask(WorkerRequest::LeftOut, true);
+        self.left_out.clone()
     }
 }
 

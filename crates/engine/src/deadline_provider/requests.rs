@@ -19,6 +19,9 @@ pub(super) enum WorkerRequest {
     Collect(Arc<OwnedRequest>),
     About,
     Problems,
+    Origin(Guid),
+    NotShown(Option<Guid>),
+    LeftOut,
 }
 
 /// Open request, comparable with others: an equal one is not sent again while it waits.
@@ -30,6 +33,9 @@ pub(super) enum PendingRequest {
     Collect(Arc<OwnedRequest>),
     About,
     Problems,
+    Origin(Guid),
+    NotShown(Option<Guid>),
+    LeftOut,
 }
 
 /// Owned copy of a [`CollectRequest`], to be sent and stored.
@@ -56,6 +62,9 @@ pub(super) enum ReplyBody {
     Values(CachedValues),
     About(Vec<(Text, Text)>),
     Problems(Vec<Text>),
+    Origin(Guid, Option<Text>),
+    NotShown(Option<Guid>, Vec<Text>),
+    LeftOut(Vec<(Guid, Text)>),
 }
 
 /// Values, and the request that they respond to.
@@ -75,8 +84,12 @@ impl PendingRequest {
         match (self, other) {
             (Self::Catalogue, Self::Catalogue)
             | (Self::About, Self::About)
-            | (Self::Problems, Self::Problems) => true,
-            (Self::Instances(one), Self::Instances(other)) => one == other,
+            | (Self::Problems, Self::Problems)
+            | (Self::LeftOut, Self::LeftOut) => true,
+            (Self::Instances(one), Self::Instances(other)) | (Self::Origin(one), Self::Origin(other)) => {
+                one == other
+            }
+            (Self::NotShown(one), Self::NotShown(other)) => one == other,
             (Self::Collect(one), Self::Collect(other)) => {
                 one.set.guid == other.set.guid && one.is_like(other)
             }
@@ -95,6 +108,9 @@ impl WorkerRequest {
             Self::Collect(request) => PendingRequest::Collect(Arc::clone(request)),
             Self::About => PendingRequest::About,
             Self::Problems => PendingRequest::Problems,
+            Self::Origin(set) => PendingRequest::Origin(*set),
+            Self::NotShown(set) => PendingRequest::NotShown(*set),
+            Self::LeftOut => PendingRequest::LeftOut,
         }
     }
 
@@ -104,6 +120,9 @@ impl WorkerRequest {
             Self::Entry(change, entry) => Ok(ReplyBody::Status(provider.entry(change, &entry))),
             Self::About => Ok(ReplyBody::About(provider.describe())),
             Self::Problems => Ok(ReplyBody::Problems(provider.problems())),
+            Self::Origin(set) => Ok(ReplyBody::Origin(set, provider.origin(&set))),
+            Self::NotShown(set) => Ok(ReplyBody::NotShown(set, provider.not_shown(set.as_ref()))),
+            Self::LeftOut => Ok(ReplyBody::LeftOut(provider.left_out())),
             Self::Instances(set) => {
                 let mut rows = Rows::default();
                 rows.start();

@@ -60,6 +60,21 @@ impl Provider for Gated {
         self.pass();
         self.0.problems()
     }
+
+    fn origin(&mut self, set: &Guid) -> Option<Text> {
+        self.pass();
+        self.0.origin(set)
+    }
+
+    fn not_shown(&mut self, set: Option<&Guid>) -> Vec<Text> {
+        self.pass();
+        self.0.not_shown(set)
+    }
+
+    fn left_out(&mut self) -> Vec<(Guid, Text)> {
+        self.pass();
+        self.0.left_out()
+    }
 }
 
 fn scripted() -> Scripted {
@@ -234,6 +249,28 @@ fn late_provider_keeps_last_problems() {
     assert_eq!(held(&script, &mut slow, DeadlineProvider::problems), ["a block"]);
     settle(&mut slow);
     assert_eq!(slow.problems(), [""; 0]);
+}
+
+/// Checks the texts on countersets: a late provider keeps its last ones, and one of another counterset has none.
+#[test]
+fn late_provider_keeps_last_texts_on_countersets() {
+    let (script, mut slow) = slow();
+    let said = |slow: &mut DeadlineProvider| {
+        let (own, other) = (slow.not_shown(Some(&cpu::GUID)), slow.not_shown(Some(&Guid::from_u128(7))));
+        assert_eq!((slow.origin(&Guid::from_u128(7)), other), (None, Vec::new()));
+        (slow.origin(&cpu::GUID), slow.not_shown(None), own, slow.left_out())
+    };
+    let text = |text: &'static str| {
+        (Some(text.into()), vec![text.into()], vec![text.into()], vec![(cpu::GUID, text.into())])
+    };
+    for (before, now) in [((None, vec![], vec![], vec![]), "a device"), (text("a device"), "files")] {
+        script.with(|s| s.origins = vec![(cpu::GUID, now.into())]);
+        script.with(|s| s.not_shown = vec![now.into()]);
+        script.with(|s| s.left_out = vec![(cpu::GUID, now.into())]);
+        assert_eq!(held(&script, &mut slow, said), before);
+        settle(&mut slow);
+        assert_eq!(said(&mut slow), text(now));
+    }
 }
 
 #[test]

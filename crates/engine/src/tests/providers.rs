@@ -74,9 +74,9 @@ fn a_late_provider_is_stale_or_late() {
 fn providers_that_hang_cost_one_deadline_together() {
     const COUNT: u128 = 10;
     let machine = Machine::new(Box::new(FixedClock::default()));
-    let deadline = Deadline::new(Duration::from_millis(100));
-    machine.set_deadline(deadline.length());
-    assert_eq!(machine.deadline(), deadline.length());
+    machine.set_deadline(Duration::from_millis(100));
+    let deadline = machine.deadline();
+    assert_eq!(deadline.length(), Duration::from_millis(100));
     let guid = |number| Guid::from_u128(0xDEAD_0000 + number);
     let of = |number| Scripted::new(vec![set(guid(number), InstanceType::Multiple)]);
     let scripts: Vec<_> = (0..COUNT).map(of).collect();

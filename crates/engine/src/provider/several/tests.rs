@@ -223,14 +223,19 @@ fn an_instance_without_a_birth_is_replaced() {
 
 #[test]
 fn list_failure_fails_the_collection() {
+    let unavailable = NoValue::Unavailable("there is no spool".into());
     for (reason, want) in [
         (NoValue::Denied("by law".into()), SourceError::Denied("by law".into())),
         (NoValue::Failed("cut".into()), SourceError::Failed("cut".into())),
+        (NoValue::Late, SourceError::Late),
+        (unavailable.clone(), SourceError::NoValue(unavailable)),
     ] {
+        let kind = reason.clone();
         let mut provider = scripted(Vec::new());
         provider.instances.failure = Some(reason);
         assert_eq!(try_collect(&mut provider, &[COUNTER], &["*"]).err().unwrap(), want);
-        assert_eq!(provider.instances(&id::GUID, &mut Rows::default()), Err(want));
+        assert_eq!(provider.instances(&id::GUID, &mut Rows::default()), Err(want.clone()));
+        assert_eq!(want.reason(), kind, "users see the same reason as for one instance");
     }
     let other = Guid::from_u128(7);
     let error = scripted(Vec::new()).instances(&other, &mut Rows::default());

@@ -707,8 +707,8 @@ fn processes_of_nvidia() {
     // Alone, without a library: that there are no rows has a reason.
     let tree = with_nvidia("two-nodes");
     let mut provider = multi_instance(ProcessMemory::new(&Gpu::shared(&tree.roots(), nvidia::not_loaded)));
-    let why = "unavailable: NVIDIA's driver was not loaded when this program started";
-    assert_eq!(try_collect(&mut provider, &[], &["*"]).unwrap_err(), SourceError::Failed(why.into()));
+    let why = NoValue::Unavailable("NVIDIA's driver was not loaded when this program started".into());
+    assert_eq!(try_collect(&mut provider, &[], &["*"]).unwrap_err(), SourceError::NoValue(why));
     let shared = Gpu::shared(&tree.roots(), made_up);
     assert_eq!(collect_all(&mut multi_instance(ProcessMemory::new(&shared))).names().len(), 3);
     assert_eq!(collect_all(&mut multi_instance(GpuEngine::new(&shared))).names(), [""; 0]);
