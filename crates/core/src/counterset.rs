@@ -228,7 +228,8 @@ pub struct Counter {
     /// `true` if the formatted value is a share of one resource. A share above 100 is a measurement error: it is
     /// limited to 100 and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that add up.
     pub caps: bool,
-    /// Source of the value; empty = no source exists, so the counter never has a value.
+    /// Source of the value; empty = not named. A counter that never has a value has no source, and an
+    /// [`availability`](Self::availability).
     pub source: CounterSource,
     /// Reason why the counter sometimes or always has no value; empty = it always has a value.
     pub availability: Text,
