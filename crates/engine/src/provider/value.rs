@@ -78,6 +78,7 @@ pub fn reading(value: &Result<MarkedRaw, NoValue>) -> Reading<'_> {
 }
 
 /// Converts a name of a source to an instance name: `\` and NUL become `_`, bytes that are not UTF-8 become U+FFFD.
+/// Two names can become equal, so instances need ids or births that distinguish them.
 ///
 /// ```
 /// use perfset::provider::instance_name;

@@ -17,7 +17,8 @@ use crate::total::{Member, Sum, Totals};
 
 /// Instances of a counterset, with the sources of their values.
 pub trait InstanceSource: Debug + Send {
-    /// `true` if a row `_Total` follows the instances.
+    /// `true` if a row `_Total` follows the instances. Then no instance may have that [name](TOTAL_NAME), in upper or
+    /// lower case: [`find`](Self::find) renames one that has it, or users cannot select one of the two rows.
     const HAS_TOTAL: bool = false;
 
     /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
