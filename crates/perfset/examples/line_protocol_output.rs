@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use perfset::log::Logs;
-use perfset::output::{Output, OutputSample, Record, write_samples};
+use perfset::output::{Output, OutputSample, write_samples};
 use perfset::path::PathQuery;
 
-/// Writes values as lines `COUNTERSET,instance=NAME COUNTER=VALUE NANOSECONDS`.
+/// Writes values as lines `COUNTERSET,instance=NAME COUNTER=VALUE NANOSECONDS`, with a field `mark` if there is one.
 struct LineProtocol<W> {
     out: W,
     /// Number of values that have no line.
@@ -37,20 +37,22 @@ const OF_TAG: [char; 3] = [',', '=', ' '];
 impl<W: Write> Output for LineProtocol<W> {
     fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
         let ns = sample.clocks.unix_ms().saturating_mul(1_000_000);
-        for value in sample.values() {
-            let Ok(number) = &value.value.value else {
+        for v in sample.values() {
+            let number = v.value.value.as_ref().map(|number| number.nocap()).ok();
+            let Some(number) = number.filter(|number| number.is_finite()) else {
                 self.missing = self.missing.saturating_add(1);
                 continue;
             };
-            let path = value.own_path(None);
+            let path = v.own_path(None);
             write!(self.out, "{}", escaped(&path.counterset, &OF_MEASUREMENT))?;
             if let Some(instance) = &path.instance {
                 write!(self.out, ",instance={}", escaped(instance, &OF_TAG))?;
             }
-            if let Some(mark) = Record::new(sample.clocks, value).mark {
-                write!(self.out, ",mark={mark}")?;
+            write!(self.out, " {}={number}", escaped(&path.counter, &OF_TAG))?;
+            if let Some(mark) = v.value.mark.and_then(|mark| mark.keyword()) {
+                write!(self.out, ",mark=\"{mark}\"")?;
             }
-            writeln!(self.out, " {}={} {ns}", escaped(&path.counter, &OF_TAG), number.nocap())?;
+            writeln!(self.out, " {ns}")?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The program of the guide "Write a provider": counters of a spool directory, for all queues and for each of them.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use std::{env, fs, thread, time::Duration};
 use perfset::path::PathQuery;
 use perfset::provider::{
     Collection, CollectionCache, InstanceKey, InstanceSource, MarkedRaw, MultiInstanceProvider,
-    SingleInstanceProvider, ValueSource, instance_name,
+    SingleInstanceProvider, TOTAL_NAME, ValueSource, instance_name,
 };
 use perfset::{
     Counter, CounterId, CounterType, Counterset, Guid, InstanceId, InstanceType, Machine, NoValue,
@@ -44,9 +45,15 @@ fn counterset(
 #[derive(Debug)]
 struct Queue {
     name: String,
-    messages: u64,
-    bytes: u64,
+    messages: Result<Messages, NoValue>,
     delivered: Result<u64, NoValue>,
+}
+
+/// Number and size of the messages in a queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Messages {
+    count: u64,
+    bytes: u64,
 }
 
 /// The spool directory, which is read once per collection for both countersets.
@@ -64,36 +71,56 @@ impl Spool {
     /// Returns the queues. Only the first call in a collection reads the directory.
     fn queues(&self, collection: &mut Collection) -> Result<Arc<[Queue]>, NoValue> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let read =
-            |_: &mut Collection| read_queues(&self.directory).map_err(|error| reason(&self.directory, error));
-        queues.get(collection, read).cloned()
+        queues.get(collection, |_| read_queues(&self.directory)).cloned()
     }
 }
 
-fn read_queues(directory: &Path) -> io::Result<Arc<[Queue]>> {
-    let mut queues = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            let name = instance_name(entry.file_name().as_encoded_bytes());
-            queues.push(read_queue(name, &entry.path())?);
+fn read_queues(directory: &Path) -> Result<Arc<[Queue]>, NoValue> {
+    let failed = |error| reason(directory, error);
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // An entry that has just been removed has no type, and is no queue.
+        if entry.file_type().is_ok_and(|file_type| file_type.is_dir()) {
+            entries.push((queue_name(&entry.file_name()), entry.path()));
         }
     }
     // Directories have no order. Rows that keep theirs make a collection cheaper.
-    queues.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(queues.into())
+    entries.sort();
+    Ok(entries.into_iter().map(|(name, directory)| read_queue(name, &directory)).collect())
 }
 
-fn read_queue(name: String, directory: &Path) -> io::Result<Queue> {
-    let (mut messages, mut bytes) = (0_u64, 0_u64);
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_name() != "delivered" {
-            messages = messages.saturating_add(1);
-            bytes = bytes.saturating_add(entry.metadata()?.len());
+/// Converts the name of a directory to an instance name.
+fn queue_name(directory: &OsStr) -> String {
+    let name = instance_name(directory.as_encoded_bytes());
+    // The row for all queues has that name.
+    if name.eq_ignore_ascii_case(TOTAL_NAME) { format!("{name}_") } else { name }
+}
+
+/// Reads a queue. One that cannot be read is a queue nevertheless, whose values have a reason.
+fn read_queue(name: String, directory: &Path) -> Queue {
+    Queue { name, messages: read_messages(directory), delivered: read_count(&directory.join("delivered")) }
+}
+
+fn read_messages(directory: &Path) -> Result<Messages, NoValue> {
+    let failed = |error| reason(directory, error);
+    let mut messages = Messages::default();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name() == "delivered" {
+            continue;
+        }
+        match entry.metadata() {
+            Ok(metadata) => {
+                messages.count = messages.count.saturating_add(1);
+                messages.bytes = messages.bytes.saturating_add(metadata.len());
+            }
+            // The message was delivered after the directory was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(reason(&entry.path(), error)),
         }
     }
-    Ok(Queue { name, messages, bytes, delivered: read_count(&directory.join("delivered")) })
+    Ok(messages)
 }
 
 fn read_count(file: &Path) -> Result<u64, NoValue> {
@@ -130,7 +157,8 @@ impl ValueSource for SpoolValues {
         let queues = self.0.queues(collection)?;
         match counter {
             QUEUES => Ok(u64::try_from(queues.len()).unwrap_or(u64::MAX)),
-            MESSAGES => Ok(queues.iter().map(|queue| queue.messages).sum()),
+            // A sum without a queue would be too small, so the reason of that queue is the reason here.
+            MESSAGES => queues.iter().map(|queue| Ok(queue.messages.clone()?.count)).sum(),
             _ => Err(NoValue::NotGiven),
         }
     }
@@ -161,9 +189,13 @@ impl InstanceSource for QueueValues {
 
     fn find(&mut self, collection: &mut Collection) -> Result<(), NoValue> {
         self.queues = self.spool.queues(collection)?;
-        // The name of a directory is unique, so no id is needed to distinguish two queues.
-        let key = |queue: &Queue| InstanceKey::new(queue.name.clone(), InstanceId(0));
-        self.keys = self.queues.iter().map(key).collect();
+        self.keys.clear();
+        for queue in self.queues.iter() {
+            // Equal names are neighbours, in the order of their directories: ids distinguish them.
+            let same = self.keys.last().filter(|key| key.name == queue.name);
+            let id = same.map_or(0, |key| key.id.0.saturating_add(1));
+            self.keys.push(InstanceKey::new(queue.name.clone(), InstanceId(id)));
+        }
         Ok(())
     }
 
@@ -174,8 +206,8 @@ impl InstanceSource for QueueValues {
     fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let queue = self.queues.get(at).ok_or(NoValue::NoInstance)?;
         match counter {
-            MESSAGES => Ok(queue.messages.into()),
-            BYTES => Ok(queue.bytes.into()),
+            MESSAGES => Ok(queue.messages.clone()?.count.into()),
+            BYTES => Ok(queue.messages.clone()?.bytes.into()),
             DELIVERED => queue.delivered.clone().map(MarkedRaw::from),
             _ => Err(NoValue::NotGiven),
         }
@@ -201,10 +233,10 @@ pub fn run(
     query.collect()?;
     wait();
     query.collect()?;
-    for value in query.values() {
-        match &value.value.value {
-            Ok(number) => writeln!(out, "{} {}", value.own_path(None), number.nocap())?,
-            Err(reason) => writeln!(out, "{} - {reason}", value.own_path(None))?,
+    for v in query.values() {
+        match &v.value.value {
+            Ok(number) => writeln!(out, "{} {:.1}", v.own_path(None), number.nocap())?,
+            Err(reason) => writeln!(out, "{} - {reason}", v.own_path(None))?,
         }
     }
     Ok(())

@@ -157,10 +157,10 @@ pub fn run(text: &str, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     query.add(&mut log, &r"\Room(*)\*".parse()?)?;
     while query.collect()? == NextOutcome::Sample {
         let seconds = query.snapshot().clocks().unix_ms() / 1_000;
-        for value in query.values() {
-            match &value.value.value {
-                Ok(number) => writeln!(out, "{seconds} {} {}", value.own_path(None), number.nocap())?,
-                Err(reason) => writeln!(out, "{seconds} {} - {reason}", value.own_path(None))?,
+        for v in query.values() {
+            match &v.value.value {
+                Ok(number) => writeln!(out, "{seconds} {} {}", v.own_path(None), number.nocap())?,
+                Err(reason) => writeln!(out, "{seconds} {} - {reason}", v.own_path(None))?,
             }
         }
     }

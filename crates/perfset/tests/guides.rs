@@ -82,6 +82,43 @@ fn provider() {
     assert_eq!(printed, promised_output("docs/guides/write-a-provider.md", "spool_provider"));
 }
 
+/// Checks that a bad queue costs only its own values, and that names that look alike are rows of their own.
+#[cfg(unix)]
+#[test]
+fn provider_of_bad_queues() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let spool = Scratch::new("bad-queues");
+    for queue in ["good", "secret", "a\\b", "a_b", "_total"] {
+        spool.write(&format!("{queue}/1"), "Dear Ann\n");
+        spool.write(&format!("{queue}/delivered"), "40\n");
+    }
+    spool.write("good/delivered", "x");
+    let secret = spool.0.join("secret");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    let is_denied = fs::read_dir(&secret).is_err(); // root may read it
+    let mut out = Vec::new();
+    let machine = Machine::new(Box::new(FixedClock::default()));
+    spool_provider::run(machine, &spool.0, &mut out, || ()).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o700)).unwrap();
+
+    let printed = String::from_utf8(out).unwrap().replace(&spool.0.display().to_string(), "spool");
+    let has =
+        |line: &str| assert!(printed.lines().any(|other| other.starts_with(line)), "{line}:\n{printed}");
+    for name in ["good", "a_b", "a_b#1", "_total_"] {
+        has(&format!(r"\Spool Queue({name})\Messages 1.0"));
+    }
+    has(r"\Spool Queue(good)\Delivered/sec - spool/good/delivered: not a number");
+    match is_denied {
+        true => {
+            has(r"\Spool Queue(secret)\Messages - denied: spool/secret: ");
+            has(r"\Spool\Messages - denied: spool/secret: ");
+            has(r"\Spool Queue(_Total)\Messages 4.0");
+        }
+        false => has(r"\Spool Queue(_Total)\Messages 5.0"),
+    }
+}
+
 #[test]
 fn source() {
     let guide = "docs/guides/write-a-source.md";
