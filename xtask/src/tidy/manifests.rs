@@ -5,7 +5,8 @@ use std::path::Path;
 use super::Problem;
 
 /// Fields that a published crate inherits from the workspace, so that all crates have the same.
-const INHERITED: [&str; 6] = ["version", "edition", "license", "readme", "keywords", "categories"];
+const INHERITED: [&str; 7] =
+    ["version", "edition", "rust-version", "license", "readme", "keywords", "categories"];
 
 /// Returns the problems of a manifest.
 pub fn check(path: &Path, manifest: &str) -> Vec<Problem> {
@@ -28,9 +29,6 @@ pub fn check(path: &Path, manifest: &str) -> Vec<Problem> {
     };
     let missing = INHERITED.iter().filter(|field| !is_true(package.get(field), "workspace"));
     problems.extend(missing.map(|field| problem(format!("is published and lacks {field}.workspace = true"))));
-    if package.get("rust-version").is_none() {
-        problems.push(problem("is published and lacks rust-version".to_owned()));
-    }
     let docs = package.get("metadata").and_then(|metadata| metadata.get("docs")?.get("rs"));
     if !is_true(docs, "all-features") {
         let what = "is published and lacks all-features = true in [package.metadata.docs.rs]";
@@ -61,7 +59,7 @@ mod tests {
     #[test]
     fn published_crates_have_all_fields() {
         let good = "[package]\nname = \"a\"\ndescription = \"Counts.\"\nversion.workspace = true\n\
-            edition.workspace = true\nrust-version = \"1.90\"\nlicense.workspace = true\n\
+            edition.workspace = true\nrust-version.workspace = true\nlicense.workspace = true\n\
             readme.workspace = true\nkeywords.workspace = true\ncategories.workspace = true\n\
             [package.metadata.docs.rs]\nall-features = true\n";
         let problems = |from: &str, to: &str| -> Vec<String> {
@@ -72,7 +70,8 @@ mod tests {
         for (from, to, lacks) in [
             ("readme.workspace = true", "", "readme.workspace = true"),
             ("keywords.workspace = true", "keywords = [\"a\"]", "keywords.workspace = true"),
-            ("rust-version = \"1.90\"", "", "rust-version"),
+            ("rust-version.workspace = true", "", "rust-version.workspace = true"),
+            ("rust-version.workspace = true", "rust-version = \"1.90\"", "rust-version.workspace = true"),
             ("all-features = true", "", "all-features = true in [package.metadata.docs.rs]"),
         ] {
             assert_eq!(problems(from, to), [format!("is published and lacks {lacks}")], "{from}");
