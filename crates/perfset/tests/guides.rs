@@ -119,6 +119,23 @@ fn provider_of_bad_queues() {
     }
 }
 
+/// Checks that a list that fails has the same reason as a counterset with one instance.
+#[test]
+fn provider_without_its_source() {
+    let spool = Scratch::new("no-spool");
+    spool.write("mail/1", "Dear Ann\n");
+    let mut out = Vec::new();
+    let machine = Machine::new(Box::new(FixedClock::default()));
+    spool_provider::run(machine, &spool.0, &mut out, || fs::remove_dir_all(&spool.0).unwrap()).unwrap();
+    let printed = String::from_utf8(out).unwrap().replace(&spool.0.display().to_string(), "spool");
+    for counterset in ["Spool\\", "Spool Queue("] {
+        let mut lines =
+            printed.lines().filter(|line| line.starts_with(&format!(r"\{counterset}"))).peekable();
+        assert!(lines.peek().is_some(), "{printed}");
+        assert!(lines.all(|line| line.ends_with(" - unavailable: there is no spool")), "{printed}");
+    }
+}
+
 #[test]
 fn source() {
     let guide = "docs/guides/write-a-source.md";
