@@ -1,4 +1,5 @@
-//! The provider against the files that the catalogue names: a counter loses its value without its file, and only then.
+//! The provider against the files and fields that the catalogue names: a counter loses its value without its file, and
+//! changes with its field, and only then.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -11,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use perfset_catalogue::ALL;
 use perfset_core::{Counter, CounterId, CounterSource, Counterset, Guid, InstanceId, RawValue};
@@ -44,7 +46,9 @@ struct Copy {
 impl Copy {
     fn new(name: &str) -> Self {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(name);
-        let root = std::env::temp_dir().join(format!("perfset-sources-{}-{name}", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Relaxed);
+        let root = std::env::temp_dir().join(format!("perfset-sources-{}-{number}", std::process::id()));
         let mut files = Vec::new();
         copy(&from, &root.join("at"), Path::new(""), &mut files);
         fs::create_dir_all(root.join("taken")).unwrap();
@@ -185,6 +189,150 @@ fn counters_are_read_from_the_files_that_the_catalogue_names() {
     );
     assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
     assert!(checked.len() >= 500, "{}", checked.len());
+}
+
+/// Files with numbers by name, and their form.
+const NAMED: [(&str, Form); 9] = [
+    ("/proc/vmstat", Form::Lines),
+    ("/proc/meminfo", Form::Lines),
+    ("/proc/net/snmp6", Form::Lines),
+    ("/proc/net/snmp", Form::Tables),
+    ("/proc/net/netstat", Form::Tables),
+    ("/proc/diskstats", Form::Columns),
+    ("memory.stat", Form::Lines),
+    ("memory.events", Form::Lines),
+    ("cpu.stat", Form::Lines),
+];
+
+/// Form of a file with numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A name and a number in each line.
+    Lines,
+    /// Pairs of lines with a prefix: names, then numbers.
+    Tables,
+    /// Lines of columns, which the catalogue numbers from 1: `field 4`.
+    Columns,
+}
+
+/// Prefix and name of a number; the prefix can be empty.
+type FieldName = (String, String);
+
+impl Form {
+    /// Returns the text with each number changed by `change`, which gets its name.
+    fn changed(self, text: &str, mut change: impl FnMut(FieldName, u64) -> u64) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        let mut out = String::new();
+        for (at, line) in text.lines().enumerate() {
+            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let first = words.first().cloned().unwrap_or_default();
+            let prefix = first.trim_end_matches(':').to_owned();
+            match self {
+                Self::Tables if at % 2 == 0 => names = line.split_whitespace().collect(),
+                Self::Tables => {
+                    for (word, name) in words.iter_mut().zip(&names).skip(1) {
+                        if let Ok(number) = word.parse() {
+                            *word = change((prefix.clone(), (*name).to_owned()), number).to_string();
+                        }
+                    }
+                }
+                Self::Lines => {
+                    if let Some(Ok(number)) = words.get(1).map(|word| word.parse()) {
+                        words[1] = change((String::new(), prefix), number).to_string();
+                    }
+                }
+                Self::Columns => {
+                    for (column, word) in words.iter_mut().enumerate().skip(3) {
+                        if let Ok(number) = word.parse() {
+                            *word =
+                                change((String::new(), format!("field {}", column + 1)), number).to_string();
+                        }
+                    }
+                }
+            }
+            out.push_str(&words.join(" "));
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// Returns `true` if the catalogue's text contains a name that no other letter or digit continues.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.is_empty()
+        || text.match_indices(name).any(|(at, _)| {
+            let after = text[at + name.len()..].chars().next();
+            !text[..at].ends_with(is_word) && !after.is_some_and(|c| is_word(c) || c == '(')
+        })
+}
+
+#[test]
+fn counters_change_with_the_fields_that_the_catalogue_names() {
+    /// Added to each number: more than a page in KiB, so that no unit rounds it away.
+    const STEP: u64 = 1_024;
+    let is_of = |source: &CounterSource, file: &str, (prefix, name): &FieldName| {
+        source.file == file && mentions(&source.field, prefix) && mentions(&source.field, name)
+    };
+    let (mut checked, mut proven, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut known: BTreeSet<(&str, FieldName)> = BTreeSet::new();
+    for machine in MACHINES {
+        let copy = Copy::new(machine);
+        // Some values change by themselves, because they are times.
+        let again = copy.values();
+        let mut values = copy.values();
+        values.retain(|key, value| value.is_some() && again.get(key) == Some(value));
+        for (file, form) in NAMED {
+            let paths: Vec<PathBuf> = copy
+                .files
+                .iter()
+                .filter(|path| is_named(path, file))
+                .map(|path| copy.root.join("at").join(path))
+                .collect();
+            let texts: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+            let mut names = BTreeSet::new();
+            for text in &texts {
+                form.changed(text, |name, number| {
+                    names.insert(name);
+                    number
+                });
+            }
+            for name in names {
+                let counters = values.keys().map(counter);
+                let of = |(set, counter): (&Counterset, &Counter)| {
+                    format!("{}, {}: {}: {name:?}", set.name, counter.shown_name(), counter.source)
+                };
+                let named = counters.filter(|(_, counter)| is_of(&counter.source, file, &name));
+                let due: BTreeSet<String> = named.map(of).collect();
+                checked.extend(due.iter().cloned());
+                // A number that no counter names is changed once, to see that none has it.
+                let is_new = known.insert((file, name.clone()));
+                if !is_new && due.is_subset(&proven) {
+                    continue;
+                }
+                for (path, text) in paths.iter().zip(&texts) {
+                    let step = |field: FieldName, number: u64| number + if field == name { STEP } else { 0 };
+                    fs::write(path, form.changed(text, step)).unwrap();
+                }
+                let now = copy.values();
+                for (path, text) in paths.iter().zip(&texts) {
+                    fs::write(path, text).unwrap();
+                }
+                for (key, _) in values.iter().filter(|(key, value)| now.get(key) != Some(*value)) {
+                    let place = of(counter(key));
+                    if is_of(&counter(key).1.source, file, &name) {
+                        proven.insert(place);
+                    } else {
+                        wrong.insert(format!("{place} of {file} changes it"));
+                    }
+                }
+            }
+        }
+    }
+    println!("{} fields of counters are checked", checked.len());
+    wrong.extend(checked.difference(&proven).map(|place| format!("{place} does not change it")));
+    assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
+    assert!(checked.len() >= 700, "{}", checked.len());
 }
 
 /// Returns `true` if a source may have no value without `file`: its text names the file, or a process is not there.
