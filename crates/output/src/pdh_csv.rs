@@ -86,6 +86,8 @@ impl<'w> PdhCsv<'w> {
         let out =
             out.take().ok_or_else(|| io::Error::other("the first line of the log could not be written"))?;
         let (order, paths) = self.columns.ordered();
+        // They are in the file now: there can be hundreds of thousands.
+        self.columns.columns.iter_mut().for_each(|column| column.path = String::new());
         let PdhCsvOptions { separator, zone, names_zone, decimals, .. } = &self.options;
         let zone = names_zone.then(|| zone.clone());
         let header = Header { separator: *separator, zone, ..Header::new(paths) };
@@ -120,7 +122,7 @@ impl Output for PdhCsv<'_> {
         for (column, v) in columns.series_of(sample.machines) {
             let Some(number) = options.form.digits(v) else { continue };
             match column.and_then(|column| line.get_mut(column)) {
-                // Two paths can request one counter: its value and its mark count once.
+                // With columns of machines, two paths can request one counter: its value and its mark count once.
                 Some(Some(_)) => {}
                 Some(cell) => {
                     *cell = Some(number);
@@ -247,7 +249,8 @@ impl PdhCsvColumns {
         };
         let mut distinct = DistinctPaths::default();
         let columns = order.iter().filter_map(|series| self.columns.get(*series));
-        let paths = columns.map(|column| distinct.distinct(column.source, column.path.clone())).collect();
+        let paths =
+            columns.map(|column| distinct.distinct(column.source, &column.path).into_owned()).collect();
         (order, paths)
     }
 

@@ -1,5 +1,6 @@
 //! Series of values: one counter of one instance, identified by names and never by its position.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -101,15 +102,16 @@ impl SeriesMap {
 /// Two instances can have the same path, because a path cannot contain every character of a name: `a#1` and `a_1` are
 /// both `a_1` in PDH-CSV. The later one gets the next free number, as a second instance of the name would.
 #[derive(Debug, Default)]
-pub struct DistinctPaths {
+pub struct DistinctPaths<'p> {
     /// Paths so far, each with the index of the path or machine that requested it, and the next number to try for
     /// another column of that path. Different ones can request the same path.
-    paths: HashMap<(usize, String), u64>,
+    paths: HashMap<(usize, Cow<'p, str>), u64>,
 }
 
-impl DistinctPaths {
+impl<'p> DistinctPaths<'p> {
     /// Returns the path, with another number if `source` already has a column of that path.
-    pub fn distinct(&mut self, source: usize, path: String) -> String {
+    pub fn distinct(&mut self, source: usize, path: &'p str) -> Cow<'p, str> {
+        let path = Cow::Borrowed(path);
         let first = match self.paths.get(&(source, path.clone())) {
             Some(first) => *first,
             None => {
@@ -120,8 +122,7 @@ impl DistinctPaths {
         // Only a path with an instance can be numbered, because `#` belongs to the name of the instance.
         let Some((before, behind)) = path.rfind(")\\").map(|end| path.split_at(end)) else { return path };
         for number in first.. {
-            let numbered = format!("{before}#{number}{behind}");
-            let key = (source, numbered);
+            let key = (source, Cow::Owned(format!("{before}#{number}{behind}")));
             if !self.paths.contains_key(&key) {
                 self.paths.insert(key.clone(), 1);
                 // Thousands of columns can have one path: each continues where the last one ended.
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn paths_are_distinct() {
         let mut paths = DistinctPaths::default();
-        let mut distinct = |source, path: &str| paths.distinct(source, path.to_owned());
+        let mut distinct = |source, path| paths.distinct(source, path);
         assert_eq!(distinct(0, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1)\ID Process");
         assert_eq!(distinct(0, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1#1)\ID Process");
         assert_eq!(distinct(0, r"\\h\Process(a_1#1)\ID Process"), r"\\h\Process(a_1#1#1)\ID Process");
@@ -154,8 +155,7 @@ mod tests {
     #[test]
     fn many_equal_paths_take_linear_time() {
         let mut paths = DistinctPaths::default();
-        let path = || r"\\h\Process(a_1)\ID Process".to_owned();
-        let last = (0..100_000).map(|_| paths.distinct(0, path())).last();
+        let last = (0..100_000).map(|_| paths.distinct(0, r"\\h\Process(a_1)\ID Process")).last();
         assert_eq!(last.unwrap(), r"\\h\Process(a_1#99999)\ID Process");
     }
 }

@@ -297,6 +297,7 @@ pub fn write(
             let mut values = machine.query.values();
             // Machines recorded at other times have no values in this sample.
             values.retain(|v| machines.len() == 1 || v.value.instance_id.is_some());
+            values.shrink_to_fit(); // those of thousands of machines are held at the same time
             values
         });
         let values: Vec<_> = values.collect();

@@ -376,7 +376,8 @@ impl PathQuery {
             }
             values.push(PathValue { path: 0, value, occurrence, row });
         });
-        let mut all = Vec::new();
+        // Exact for paths of one value: the values of thousands of such queries can be held at the same time.
+        let mut all = Vec::with_capacity(self.paths.len());
         for (path, bound) in self.paths.iter().enumerate() {
             let of_entry = |entry: usize| by_entry.get(entry).map(Vec::as_slice).unwrap_or_default();
             if bound.all_counters {
