@@ -112,7 +112,7 @@ mod tests {
         Ok((paths.iter().map(ToString::to_string).collect(), ms, count))
     }
 
-    /// What an alias stands for has that counter, if the counterset is there at all.
+    /// Each path of an alias names a counter of its counterset, if that counterset is built in.
     #[test]
     fn aliases_mean_counters() {
         for (alias, paths) in ALIASES {

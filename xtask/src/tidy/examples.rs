@@ -10,7 +10,7 @@ pub const FACADE: &str = "crates/perfset/Cargo.toml";
 
 /// Returns the examples that name an inner crate, in the crates that `manifest` lists as dependencies of `perfset`.
 ///
-/// Of `perfset-linux` only some functions are part of `perfset`; its parsers are used by their own paths.
+/// The crate `perfset-linux` is left out: only some functions of it are part of `perfset`.
 pub fn check(manifest: &str, sources: &[(PathBuf, String)]) -> Vec<Problem> {
     let names = manifest.lines().filter_map(|line| line.strip_prefix("perfset-"));
     let names = names.map(|line| line.split(['.', ' ', '=']).next().unwrap_or_default());

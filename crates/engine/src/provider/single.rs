@@ -32,7 +32,7 @@ pub trait ValueSource: Debug + Send {
     /// Returns the same value with its mark, for a counterset that has marked values.
     ///
     /// # Errors
-    /// As for [`value`](Self::value).
+    /// The same errors as [`value`](Self::value).
     fn marked_value(
         &mut self,
         counter: CounterId,

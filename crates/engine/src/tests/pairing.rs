@@ -210,7 +210,7 @@ fn other_entries_cost_no_interval() {
     assert_eq!(lines(&new, Some(&old))[..3], ["a 3=90", "b 3=170", "a 5=needs_two_samples"]);
 }
 
-/// What was there before, but without a value, is not new.
+/// An instance that had a row without a value is not new.
 #[test]
 fn an_old_instance_is_not_new() {
     let (machine, provider) = machine();

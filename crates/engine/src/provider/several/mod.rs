@@ -69,7 +69,7 @@ pub trait InstanceSource: Debug + Send {
     /// Returns the raw value of a counter of `_Total` that is [`Total::Own`].
     ///
     /// # Errors
-    /// As for [`value`](Self::value).
+    /// The same errors as [`value`](Self::value).
     fn total(&mut self, counter: CounterId, collection: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let _ = (counter, collection);
         Err(NoValue::NotGiven)
