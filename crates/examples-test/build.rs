@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Returns the directories of the crates whose public items are part of `perfset`, by its manifest.
 ///
-/// The crate `perfset-linux` is left out: only some functions of it are public, and its parsers test their own examples.
+/// The crate `perfset-linux` is left out: only some of its functions are public, and its parsers test their examples.
 fn re_exported(manifest: &str) -> impl Iterator<Item = &str> {
     let names = manifest.lines().filter_map(|line| line.strip_prefix("perfset-"));
     let names = names.map(|line| line.split(['.', ' ', '=']).next().unwrap_or_default());

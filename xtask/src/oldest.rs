@@ -1,8 +1,8 @@
 //! `cargo xtask oldest`: the published crates compile with the oldest compiler, which the manifests promise in
 //! `rust-version`.
 //!
-//! Debian 12's own packages have that compiler. They are unpacked, not installed, because Debian's security updates bring
-//! a newer compiler under the same names.
+//! Debian 12's own packages have that compiler. They are unpacked, not installed, because Debian's security updates
+//! bring a newer compiler under the same names.
 
 use std::fs;
 use std::path::PathBuf;
