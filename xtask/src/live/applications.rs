@@ -7,18 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::finished;
 use super::owned::{Folder, ForAll, Running};
-use crate::repository::{root, run as run_program, target};
+use super::{example, finished};
+use crate::repository::run as run_program;
 
 /// `crates/shm/examples/faults.rs`.
 pub(super) fn faults() -> PathBuf {
-    target().join("release/examples/faults")
-}
-
-pub(super) fn build() -> Result<()> {
-    let build = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
-    run_program(Command::new("cargo").args(build).current_dir(root()))
+    example("faults")
 }
 
 fn files(folder: &Folder) -> Result<usize> {
@@ -73,7 +68,6 @@ fn moments() -> impl Iterator<Item = Duration> {
 
 /// Programs that are killed at any time leave no row, those that are stopped delay nobody, and rows are whole.
 pub fn killed(rounds: usize) -> Result<String> {
-    build()?;
     let folder = Folder::in_memory("killed")?;
     let (kills, stops) = (if rounds > 3 { 10_000 } else { 500 }, rounds * 10);
     let mut seen = 0;
@@ -109,7 +103,6 @@ pub fn killed(rounds: usize) -> Result<String> {
 /// Programs that start at the same time leave each other alone; those that die are cleaned up by the next.
 pub fn started(rounds: usize) -> Result<String> {
     const AT_ONCE: u64 = 6;
-    build()?;
     let folder = Folder::in_memory("started")?;
     for round in 0..rounds * 5 {
         let all: Vec<String> = (1..=AT_ONCE).map(|number| number.to_string()).collect();
@@ -164,7 +157,6 @@ fn script(options: &str, text: &str) -> Result<String> {
 
 /// Where there is no space, or nothing may be written, programs count all the same, and say why nobody sees it.
 pub fn full() -> Result<String> {
-    build()?;
     let cases = [
         ("no space for a file", "size=4k", "cannot make a file: No space left on device", 0),
         ("no inodes", "nr_inodes=1", "cannot make a file: No space left on device", 0),
@@ -204,7 +196,6 @@ pub fn full() -> Result<String> {
 /// Rows of other users with their numbers, from copies: root and members see them at once, others where they ask for
 /// them and may read them; who does not see them is told.
 pub fn other_users() -> Result<String> {
-    build()?;
     const SHARED: &str = "mode=3777,gid=65534";
     let text = script(
         SHARED,
@@ -261,7 +252,6 @@ pub fn other_users() -> Result<String> {
 
 /// Programs in other time namespaces: there the same process started at another time, and is the same all the same.
 pub fn time_namespaces() -> Result<String> {
-    build()?;
     let within = |command: &mut Command| {
         command.args(["--time", "--boottime", "100000", "--monotonic", "100000", "--fork", "--kill-child"]);
         command.arg(faults());

@@ -267,6 +267,8 @@ pub fn suites() -> Result<String> {
         run(&mut start(&program), &format!("{suite} as it is"))?;
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--quiet", "--error-exitcode=99", "--child-silent-after-fork=yes"]);
+        // Else threads that never wait can keep all others from running, until a child's alarm ends it.
+        valgrind.arg("--fair-sched=yes");
         if matches!(suite, "suite.c" | "shim.c") {
             // The others fork while threads work: what those had is lost in the child.
             valgrind.args(["--leak-check=full", "--errors-for-leak-kinds=definite"]);

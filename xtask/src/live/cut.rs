@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::applications::{build, faults};
+use super::applications::faults;
 use super::owned::{Folder, ForAll, Running};
 use super::{finished, perfset};
 
 /// Values of a file that its owner cuts, punches and lets grow meanwhile: none may be torn, and nobody may end.
 pub fn torn(rounds: usize) -> Result<String> {
-    build()?;
     let values = if rounds > 3 { "10000000000" } else { "100000000" };
     let folder = Folder::in_memory("torn")?;
     let mut command = Command::new(faults());
@@ -75,7 +74,6 @@ const ACTORS: [(&str, &[&str], &str); 3] = [
 
 /// Whoever publishes does what he likes with his file: nobody who reads is ended, and what others publish is seen.
 pub fn ways() -> Result<String> {
-    build()?;
     let program = ForAll::copy_of(&faults())?;
     let mut tried = 0;
     let mut succeeded = String::new();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::applications::{build, faults, signal};
+use super::applications::{faults, signal};
 use super::owned::{Folder, Running};
 use super::prometheus::{free_address, get, serve};
 use super::{finished, perfset};
@@ -32,7 +32,6 @@ fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
 /// The longest of many collections with 200 publishers that hang, are stopped, or answer byte by byte; and `get` beside
 /// six that are stopped.
 pub fn publishers() -> Result<String> {
-    build()?;
     let folder = Folder::in_memory("late")?;
     let _silent = start(&folder, &["misbehave", "silent", "67"])?;
     let _bytes = start(&folder, &["misbehave", "bytes", "67"])?;
@@ -73,7 +72,6 @@ pub fn publishers() -> Result<String> {
 pub fn callbacks() -> Result<String> {
     const SCRAPES: usize = 5;
     const MOST_GAP: f64 = 1.0 + REQUIRED;
-    build()?;
     let folder = Folder::in_memory("callbacks")?;
     let _all: Vec<_> = (0..12).map(|_| start(&folder, &["asked", "1", "3000"])).collect::<Result<_>>()?;
     let query = folder.0.join("query.txt");

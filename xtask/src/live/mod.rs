@@ -4,6 +4,7 @@
 //! is a failure, not a reason to skip.
 
 use std::cmp::Reverse;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -78,6 +79,9 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
+    // As `cargo test --workspace` has built them, so that they are not compiled again.
+    let examples = ["build", "--workspace", "--examples", "--quiet"];
+    run_program(Command::new("cargo").args(examples).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
     let alone: &[Check<'_>] = &[
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
@@ -193,6 +197,11 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns an example of the workspace, as a program.
+fn example(name: &str) -> PathBuf {
+    target().join("debug/examples").join(name)
 }
 
 fn perfset() -> Command {

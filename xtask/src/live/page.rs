@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::owned::{Folder, Running};
-use super::perfset;
-use crate::repository::{root, run as run_program, target};
+use super::{example, perfset};
+use crate::repository::{root, run as run_program};
 
 /// How long all checks in the browser may take.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -24,8 +24,6 @@ const NAMES: [&str; 2] = ["<script>owned=1</script>", "\"><img src=x onerror=\"o
 
 /// What the page does, check by check; prints figures, and fails with all that failed.
 pub fn check() -> Result<String> {
-    let build = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
-    run_program(Command::new("cargo").args(build).current_dir(root()))?;
     let browser = root().join("xtask/browser");
     run_program(Command::new("npm").args(["ci", "--silent"]).current_dir(&browser))?;
     let folder = Folder::new("page")?;
@@ -35,7 +33,7 @@ pub fn check() -> Result<String> {
     std::fs::write(&token, TOKEN)?;
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600))?;
     let _strangers = Running(
-        Command::new(target().join("release/examples/faults"))
+        Command::new(example("faults"))
             .arg("named")
             .args(NAMES)
             .env("PERFSET_RUNTIME_DIR", &run)

@@ -12,20 +12,18 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
 use super::owned::{Folder, Running};
-use super::{finished, perfset};
-use crate::repository::{root, run as run_program, target};
+use super::{example, finished, perfset};
+use crate::repository::root;
 
 const PATHS: [&str; 4] = ["/", "/users", "/slow", "/nothing/here"];
 
 /// The example publishes exactly what a load generator counts, in one process and in several, and moves meanwhile.
 pub fn http_counters() -> Result<String> {
-    let arguments = ["build", "--quiet", "--release", "-p", "perfset", "--example", "http_counters"];
-    run_program(Command::new("cargo").args(arguments).current_dir(root()))?;
     let mut told = String::new();
     for processes in [1, 3] {
         let folder = Folder::new("http")?;
         let mut server = Running(
-            Command::new(target().join("release/examples/http_counters"))
+            Command::new(example("http_counters"))
                 .args(["--address", "127.0.0.1:0", "--processes", &processes.to_string()])
                 .env("PERFSET_RUNTIME_DIR", &folder.0)
                 .stdout(Stdio::piped())
@@ -144,7 +142,7 @@ pub fn python() -> Result<String> {
 
     // And a file of ours, with rows, instances that came and went, and long names.
     let mut server = Running(
-        Command::new(target().join("release/examples/http_counters"))
+        Command::new(example("http_counters"))
             .args(["--address", "127.0.0.1:0"])
             .env("PERFSET_RUNTIME_DIR", &folder.0)
             .stdout(Stdio::piped())

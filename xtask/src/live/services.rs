@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::finished;
 use super::owned::Folder;
-use crate::repository::{root, run as run_program, target};
+use super::{example, finished};
+use crate::repository::{root, target};
 
 /// Commands of the machine: `as_NAME COMMAND` runs a command in an environment.
 const MACHINE: &str = r#"
@@ -98,8 +98,7 @@ const MACHINE: &str = r#"
 /// Runs a script in a machine of its own; the options of the shared directory are those of the unit that is shipped.
 fn machine(script: &str) -> Result<String> {
     let programs = Folder::in_memory("services")?;
-    for program in ["release/perfset", "release/examples/faults"] {
-        let from = target().join(program);
+    for from in [target().join("release/perfset"), example("faults")] {
         let name = from.file_name().context("the program has no name")?;
         std::fs::copy(&from, programs.0.join(name))
             .with_context(|| format!("cannot copy {}", from.display()))?;
@@ -112,11 +111,6 @@ fn machine(script: &str) -> Result<String> {
     command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-euc"]);
     command.arg(format!("{MACHINE}{script}")).arg("sh").arg(&programs.0).arg(options).stdin(Stdio::null());
     finished(command.output().context("cannot start unshare")?)
-}
-
-fn build() -> Result<()> {
-    let build = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
-    run_program(Command::new("cargo").args(build).current_dir(root()))
 }
 
 /// Environments, as the script has them and as the page calls them.
@@ -170,7 +164,6 @@ fn tables(page: &str) -> Vec<BTreeMap<String, Row>> {
 pub fn visible() -> Result<String> {
     const CONTAINER: &str =
         "; programs outside this container see them only if the directory is shared with it";
-    build()?;
     let page = std::fs::read_to_string(root().join("docs/guides/services.md"))?;
     let tables = tables(&page);
     ensure!(tables.len() == 2, "the page has {} tables", tables.len());
@@ -231,7 +224,6 @@ pub fn visible() -> Result<String> {
 
 /// Another user who took the name of a directory hides nothing, and is reported.
 pub fn taken_names() -> Result<String> {
-    build()?;
     let text = machine(
         r#"by 1001 mkdir /tmp/perfset-1000
            publish as_cron; echo "status $said"
@@ -257,7 +249,6 @@ pub fn taken_names() -> Result<String> {
 pub fn limits() -> Result<String> {
     const MOST_MIB: u64 = 192;
     const MOST_SECONDS: f64 = 5.0;
-    build()?;
     let text = machine(
         r#"share
            mkfifo -m 666 /mnt/output
