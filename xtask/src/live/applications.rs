@@ -1,6 +1,6 @@
 //! Counters of applications: programs that are killed, stopped, denied space, and other users'.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,13 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::owned::{Folder, ForAll, Running};
-use super::{example, finished};
+use super::{faults, finished};
 use crate::repository::run as run_program;
-
-/// `crates/shm/examples/faults.rs`.
-pub(super) fn faults() -> PathBuf {
-    example("faults")
-}
 
 fn files(folder: &Folder) -> Result<usize> {
     Ok(std::fs::read_dir(&folder.0)?.count())

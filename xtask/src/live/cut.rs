@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::applications::faults;
+use super::faults;
 use super::owned::{Folder, ForAll, Running};
 use super::{finished, perfset};
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::applications::{faults, signal};
+use super::applications::signal;
+use super::faults;
 use super::owned::{Folder, Running};
 use super::prometheus::{free_address, get, serve};
 use super::{finished, perfset};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::owned::{Folder, Running};
-use super::{example, perfset};
+use super::{faults, perfset};
 use crate::repository::{root, run as run_program};
 
 /// How long all checks in the browser may take.
@@ -33,7 +33,7 @@ pub fn check() -> Result<String> {
     std::fs::write(&token, TOKEN)?;
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600))?;
     let _strangers = Running(
-        Command::new(example("faults"))
+        Command::new(faults())
             .arg("named")
             .args(NAMES)
             .env("PERFSET_RUNTIME_DIR", &run)

@@ -12,8 +12,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
 use super::owned::{Folder, Running};
-use super::{example, finished, perfset};
-use crate::repository::root;
+use super::{finished, perfset};
+use crate::repository::{root, target};
 
 const PATHS: [&str; 4] = ["/", "/users", "/slow", "/nothing/here"];
 
@@ -23,7 +23,7 @@ pub fn http_counters() -> Result<String> {
     for processes in [1, 3] {
         let folder = Folder::new("http")?;
         let mut server = Running(
-            Command::new(example("http_counters"))
+            Command::new(target().join("debug/examples/http_counters"))
                 .args(["--address", "127.0.0.1:0", "--processes", &processes.to_string()])
                 .env("PERFSET_RUNTIME_DIR", &folder.0)
                 .stdout(Stdio::piped())
@@ -142,7 +142,7 @@ pub fn python() -> Result<String> {
 
     // And a file of ours, with rows, instances that came and went, and long names.
     let mut server = Running(
-        Command::new(example("http_counters"))
+        Command::new(target().join("debug/examples/http_counters"))
             .args(["--address", "127.0.0.1:0"])
             .env("PERFSET_RUNTIME_DIR", &folder.0)
             .stdout(Stdio::piped())

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::owned::Folder;
-use super::{example, finished};
+use super::{faults, finished};
 use crate::repository::{root, target};
 
 /// Commands of the machine: `as_NAME COMMAND` runs a command in an environment.
@@ -98,7 +98,7 @@ const MACHINE: &str = r#"
 /// Runs a script in a machine of its own; the options of the shared directory are those of the unit that is shipped.
 fn machine(script: &str) -> Result<String> {
     let programs = Folder::in_memory("services")?;
-    for from in [target().join("release/perfset"), example("faults")] {
+    for from in [target().join("release/perfset"), faults()] {
         let name = from.file_name().context("the program has no name")?;
         std::fs::copy(&from, programs.0.join(name))
             .with_context(|| format!("cannot copy {}", from.display()))?;
