@@ -8,26 +8,28 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    offset: usize,
+    /// Offset of the end of `rest`. It stays the same while bytes are read.
+    end: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// Creates a cursor over all of `bytes`, at offset 0.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, offset: 0 }
+        Self { rest: bytes, end: bytes.len() }
     }
 
     /// Creates a cursor over the bytes from `offset` on.
     #[must_use]
     pub fn starting_at(bytes: &'a [u8], offset: usize) -> Self {
-        Self { rest: bytes.get(offset..).unwrap_or_default(), offset }
+        let rest = bytes.get(offset..).unwrap_or_default();
+        Self { rest, end: offset.saturating_add(rest.len()) }
     }
 
     /// Returns the offset of the next byte from the start of the whole block.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.offset
+        self.end.saturating_sub(self.rest.len())
     }
 
     /// Returns the remaining bytes.
@@ -69,7 +71,7 @@ impl<'a> Cursor<'a> {
         // `T` is unaligned: neither offsets in foreign blocks nor the buffers of C callers are aligned.
         match T::ref_from_prefix(self.rest) {
             Ok((value, rest)) => {
-                self.advance(rest);
+                self.rest = rest;
                 Ok(value)
             }
             Err(_) => Err(self.error(what, Why::Truncated { needed: size_of::<T>(), left: self.rest.len() })),
@@ -83,9 +85,8 @@ impl<'a> Cursor<'a> {
     pub fn take(&mut self, what: &'static str, len: usize) -> Result<Self, WireError> {
         match self.rest.split_at_checked(len) {
             Some((taken, rest)) => {
-                let sub = Self { rest: taken, offset: self.offset };
-                self.advance(rest);
-                Ok(sub)
+                self.rest = rest;
+                Ok(Self { rest: taken, end: self.offset() })
             }
             None => Err(self.error(what, Why::Truncated { needed: len, left: self.rest.len() })),
         }
@@ -117,12 +118,7 @@ impl<'a> Cursor<'a> {
     /// Creates an error at the offset of the next byte.
     #[must_use]
     pub fn error(&self, what: &'static str, why: Why) -> WireError {
-        WireError::new(what, self.offset, why)
-    }
-
-    fn advance(&mut self, rest: &'a [u8]) {
-        self.offset = self.offset.saturating_add(self.rest.len().saturating_sub(rest.len()));
-        self.rest = rest;
+        WireError::new(what, self.offset(), why)
     }
 }
 

@@ -216,6 +216,8 @@ pub(super) struct Layout<'a> {
     pub definitions: Definitions<'a>,
     /// Offset of the first value, if all values are contiguous numbers of 8 bytes in the order of the definitions.
     pub dense_from: Option<usize>,
+    /// Definitions, if all are numbers of 4 or 8 bytes.
+    pub numbers: Option<&'a [raw::CounterDefinition]>,
 }
 
 impl<'a> Layout<'a> {
@@ -232,6 +234,13 @@ impl<'a> Layout<'a> {
                 is_next && !definition.is_text()
             })
         });
-        Self { definitions, dense_from }
+        let is_number = |definition: Definition<'_>| {
+            matches!(definition.value_len(), 4 | 8) && definition.value_at() >= 4 && !definition.is_text()
+        };
+        let numbers = match definitions.0 {
+            List::Uniform { all, .. } if definitions.iter().all(is_number) => Some(all),
+            _ => None,
+        };
+        Self { definitions, dense_from, numbers }
     }
 }

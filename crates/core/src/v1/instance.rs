@@ -156,8 +156,18 @@ pub struct Values<'a> {
     /// Whole counter block, including its length field.
     bytes: &'a [u8],
     definitions: Definitions<'a>,
-    /// All values, if they are contiguous.
-    dense: Option<&'a [U64]>,
+    cells: Cells<'a>,
+}
+
+/// Values in the layout of their object.
+#[derive(Clone, Copy, Debug)]
+enum Cells<'a> {
+    /// Numbers of 8 bytes, contiguous and in order.
+    Dense(&'a [U64]),
+    /// Numbers of 4 or 8 bytes anywhere in the counter block, by their definitions.
+    Numbers(&'a [raw::CounterDefinition]),
+    /// Values of any kind.
+    Any,
 }
 
 impl<'a> Values<'a> {
@@ -172,7 +182,7 @@ impl<'a> Values<'a> {
             let why = Why::out_of_range(len, 4, all.len());
             return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("R21"));
         };
-        if layout.definitions.len() > len.max(MOST_COUNTERS_OF_ANY_BLOCK) {
+        if layout.definitions.len() > MOST_COUNTERS_OF_ANY_BLOCK && layout.definitions.len() > len {
             let why = Why::Rule("the counters are not more than the bytes of their block");
             return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("the reader's limit"));
         }
@@ -184,7 +194,12 @@ impl<'a> Values<'a> {
                 <[U64]>::ref_from_prefix_with_elems(bytes.get(from..)?, definitions.len()).ok()?;
             Some(values)
         });
-        Ok(Self { offset, bytes, definitions, dense })
+        let cells = match (dense, layout.numbers) {
+            (Some(values), _) => Cells::Dense(values),
+            (None, Some(definitions)) => Cells::Numbers(definitions),
+            (None, None) => Cells::Any,
+        };
+        Ok(Self { offset, bytes, definitions, cells })
     }
 
     /// Returns the number of values, which equals the number of definitions.
@@ -203,10 +218,13 @@ impl<'a> Values<'a> {
     /// [`BlockValue::Other`] for a text and everything else that is not a number of 4 or 8 bytes.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<BlockValue<'a>> {
-        if let Some(values) = self.dense {
-            return values.get(position).map(|value| BlockValue::U64(value.get()));
+        match self.cells {
+            Cells::Dense(values) => values.get(position).map(|value| BlockValue::U64(value.get())),
+            Cells::Numbers(definitions) => {
+                definitions.get(position).map(|definition| number(self.bytes, definition))
+            }
+            Cells::Any => self.definitions.get(position).map(|definition| self.value_of(&definition)),
         }
-        self.definitions.get(position).map(|definition| self.value_of(&definition))
     }
 
     /// Returns the number of items of a multi timer without its own definition of it: the 4 bytes after its value.
@@ -221,11 +239,15 @@ impl<'a> Values<'a> {
 
     /// Returns the values, in order.
     #[must_use]
+    #[inline]
     pub fn iter(&self) -> ValuesIter<'a> {
-        match self.dense {
-            Some(values) => ValuesIter(Iter::Dense(values.iter())),
-            None => ValuesIter(Iter::Walked { values: *self, definitions: self.definitions.iter() }),
-        }
+        let (layout, dense, numbers): (_, &[U64], &[raw::CounterDefinition]) = match self.cells {
+            Cells::Dense(values) => (RowLayout::Dense, values, &[]),
+            Cells::Numbers(definitions) => (RowLayout::Numbers, &[], definitions),
+            Cells::Any => (RowLayout::Any, &[], &[]),
+        };
+        let definitions = self.definitions.iter();
+        ValuesIter { layout, dense: dense.iter(), numbers: numbers.iter(), definitions, values: *self }
     }
 
     /// Returns `true` if the value of a definition is inside the counter block (R23).
@@ -264,14 +286,51 @@ impl<'a> IntoIterator for Values<'a> {
     }
 }
 
-/// Iterator over the values of [`Values`], in order.
-#[derive(Clone, Debug)]
-pub struct ValuesIter<'a>(Iter<'a>);
+/// Reads a number of 4 or 8 bytes; [`BlockValue::Empty`] if it is outside the counter block (R23).
+#[inline]
+fn number<'a>(bytes: &'a [u8], definition: &raw::CounterDefinition) -> BlockValue<'a> {
+    let (at, is_long) = (length(definition.counter_at.get()), definition.counter_size.get() == 8);
+    // Both widths are read as 8 bytes, and half of them is dropped: cheaper than a jump for each value.
+    match bytes.get(at..at.saturating_add(8)).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
+    {
+        Some(long) if is_long => BlockValue::U64(long),
+        Some(long) => BlockValue::U32(u32::try_from(long & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
+        None => last_number(bytes, at, is_long),
+    }
+}
 
+/// Reads a number before which fewer than 8 bytes are left.
+#[cold]
+#[inline(never)]
+fn last_number(bytes: &[u8], at: usize, is_long: bool) -> BlockValue<'_> {
+    match bytes.get(at..at.saturating_add(4)).and_then(|bytes| bytes.try_into().ok()) {
+        Some(short) if !is_long => BlockValue::U32(u32::from_le_bytes(short)),
+        _ => BlockValue::Empty,
+    }
+}
+
+/// Iterator over the values of [`Values`], in order.
+///
+/// The layout never changes, so that a compiler makes one loop for each layout of whatever a caller writes, without a
+/// decision for each value. An enum with one iterator in each variant hides that from it.
 #[derive(Clone, Debug)]
-enum Iter<'a> {
-    Dense(std::slice::Iter<'a, U64>),
-    Walked { values: Values<'a>, definitions: DefinitionsIter<'a> },
+pub struct ValuesIter<'a> {
+    layout: RowLayout,
+    /// Values of [`RowLayout::Dense`].
+    dense: std::slice::Iter<'a, U64>,
+    /// Definitions of [`RowLayout::Numbers`].
+    numbers: std::slice::Iter<'a, raw::CounterDefinition>,
+    /// Definitions of [`RowLayout::Any`].
+    definitions: DefinitionsIter<'a>,
+    values: Values<'a>,
+}
+
+/// Variants of [`Cells`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowLayout {
+    Dense,
+    Numbers,
+    Any,
 }
 
 impl<'a> Iterator for ValuesIter<'a> {
@@ -279,32 +338,33 @@ impl<'a> Iterator for ValuesIter<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<BlockValue<'a>> {
-        match &mut self.0 {
-            Iter::Dense(values) => values.next().map(|value| BlockValue::U64(value.get())),
-            Iter::Walked { values, definitions } => {
-                definitions.next().map(|definition| values.value_of(&definition))
+        match self.layout {
+            RowLayout::Dense => self.dense.next().map(|value| BlockValue::U64(value.get())),
+            RowLayout::Numbers => self.numbers.next().map(|definition| number(self.values.bytes, definition)),
+            RowLayout::Any => {
+                let (definition, rest) = next_definition(self.definitions.clone())?;
+                self.definitions = rest;
+                Some(self.values.value_of(&definition))
             }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = match &self.0 {
-            Iter::Dense(values) => values.len(),
-            Iter::Walked { definitions, .. } => definitions.len(),
+        let left = match self.layout {
+            RowLayout::Dense => self.dense.len(),
+            RowLayout::Numbers => self.numbers.len(),
+            RowLayout::Any => self.definitions.len(),
         };
         (left, Some(left))
     }
+}
 
-    /// Selects the layout once, not for each value.
-    #[inline]
-    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
-        match self.0 {
-            Iter::Dense(values) => values.fold(init, |all, value| f(all, BlockValue::U64(value.get()))),
-            Iter::Walked { values, definitions } => {
-                definitions.fold(init, |all, definition| f(all, values.value_of(&definition)))
-            }
-        }
-    }
+/// Reads the next definition. By value, because a reference to the iterator would keep it in memory for the other
+/// layouts, too.
+#[inline(never)]
+fn next_definition(mut rest: DefinitionsIter<'_>) -> Option<(Definition<'_>, DefinitionsIter<'_>)> {
+    let definition = rest.next()?;
+    Some((definition, rest))
 }
 
 impl ExactSizeIterator for ValuesIter<'_> {}

@@ -143,12 +143,14 @@ impl<'a> Values<'a> {
 
     /// Returns the values, in order.
     #[must_use]
+    #[inline]
     pub fn iter(&self) -> ValuesIter<'a> {
-        ValuesIter(match self.0 {
-            Cells::Long(cells) => Iter::Long(cells.iter()),
-            Cells::Uniform(cells) => Iter::Uniform(cells.iter()),
-            Cells::Walked { bytes, count } => Iter::Walked { rest: Cursor::new(bytes), left: count },
-        })
+        let (layout, cells, walked, left): (_, &[Cell], &[u8], _) = match self.0 {
+            Cells::Long(cells) => (Layout::Long, cells, &[], 0),
+            Cells::Uniform(cells) => (Layout::Uniform, cells, &[], 0),
+            Cells::Walked { bytes, count } => (Layout::Walked, &[], bytes, count),
+        };
+        ValuesIter { layout, cells: cells.iter(), walked: Cursor::new(walked), left }
     }
 }
 
@@ -177,8 +179,8 @@ const WIDTH_BITS: u64 = 8 | 4;
 /// those bits only.
 #[inline]
 fn any_too_wide(cells: &[Cell]) -> bool {
-    let both = |cell| header_of(cell) & (header_of(cell) << 1) & 8;
-    cells.iter().fold(0, |bits, cell| bits | both(cell)) != 0
+    // Of the sums of 4 and 0, 4, 8 or 12, only 16 has this bit.
+    cells.iter().fold(0, |bits, cell| bits | header_of(cell).wrapping_add(4)) & 16 != 0
 }
 
 /// Reads one PERF_COUNTER_DATA structure field by field.
@@ -196,14 +198,25 @@ pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, 
 }
 
 /// Iterator over the values of [`Values`], in order.
+///
+/// The layout never changes, so that a compiler makes one loop for each layout of whatever a caller writes, without a
+/// decision for each value. An enum with one iterator in each variant hides that from it.
 #[derive(Clone, Debug)]
-pub struct ValuesIter<'a>(Iter<'a>);
+pub struct ValuesIter<'a> {
+    layout: Layout,
+    /// Values of [`Layout::Long`] and [`Layout::Uniform`].
+    cells: std::slice::Iter<'a, Cell>,
+    /// Values of [`Layout::Walked`].
+    walked: Cursor<'a>,
+    left: usize,
+}
 
-#[derive(Clone, Debug)]
-enum Iter<'a> {
-    Long(std::slice::Iter<'a, Cell>),
-    Uniform(std::slice::Iter<'a, Cell>),
-    Walked { rest: Cursor<'a>, left: usize },
+/// Variants of [`Cells`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Long,
+    Uniform,
+    Walked,
 }
 
 impl<'a> Iterator for ValuesIter<'a> {
@@ -211,39 +224,30 @@ impl<'a> Iterator for ValuesIter<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<BlockValue<'a>> {
-        match &mut self.0 {
-            Iter::Long(cells) => cells.next().map(|cell| BlockValue::U64(cell.value.get())),
-            Iter::Uniform(cells) => cells.next().map(BlockValue::from_cell),
-            Iter::Walked { rest, left } => {
-                *left = left.checked_sub(1)?;
-                walked_value(rest).ok() // checked before: always there
+        match self.layout {
+            Layout::Long => self.cells.next().map(|cell| BlockValue::U64(cell.value.get())),
+            Layout::Uniform => self.cells.next().map(BlockValue::from_cell),
+            Layout::Walked => {
+                self.left = self.left.checked_sub(1)?;
+                let (value, rest) = next_walked(self.walked)?;
+                self.walked = rest;
+                Some(value)
             }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let len = match &self.0 {
-            Iter::Long(cells) | Iter::Uniform(cells) => cells.len(),
-            Iter::Walked { left, .. } => *left,
-        };
+        let len = self.cells.len().saturating_add(self.left);
         (len, Some(len))
     }
+}
 
-    /// Selects the layout once, not for each value.
-    #[inline]
-    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
-        match self.0 {
-            Iter::Long(cells) => cells.fold(init, |all, cell| f(all, BlockValue::U64(cell.value.get()))),
-            Iter::Uniform(cells) => cells.fold(init, |all, cell| f(all, BlockValue::from_cell(cell))),
-            Iter::Walked { .. } => {
-                let mut all = init;
-                for value in self {
-                    all = f(all, value);
-                }
-                all
-            }
-        }
-    }
+/// Reads the next value of [`Layout::Walked`]. By value, because a reference to the iterator would keep it in memory
+/// for the other layouts, too.
+#[cold]
+fn next_walked(mut rest: Cursor<'_>) -> Option<(BlockValue<'_>, Cursor<'_>)> {
+    let value = walked_value(&mut rest).ok()?; // checked before: always there
+    Some((value, rest))
 }
 
 impl ExactSizeIterator for ValuesIter<'_> {}
