@@ -241,12 +241,6 @@ impl ResolvedEntry {
         same_set && self.entry == other.entry && self.counters == other.counters
     }
 
-    /// Returns the counter of a column.
-    #[inline]
-    pub(crate) fn counter<'a>(&self, set: &'a Counterset, column: usize) -> Option<&'a Counter> {
-        set.counters.get(*self.counters.get(column)?)
-    }
-
     /// Returns the counters of the result, in order.
     pub fn counters(&self) -> impl Iterator<Item = &Counter> {
         let all = self.counterset.as_deref().map(|set| &*set.counters).unwrap_or_default();

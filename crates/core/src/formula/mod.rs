@@ -9,7 +9,9 @@
 //! `testdata/formulas`.
 
 use crate::counter_type::{Clock, CounterType, Size};
-use crate::sample::{PlainSampleValues, Sample, SampleValues, pair, restarted, unwrapped, why_it_fell};
+use crate::sample::{
+    Clocks, PlainSampleValues, Sample, SampleValues, pair, restarted, unwrapped, why_it_fell,
+};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
 mod functions;
@@ -262,20 +264,18 @@ impl Computation {
         self.formula.denominator
     }
 
-    /// Computes the value without checks; `None` if there is none. The caller guarantees that both samples belong
-    /// together, PerfTime did not decrease, no value passes zero, and the width does not matter.
-    /// [`value`](Self::value) returns the same value, or the reason why there is none.
+    /// Combines the formula with the clocks of two samples, once for all instances; `None` if the formula cannot use
+    /// those clocks.
     #[must_use]
-    #[doc(hidden)] // for the engine alone: it takes for granted what value() checks
-    #[inline]
-    pub fn usual(&self, old: Option<&PlainSampleValues<'_>>, new: &PlainSampleValues<'_>) -> Option<f64> {
-        match self.formula.compute {
-            FormulaFn::Newest(compute) => compute(self.reading(new).ok()?).ok(),
-            FormulaFn::Difference(compute) => compute(self.reading(old?).ok()?, self.reading(new).ok()?).ok(),
-            FormulaFn::OfItems(compute) => {
-                compute(self.reading(old?).ok()?, self.reading(new).ok()?, new.base?).ok()
-            }
-        }
+    #[doc(hidden)] // for the engine alone: its values are not checked
+    pub fn at(&self, old: &Clocks, new: &Clocks) -> Option<ClockedComputation> {
+        let reading = |clocks| self.reading(&PlainSampleValues { raw: 0, base: Some(0), clocks }).ok();
+        Some(ClockedComputation {
+            compute: self.formula.compute,
+            divides_by_base: matches!(self.denominator(), Denominator::Base | Denominator::BaseOfTicks),
+            old: reading(old)?,
+            new: reading(new)?,
+        })
     }
 
     /// Computes the value of `new`; `old`, a sample of the same instance, is needed if the type takes a difference.
@@ -352,6 +352,44 @@ impl Computation {
             Denominator::BaseOfTicks => (base()?, numbers.clocks.perf_freq),
         };
         Ok(Reading { raw: numbers.raw, time, freq })
+    }
+}
+
+/// Formula of one counter and the clocks of two samples: what is the same for all instances.
+///
+/// The caller guarantees that both samples belong together, PerfTime did not decrease, no value passes zero, and the
+/// width does not matter. [`Computation::value`] returns the same values, or the reason why there is none.
+#[doc(hidden)] // for the engine alone: it takes for granted what value() checks
+#[derive(Clone, Copy, Debug)]
+pub struct ClockedComputation {
+    compute: FormulaFn,
+    divides_by_base: bool,
+    /// Operands of the older sample, except for the numbers of an instance; and of the newer one.
+    old: Reading,
+    new: Reading,
+}
+
+impl ClockedComputation {
+    /// Computes the value of a raw value and its base, with the older ones of the same instance; `None` if there is no
+    /// value.
+    #[must_use]
+    #[inline]
+    pub fn value(&self, old: Option<(u64, Option<u64>)>, new: (u64, Option<u64>)) -> Option<f64> {
+        match self.compute {
+            FormulaFn::Newest(compute) => compute(self.with(self.new, new)?).ok(),
+            FormulaFn::Difference(compute) => {
+                compute(self.with(self.old, old?)?, self.with(self.new, new)?).ok()
+            }
+            FormulaFn::OfItems(compute) => {
+                compute(self.with(self.old, old?)?, self.with(self.new, new)?, new.1?).ok()
+            }
+        }
+    }
+
+    #[inline]
+    fn with(&self, reading: Reading, (raw, base): (u64, Option<u64>)) -> Option<Reading> {
+        let time = if self.divides_by_base { base?.into() } else { reading.time };
+        Some(Reading { raw, time, ..reading })
     }
 }
 

@@ -301,6 +301,16 @@ impl<'a> InstanceTable<'a> {
         self.header.instance_count.get()
     }
 
+    /// Returns the instance that begins at an offset of the block, such as one previously returned by
+    /// [`offset`](Instance::offset).
+    #[must_use]
+    #[inline]
+    pub fn row_starting_at(&self, offset: usize) -> Option<Instance<'a>> {
+        let mut rest = self.rows;
+        rest.take("PERF_INSTANCE_HEADER", offset.checked_sub(rest.offset())?).ok()?;
+        Instance::parse_with_values(&mut rest, self.columns).ok()
+    }
+
     /// Returns the instances. After an error the iterator ends.
     #[must_use]
     pub fn rows(&self) -> InstanceRows<'a> {
@@ -322,10 +332,7 @@ impl<'a> Iterator for InstanceRows<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let row = Instance::parse(&mut self.rest).and_then(|mut row| {
-            row.values = Values::parse(&mut self.rest, self.columns)?;
-            Ok(row)
-        });
+        let row = Instance::parse_with_values(&mut self.rest, self.columns);
         if row.is_err() {
             self.left = 0;
         }
@@ -356,6 +363,19 @@ impl<'a> Instance<'a> {
             return Err(WireError::new("PERF_INSTANCE_HEADER name", offset.saturating_add(8), Why::NoNul));
         }
         Ok(Self { header, offset, name_area, values: Values::NONE })
+    }
+
+    #[inline]
+    fn parse_with_values(rest: &mut Cursor<'a>, columns: usize) -> Result<Self, WireError> {
+        let mut row = Self::parse(rest)?;
+        row.values = Values::parse(rest, columns)?;
+        Ok(row)
+    }
+
+    /// Returns the offset of the instance in the block.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
     }
 
     /// Returns the name of the instance.

@@ -1085,3 +1085,22 @@ fn the_same_instances_again() {
     again.again(position, rows.map(|(_, id)| Cell::from_u32(id + 13)));
     assert_eq!(anew.finish(), again.finish());
 }
+
+/// A row is found at its own offset, and at no other inside the table's header or behind its end.
+#[test]
+fn a_row_starts_at_its_offset() {
+    let cells = vec![Cell::from_u64(1), Cell::from_u32(2)];
+    let rows = vec![("a".to_owned(), 7, cells.clone()), ("longer".to_owned(), 8, cells)];
+    let block = build(&[Built::Counterset(vec![1, 2], rows)]);
+    let results: Vec<_> = Block::parse(&block).unwrap().results().collect::<Result<_, _>>().unwrap();
+    let Body::Counterset(_, table) = results[0].body else { panic!("another result") };
+    let rows: Vec<_> = table.rows().collect::<Result<_, _>>().unwrap();
+    for row in &rows {
+        let found = table.row_starting_at(row.offset()).unwrap();
+        assert_eq!((found.id(), found.name()), (row.id(), row.name()));
+        assert!(found.values().iter().eq(row.values().iter()));
+    }
+    for outside in [0, rows[0].offset() - 1, block.len() - 4, block.len(), usize::MAX] {
+        assert!(table.row_starting_at(outside).is_none(), "{outside}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Rows of two collections, paired by identity.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -225,4 +227,44 @@ fn an_old_instance_is_not_new() {
     let none = collected(&mut query);
     provider.with(|s| s.rows = vec![("a", 1, vec![Ok(1)])]);
     assert_eq!(lines(&collected(&mut query), Some(&none)), ["a 3=needs_two_samples"], "the entry had failed");
+}
+
+proptest! {
+    /// Rows of any order and number are paired as a search through all of them pairs them.
+    #[test]
+    fn rows_of_any_order_pair_by_name_and_id(
+        old in row_keys(),
+        new in row_keys(),
+        shuffled in any::<u64>(),
+        repeats in any::<bool>(),
+    ) {
+        let (machine, provider) = machine();
+        let mut query = machine.query();
+        prop_assert!(query.add(&Entry::several(MULTI, [CounterId(7), CounterId(3)]).instance("*")).is_success());
+        // The same rows in another order, or others.
+        let mut new = if repeats { old.clone() } else { new };
+        new.sort_by_key(|(name, id)| (u64::from(*id) + 1).wrapping_mul(shuffled) ^ u64::from(name.as_bytes()[0]));
+        let rows = |keys: &[(&'static str, u32)], first: u64| -> Vec<_> {
+            keys.iter().zip(first..).map(|((name, id), value)| (*name, *id, vec![Ok(value), Ok(value)])).collect()
+        };
+        provider.with(|s| s.rows = rows(&old, 1_000));
+        let before = collected(&mut query);
+        provider.with(|s| s.rows = rows(&new, 5_000));
+        let after = collected(&mut query);
+        let values: Vec<_> =
+            after.values(Some(&before)).filter(|value| value.counter.id == CounterId(3)).collect();
+        prop_assert_eq!(values.len(), new.len());
+        for (at, (value, key)) in values.iter().zip(&new).enumerate() {
+            match old.iter().position(|other| other == key) {
+                Some(older) => prop_assert_eq!(&value.value.as_ref().map(|v| v.raw), &Ok((4_000 + at - older) as f64)),
+                None => prop_assert_eq!(&value.value.as_ref().map(|v| v.raw), &Err(&NoValue::NewInstance)),
+            }
+        }
+    }
+}
+
+/// Returns distinct keys of rows, some with the same name or the same id.
+fn row_keys() -> impl Strategy<Value = Vec<(&'static str, u32)>> {
+    let names = prop::sample::select(vec!["a", "b", "ab", "abc", "zz", "instance"]);
+    prop::collection::hash_set((names, 0_u32..12), 1..40).prop_map(|keys| keys.into_iter().collect())
 }

@@ -1,9 +1,10 @@
 //! Rows of a snapshot's block, by entry, with the metadata of the entry.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use perfset_core::sample::Clocks;
-use perfset_core::v2::{self, Block, Body, Values};
+use perfset_core::v2::{self, Block, Body, InstanceRows, InstanceTable, Values};
 use perfset_core::{Birth, InstanceId, Name, Owner, RawValue, Status};
 
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
@@ -28,9 +29,42 @@ pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<Entry
 pub(super) struct EntryRows<'a> {
     pub annex: Option<&'a EntryMetadata>,
     pub status: Status,
-    pub rows: Vec<ResultRow<'a>>,
     pub clocks: Clocks,
+    rows: Rows<'a>,
+    /// Offset of each row in the block, found when a row is wanted out of order.
+    offsets: OnceCell<Vec<usize>>,
 }
+
+/// Rows of one result as they are in the block.
+enum Rows<'a> {
+    One(Option<ResultRow<'a>>),
+    Table(InstanceTable<'a>),
+}
+
+/// Iterator over the rows of one result.
+pub(super) enum RowIter<'a> {
+    One(Option<ResultRow<'a>>),
+    Table(InstanceRows<'a>),
+}
+
+impl RowIter<'_> {
+    pub const NONE: Self = Self::One(None);
+}
+
+impl<'a> Iterator for RowIter<'a> {
+    type Item = ResultRow<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<ResultRow<'a>> {
+        match self {
+            Self::One(row) => row.take(),
+            Self::Table(rows) => rows.next()?.ok().map(ResultRow::from),
+        }
+    }
+}
+
+/// Key of a row in its result: id and name. Ids are compared first: most differ, and names are read from the block.
+pub(super) type RowKey<'a> = (Option<InstanceId>, &'a [u8]);
 
 /// Row of a result. Results for one instance contain neither name nor id: the entry has the name.
 #[derive(Clone, Copy)]
@@ -104,7 +138,7 @@ pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
             // Results for one instance contain no id. With the id of the metadata, an instance that took over
             // the name is not compared with the one before.
             let id = annex.and_then(EntryMetadata::instance_id);
-            let one = |cells| vec![ResultRow { name, id, cells }];
+            let one = |cells| Rows::One(Some(ResultRow { name, id, cells }));
             let (status, body) = match results.next() {
                 Some(Ok(result)) => (result.status, result.body),
                 _ => (Status::ERROR_INVALID_DATA, Body::Error),
@@ -112,13 +146,11 @@ pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
             let rows = match body {
                 Body::SingleCounter(value) => one(ResultCells::One(value)),
                 Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
-                Body::MultipleInstances(table) | Body::Counterset(_, table) => {
-                    table.rows().flatten().map(ResultRow::from).collect()
-                }
-                Body::Error => Vec::new(),
+                Body::MultipleInstances(table) | Body::Counterset(_, table) => Rows::Table(table),
+                Body::Error => Rows::One(None),
             };
             let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
-            EntryRows { annex, status, rows, clocks }
+            EntryRows { annex, status, clocks, rows, offsets: OnceCell::new() }
         })
         .collect()
 }
@@ -129,14 +161,44 @@ pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
     Arc::ptr_eq(&a.entries, &b.entries) && entry_rows(a).iter().zip(&entry_rows(b)).all(same)
 }
 
-impl EntryRows<'_> {
+impl<'a> EntryRows<'a> {
+    /// Returns the rows, in order. A row that cannot be read ends them.
+    #[inline]
+    pub fn iter(&self) -> RowIter<'a> {
+        match &self.rows {
+            Rows::One(row) => RowIter::One(*row),
+            Rows::Table(table) => RowIter::Table(table.rows()),
+        }
+    }
+
+    /// Returns the row at a position.
+    pub fn get(&self, at: usize) -> Option<ResultRow<'a>> {
+        let table = match &self.rows {
+            Rows::One(row) => return row.filter(|_| at == 0),
+            Rows::Table(table) => table,
+        };
+        let all = || table.rows().map_while(Result::ok).map(|row| row.offset()).collect();
+        let offset = *self.offsets.get_or_init(all).get(at)?;
+        table.row_starting_at(offset).map(ResultRow::from)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
     fn has_rows_of(&self, other: &Self) -> bool {
-        let mut pairs = self.rows.iter().zip(&other.rows).enumerate();
-        self.rows.len() == other.rows.len()
-            && pairs.all(|(at, (row, of_other))| {
-                row.is_same(of_other)
-                    && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
-            })
+        let is_same = |at, row: &ResultRow<'_>, of_other: &ResultRow<'_>| {
+            row.is_same(of_other) && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
+        };
+        let (mut rows, mut others) = (self.iter(), other.iter());
+        let mut at = 0_usize..;
+        loop {
+            match (rows.next(), others.next(), at.next()) {
+                (Some(row), Some(of_other), Some(at)) if is_same(at, &row, &of_other) => {}
+                (None, None, _) => return true,
+                _ => return false,
+            }
+        }
     }
 
     #[inline]
@@ -162,6 +224,12 @@ pub(super) fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b Entr
 }
 
 impl<'a> ResultRow<'a> {
+    /// Returns the key of the row.
+    #[inline]
+    pub fn key(&self) -> RowKey<'a> {
+        (self.id, self.name.as_bytes())
+    }
+
     #[inline]
     pub fn is_same(&self, other: &ResultRow<'_>) -> bool {
         self.id == other.id && self.name == other.name
@@ -173,7 +241,7 @@ impl<'a> ResultRow<'a> {
         if place == entry {
             return self.cells.number(column);
         }
-        let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
+        let other = rows_of(all, place).and_then(|rows| rows.get(at));
         let same = other.filter(|other| other.is_same(self));
         same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
     }

@@ -1,38 +1,116 @@
-//! Search for the row of an instance in an older result.
+//! Pairs the rows of two results by name and id.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
-use perfset_core::InstanceId;
+use hashbrown::HashTable;
 
-use super::entry_rows::ResultRow;
+use super::entry_rows::{EntryRows, ResultRow, RowIter, RowKey};
 
-/// Key of a row: name and id.
-type RowKey<'a> = (&'a [u8], Option<InstanceId>);
-
-/// Finder for rows of an older result: close after the last one first, else by name and id.
-#[derive(Default)]
-pub(super) struct Finder<'a> {
-    /// Index of the next row if the order is the same.
-    next: usize,
-    by_key: Option<HashMap<RowKey<'a>, usize>>,
+/// Positions of the older rows of an entry, in the order of its newer rows.
+pub(super) enum Pairing<'a> {
+    /// All rows so far have the order of the older ones: the next of them, and its position.
+    SameOrder(RowIter<'a>, usize),
+    /// Other order: the position for each newer row.
+    OtherOrder(Vec<Option<u32>>),
 }
 
-impl<'a> Finder<'a> {
-    pub(super) fn find(&mut self, rows: &[ResultRow<'a>], wanted: &ResultRow<'_>) -> Option<usize> {
-        /// Maximum number of consecutive missing rows before the slower search.
-        const NEAR: usize = 8;
-        let near = rows.get(self.next..).unwrap_or_default().iter().take(NEAR);
-        let at = match near.zip(self.next..).find(|(row, _)| row.is_same(wanted)) {
-            Some((_, at)) => at,
-            None => {
-                // Built at the first miss: usually the order of the rows stays, and no table is needed.
-                let by_key = self.by_key.get_or_insert_with(|| {
-                    rows.iter().enumerate().map(|(at, row)| ((row.name.as_bytes(), row.id), at)).collect()
-                });
-                *by_key.get(&(wanted.name.as_bytes(), wanted.id))?
+impl<'a> Pairing<'a> {
+    pub fn new(old: Option<&EntryRows<'a>>) -> Self {
+        Self::SameOrder(old.map_or(RowIter::NONE, EntryRows::iter), 0)
+    }
+
+    /// Returns the older row of the newer row at a position, and its own position. The newer rows must be passed in
+    /// order.
+    #[inline]
+    pub fn find(
+        &mut self,
+        (at, wanted): (usize, &ResultRow<'_>),
+        new: &EntryRows<'_>,
+        old: &EntryRows<'a>,
+    ) -> Option<(usize, ResultRow<'a>)> {
+        if let Self::SameOrder(ahead, next) = self {
+            if let Some(row) = ahead.next().filter(|row| row.is_same(wanted)) {
+                let at = *next;
+                *next = at.saturating_add(1);
+                return Some((at, row));
             }
+            *self = Self::OtherOrder(candidates(new, old));
+        }
+        let Self::OtherOrder(paired) = self else { return None };
+        let at = usize::try_from((*paired.get(at)?)?).ok()?;
+        Some((at, old.get(at).filter(|row| row.is_same(wanted))?))
+    }
+}
+
+/// Finds the position of the older row of each newer row.
+pub(super) fn pair_rows(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
+    let is_same = |row: &ResultRow<'_>, at: &u32| {
+        usize::try_from(*at).ok().and_then(|at| old.get(at)).is_some_and(|older| older.is_same(row))
+    };
+    let candidates = candidates(new, old);
+    new.iter().zip(candidates).map(|(row, at)| at.filter(|at| is_same(&row, at))).collect()
+}
+
+/// Finds the position of the only older row that can have the key of each newer row. The caller compares the keys.
+///
+/// All rows are searched in one loop, because a processor then waits for several of them at the same time.
+fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
+    /// Maximum number of consecutive missing rows before the slower search.
+    const NEAR: usize = 8;
+    let keys: Vec<_> = old.iter().map(|row| row.key()).collect();
+    let mut next = 0_usize;
+    // Built at the first miss: often no row is missing, or a few.
+    let mut table = None;
+    let find = |row: ResultRow<'_>| {
+        let wanted = row.key();
+        let near = keys.get(next..).unwrap_or_default().iter().take(NEAR);
+        let found = near.zip(next..).find(|(key, _)| **key == wanted);
+        let at = match found {
+            Some((_, at)) => u32::try_from(at).ok()?,
+            None => table.get_or_insert_with(|| HashedRows::new(&keys)).find(&wanted)?,
         };
-        self.next = at.saturating_add(1);
+        next = usize::try_from(at).ok()?.saturating_add(1);
         Some(at)
+    };
+    new.iter().map(find).collect()
+}
+
+/// Positions of rows by hashes of their keys. It has neither keys nor names: reading those in another order than they
+/// have in memory costs more than everything else.
+struct HashedRows {
+    rows: HashTable<HashedRow>,
+    /// Random, because names come from other programs.
+    hasher: RandomState,
+}
+
+struct HashedRow {
+    hash: u64,
+    at: u32,
+}
+
+impl HashedRows {
+    /// Creates the table. Of several rows with the same key it has the last one.
+    fn new(keys: &[RowKey<'_>]) -> Self {
+        let mut table = Self { rows: HashTable::with_capacity(keys.len()), hasher: RandomState::new() };
+        for (key, at) in keys.iter().zip(0_u32..) {
+            let hash = table.hash(key);
+            let entry = table.rows.entry(hash, |row| row.hash == hash, |row| row.hash);
+            entry.insert(HashedRow { hash, at });
+        }
+        table
+    }
+
+    /// Returns the position of the row with a key. A row with another key and the same hash is possible, and never
+    /// seen: the caller compares the keys.
+    fn find(&self, key: &RowKey<'_>) -> Option<u32> {
+        let hash = self.hash(key);
+        self.rows.find(hash, |row| row.hash == hash).map(|row| row.at)
+    }
+
+    fn hash(&self, (id, name): &RowKey<'_>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(name);
+        hasher.write_u32(id.map_or(0, |id| id.0));
+        hasher.finish()
     }
 }

@@ -1,16 +1,16 @@
 //! Values of a snapshot: rows of two snapshots are paired, and values computed from both.
 
 use perfset_catalogue::adds_up;
-use perfset_core::formula::Computation;
-use perfset_core::sample::{Clocks, PlainSampleValues, SampleValues};
+use perfset_core::formula::{ClockedComputation, Computation};
+use perfset_core::sample::{Clocks, SampleValues};
 use perfset_core::{Counter, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue, Status};
 
 use crate::aggregate::names_sum;
 use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
-use entry_rows::{All, CellIndex, EntryRows, PackedRaw, ResultRow, aligned, entry_rows, rows_of};
-use finder::Finder;
+use entry_rows::{All, CellIndex, EntryRows, PackedRaw, ResultRow, RowIter, aligned, entry_rows, rows_of};
+use finder::Pairing;
 
 mod entry_rows;
 mod finder;
@@ -61,6 +61,44 @@ pub(crate) struct SnapshotValues<'a> {
     /// Index of the next entry to begin.
     entry: usize,
     current: Option<Current<'a>>,
+    /// Counters of the current entry.
+    columns: Vec<Column<'a>>,
+}
+
+/// Counter of an entry, with what is the same for all rows.
+#[derive(Clone, Copy)]
+struct Column<'a> {
+    counter: &'a Counter,
+    related: &'a FormulaInputs,
+    plan: Plan,
+}
+
+/// Fast path of a column.
+#[derive(Clone, Copy)]
+enum Plan {
+    /// Formula that needs the newer sample only.
+    Newest(ClockedComputation),
+    /// Formula that needs both samples.
+    Difference(ClockedComputation),
+    /// Counter without a formula.
+    NotDisplayable,
+    /// The fast path does not apply.
+    Unusual,
+}
+
+impl Plan {
+    fn new(related: &FormulaInputs, old: &Clocks, new: &Clocks) -> Self {
+        if !related.is_plain {
+            return Self::Unusual;
+        }
+        let Some(computation) = &related.computation else { return Self::NotDisplayable };
+        match (computation.at(old, new), computation.needs_two_samples()) {
+            (Some(clocked), false) => Self::Newest(clocked),
+            // If the clock went back, only the slow path finds the reason.
+            (Some(clocked), true) if new.perf_time >= old.perf_time => Self::Difference(clocked),
+            _ => Self::Unusual,
+        }
+    }
 }
 
 /// Position of [`SnapshotValues`]: an entry, a row of it, and the older row of the same instance.
@@ -72,7 +110,9 @@ struct Current<'a> {
     old_clocks: Clocks,
     /// Notes of this row and column and of all that follow.
     notes: &'a [((usize, usize), CellState)],
-    finder: Finder<'a>,
+    /// Rows after this one.
+    rows: RowIter<'a>,
+    pairing: Pairing<'a>,
     row_index: usize,
     /// Mark of this row's values that have no note.
     mark: Option<Mark>,
@@ -102,11 +142,27 @@ struct Older<'a> {
 #[derive(Clone, Copy)]
 enum FastResult {
     Number(f64),
+    Missing(MissingReason),
+    /// The fast path does not apply.
+    Unusual,
+}
+
+/// Usual reason of a missing value.
+#[derive(Clone, Copy)]
+enum MissingReason {
     NotDisplayable,
     NeedsTwoSamples,
     NewInstance,
-    /// The fast path does not apply.
-    Unusual,
+}
+
+impl From<MissingReason> for NoValue {
+    fn from(reason: MissingReason) -> Self {
+        match reason {
+            MissingReason::NotDisplayable => Self::NotDisplayable,
+            MissingReason::NeedsTwoSamples => Self::NeedsTwoSamples,
+            MissingReason::NewInstance => Self::NewInstance,
+        }
+    }
 }
 
 impl<'a> Iterator for SnapshotValues<'a> {
@@ -115,14 +171,10 @@ impl<'a> Iterator for SnapshotValues<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<Value<'a>> {
         loop {
-            if let Some(current) = &mut self.current {
-                let column = current.column;
-                if let (Some(related), Some(counter)) =
-                    (current.info.related.get(column), current.info.counter(current.set, column))
-                {
-                    current.column = column.saturating_add(1);
-                    return current.value(column, related, counter, &self.new, &self.old);
-                }
+            if let Some(current) = &mut self.current
+                && let Some(column) = self.columns.get(current.column)
+            {
+                return Some(current.value(column, &self.new, &self.old, |value| value));
             }
             self.next_row()?;
         }
@@ -133,12 +185,8 @@ impl<'a> Iterator for SnapshotValues<'a> {
         let mut all = init;
         loop {
             if let Some(current) = &mut self.current {
-                let (info, set) = (current.info, current.set);
-                for (column, related) in info.related.iter().enumerate().skip(current.column) {
-                    let Some(counter) = info.counter(set, column) else { break };
-                    if let Some(value) = current.value(column, related, counter, &self.new, &self.old) {
-                        all = f(all, value);
-                    }
+                for column in self.columns.get(current.column..).unwrap_or_default() {
+                    all = current.value(column, &self.new, &self.old, |value| f(all, value));
                 }
             }
             if self.next_row().is_none() {
@@ -153,7 +201,7 @@ impl<'a> SnapshotValues<'a> {
         let infos = new.entries();
         let old = older.map(|older| aligned(new, older)).unwrap_or_default();
         let new = entry_rows(new).into_iter().map(Some).collect();
-        Self { infos, new, old, entry: 0, current: None }
+        Self { infos, new, old, entry: 0, current: None, columns: Vec::new() }
     }
 
     /// Advances to the next row or entry.
@@ -166,44 +214,53 @@ impl<'a> SnapshotValues<'a> {
         }
         let entry = self.entry;
         self.entry = entry.saturating_add(1);
-        self.current = Current::begin(entry, self.infos.get(entry)?, &self.new, &self.old);
+        let info = self.infos.get(entry)?;
+        self.columns.clear();
+        self.current = self.begin(entry, info);
         Some(())
     }
-}
 
-impl<'a> Current<'a> {
-    fn begin(entry: usize, info: &'a ResolvedEntry, new: &All<'a>, old: &All<'a>) -> Option<Self> {
-        let (rows, old_rows) = (rows_of(new, entry)?, rows_of(old, entry));
-        let mut current = Self {
+    /// Begins an entry; `None` if it has no values.
+    fn begin(&mut self, entry: usize, info: &'a ResolvedEntry) -> Option<Current<'a>> {
+        let (rows, old_rows) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry));
+        let set = info.counterset.as_deref()?;
+        let old_clocks = old_rows.map_or(rows.clocks, |old| old.clocks);
+        self.columns.extend(info.related.iter().zip(&info.counters).map_while(|(related, at)| {
+            let plan = Plan::new(related, &old_clocks, &rows.clocks);
+            Some(Column { counter: set.counters.get(*at)?, related, plan })
+        }));
+        let mut current = Current {
             entry,
             info,
-            set: info.counterset.as_deref()?,
+            set,
             clocks: rows.clocks,
-            old_clocks: old_rows.map_or(rows.clocks, |old| old.clocks),
+            old_clocks,
             notes: rows.annex.map(|annex| &*annex.notes).unwrap_or_default(),
-            finder: Finder::default(),
+            rows: rows.iter(),
+            pairing: Pairing::new(old_rows),
             row_index: 0,
             mark: None,
             row: None,
             older: None,
-            has_older: old_rows.is_some_and(|old| !old.rows.is_empty()),
+            has_older: old_rows.is_some_and(|old| !old.is_empty()),
             with_totals: (rows.has_totals(), old_rows.is_some_and(EntryRows::has_totals)),
             has_totals: false,
             column: 0,
         };
-        current.begin_row(0, new, old);
+        current.begin_row(0, &self.new, &self.old);
         Some(current)
     }
+}
 
+impl<'a> Current<'a> {
     /// Begins a row; returns `true` if it exists.
     fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
         let Some(rows) = rows_of(new, self.entry) else { return false };
-        let Some(row) = rows.rows.get(at).copied() else { return false };
+        let Some(row) = self.rows.next() else { return false };
         (self.row_index, self.column, self.row) = (at, 0, Some(row));
         self.mark = rows.annex.and_then(|annex| annex.row_mark(at));
         self.older = rows_of(old, self.entry).and_then(|old| {
-            let at_old = self.finder.find(&old.rows, &row)?;
-            let row = *old.rows.get(at_old)?;
+            let (at_old, row) = self.pairing.find((at, &row), rows, old)?;
             Some(Older { row_index: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
         });
         // Notes of a row are searched only if the result has totals at all: most results have none.
@@ -215,61 +272,76 @@ impl<'a> Current<'a> {
         true
     }
 
+    /// Computes the next value of the row and passes it on.
     #[inline]
-    fn value(
+    fn value<R>(
         &mut self,
-        column: usize,
-        related: &FormulaInputs,
-        counter: &'a Counter,
+        column: &Column<'a>,
         new: &All<'a>,
         old: &All<'a>,
-    ) -> Option<Value<'a>> {
-        let note = self.note(column);
-        let Some(row) = &self.row else { return Some(self.failure(counter, new)) };
-        let raw = row.cells.number(column);
+        each: impl FnOnce(Value<'a>) -> R,
+    ) -> R {
+        let Column { counter, related, plan } = column;
+        let at = self.column;
+        self.column = at.saturating_add(1);
+        let note = self.note(at);
+        let Some(row) = &self.row else { return each(self.failure(counter, new)) };
+        let raw = row.cells.number(at);
         let base = match related.base {
             Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.row_index),
             _ => PackedRaw { width: 0, value: 0 },
         };
         let mut mark = note.and_then(CellState::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
         if self.has_totals && raw.width > 0 {
-            mark = self.mark_of_both(mark, column, related, old);
+            mark = self.mark_of_both(mark, at, related, old);
         }
-        // Written in one place and with the value last: it is large, and there are many.
-        let with = |value, mark| {
-            Some(Value {
-                entry: self.entry,
-                counterset: self.set,
-                counter,
-                instance: row.name,
-                instance_id: row.id,
-                raw: raw.raw(),
-                base: base.raw(),
-                value,
-                mark,
-            })
+        // Written where it is passed on: it is large, there are many, and in memory a processor would wait for the
+        // parts before it copied the whole.
+        let with = |value, mark| Value {
+            entry: self.entry,
+            counterset: self.set,
+            counter,
+            instance: row.name,
+            instance_id: row.id,
+            raw: raw.raw(),
+            base: base.raw(),
+            value,
+            mark,
         };
-        // A value above the counter's maximum is capped and marked.
-        let number = |raw: f64| {
-            let counter_type = counter.counter_type;
-            // A sum over threads reaches 100 for each processor.
-            let is_sum = || names_sum(row.name) && adds_up(self.set.guid, counter.id);
+        match self.quick(at, plan, related, raw, base) {
+            FastResult::Number(number) if number <= MOST || !counter.caps => {
+                each(with(Ok(FormattedValue { raw: number, counter_type: counter.counter_type }), mark))
+            }
+            FastResult::Missing(reason) => each(with(Err(reason.into()), mark)),
+            unusual => {
+                let value = match unusual {
+                    FastResult::Number(raw) => Ok(FormattedValue { raw, counter_type: counter.counter_type }),
+                    _ => self.slow(at, related, note, row, new, old),
+                };
+                let (value, mark) = self.cap(counter, row, value, mark);
+                each(with(value, mark))
+            }
+        }
+    }
+
+    /// Caps and marks a value above the counter's maximum.
+    #[cold]
+    fn cap(
+        &self,
+        counter: &Counter,
+        row: &ResultRow<'a>,
+        value: Result<FormattedValue, NoValue>,
+        mark: Option<Mark>,
+    ) -> (Result<FormattedValue, NoValue>, Option<Mark>) {
+        // A sum over threads reaches 100 for each processor.
+        let is_sum = || names_sum(row.name) && adds_up(self.set.guid, counter.id);
+        match value {
             // The kernel counts time in ticks, and collections come between them: in a second of 250 ticks,
             // 251 can be counted.
-            match counter.caps && raw > MOST && !is_sum() {
-                true => with(Ok(FormattedValue { raw: MOST, counter_type }), capped(mark)),
-                false => with(Ok(FormattedValue { raw, counter_type }), mark),
+            Ok(value) if counter.caps && value.raw > MOST && !is_sum() => {
+                (Ok(FormattedValue { raw: MOST, ..value }), capped(mark))
             }
-        };
-        match self.quick(column, related, raw, base) {
-            FastResult::Number(raw) => number(raw),
-            FastResult::NotDisplayable => with(Err(NoValue::NotDisplayable), mark),
-            FastResult::NeedsTwoSamples => with(Err(NoValue::NeedsTwoSamples), mark),
-            FastResult::NewInstance => with(Err(NoValue::NewInstance), mark),
-            FastResult::Unusual => match self.slow(column, related, note, row, new, old) {
-                Ok(value) => number(value.raw),
-                Err(reason) => with(Err(reason), mark),
-            },
+            value => (value, mark),
         }
     }
 
@@ -327,28 +399,31 @@ impl<'a> Current<'a> {
 
     /// Computes the value or the reason in the usual case, with the same result as [`slow`](Self::slow).
     #[inline]
-    fn quick(&self, column: usize, related: &FormulaInputs, raw: PackedRaw, base: PackedRaw) -> FastResult {
+    fn quick(
+        &self,
+        column: usize,
+        plan: &Plan,
+        related: &FormulaInputs,
+        raw: PackedRaw,
+        base: PackedRaw,
+    ) -> FastResult {
         let number = |value: Option<f64>| value.map_or(FastResult::Unusual, FastResult::Number);
-        let (true, Some(raw)) = (related.is_plain, raw.get()) else { return FastResult::Unusual };
-        let Some(computation) = &related.computation else { return FastResult::NotDisplayable };
-        let now = PlainSampleValues { raw, base: base.get(), clocks: &self.clocks };
-        if !computation.needs_two_samples() {
-            return number(computation.usual(None, &now));
-        }
-        match &self.older {
+        let Some(raw) = raw.get() else { return FastResult::Unusual };
+        let now = (raw, base.get());
+        match (plan, &self.older) {
+            (Plan::Unusual, _) => FastResult::Unusual,
+            (Plan::NotDisplayable, _) => FastResult::Missing(MissingReason::NotDisplayable),
+            (Plan::Newest(clocked), _) => number(clocked.value(None, now)),
             // A total can have a birth of its own in each column.
-            Some(_) if self.has_totals => FastResult::Unusual,
-            // If the clock went back, only the slow path finds the reason.
-            Some(older) if older.is_same && self.clocks.perf_time >= self.old_clocks.perf_time => {
+            (Plan::Difference(clocked), Some(older)) if older.is_same && !self.has_totals => {
                 let cells = &older.row.cells;
                 let Some(raw) = cells.number(column).get() else { return FastResult::Unusual };
                 let base = related.base.and_then(|(_, column)| cells.number(column).get());
-                let then = PlainSampleValues { raw, base, clocks: &self.old_clocks };
-                number(computation.usual(Some(&then), &now))
+                number(clocked.value(Some((raw, base)), now))
             }
-            None if self.has_older => FastResult::NewInstance,
-            None => FastResult::NeedsTwoSamples,
-            Some(_) => FastResult::Unusual,
+            (Plan::Difference(_), Some(_)) => FastResult::Unusual,
+            (Plan::Difference(_), None) if self.has_older => FastResult::Missing(MissingReason::NewInstance),
+            (Plan::Difference(_), None) => FastResult::Missing(MissingReason::NeedsTwoSamples),
         }
     }
 

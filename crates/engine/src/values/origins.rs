@@ -4,7 +4,7 @@ use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 
 use super::entry_rows::{All, EntryRows, rows_of};
-use super::finder::Finder;
+use super::finder::pair_rows;
 use super::{SnapshotValues, Value};
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
@@ -14,7 +14,7 @@ pub(crate) struct SampleLookup<'a> {
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
     /// Entry of the last lookup, and the older row of each of its rows.
-    older: Option<(usize, Vec<Option<usize>>)>,
+    older: Option<(usize, Vec<Option<u32>>)>,
     /// Column of the last lookup: many values of one column are looked up one after the other.
     column: Option<(usize, CounterId, usize)>,
 }
@@ -30,7 +30,7 @@ impl<'a> SampleLookup<'a> {
         let column = self.column(value)?;
         let related = self.infos.get(value.entry)?.related.get(column)?;
         let rows = rows_of(&self.new, value.entry)?;
-        Some(related.clocks(&rows.clocks, rows.rows.get(row)?, value.entry, &self.new, row))
+        Some(related.clocks(&rows.clocks, &rows.get(row)?, value.entry, &self.new, row))
     }
 
     /// Returns `true` if a value in a row of its entry differs from that of the same instance in the older snapshot.
@@ -42,8 +42,8 @@ impl<'a> SampleLookup<'a> {
         let column = self.column(value)?;
         let related = self.infos.get(value.entry)?.related.get(column)?;
         let older = *self.older_rows(value.entry)?.get(row)?;
-        let older = older?;
-        let old = rows_of(&self.old, value.entry)?.rows.get(older)?;
+        let older = usize::try_from(older?).ok()?;
+        let old = rows_of(&self.old, value.entry)?.get(older)?;
         let birth = |all: &All<'a>, at| rows_of(all, value.entry)?.annex?.birth_of(at, column);
         // A value of another instance with the same name is new, even if the numbers are equal (F-28).
         if birth(&self.new, row) != birth(&self.old, older) {
@@ -55,12 +55,10 @@ impl<'a> SampleLookup<'a> {
     }
 
     /// Returns for each row of an entry the row of the same instance in the older snapshot.
-    fn older_rows(&mut self, entry: usize) -> Option<&[Option<usize>]> {
+    fn older_rows(&mut self, entry: usize) -> Option<&[Option<u32>]> {
         if self.older.as_ref().is_none_or(|(of, _)| *of != entry) {
             let (new, old) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry)?);
-            let mut finder = Finder::default();
-            let rows = new.rows.iter().map(|row| finder.find(&old.rows, row)).collect();
-            self.older = Some((entry, rows));
+            self.older = Some((entry, pair_rows(new, old)));
         }
         self.older.as_ref().map(|(_, rows)| rows.as_slice())
     }
