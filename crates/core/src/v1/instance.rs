@@ -156,12 +156,12 @@ pub struct Values<'a> {
     /// Whole counter block, including its length field.
     bytes: &'a [u8],
     definitions: Definitions<'a>,
-    cells: Cells<'a>,
+    cells: RowValues<'a>,
 }
 
 /// Values in the layout of their object.
 #[derive(Clone, Copy, Debug)]
-enum Cells<'a> {
+enum RowValues<'a> {
     /// Numbers of 8 bytes, contiguous and in order.
     Dense(&'a [U64]),
     /// Numbers of 4 or 8 bytes anywhere in the counter block, by their definitions.
@@ -195,9 +195,9 @@ impl<'a> Values<'a> {
             Some(values)
         });
         let cells = match (dense, layout.numbers) {
-            (Some(values), _) => Cells::Dense(values),
-            (None, Some(definitions)) => Cells::Numbers(definitions),
-            (None, None) => Cells::Any,
+            (Some(values), _) => RowValues::Dense(values),
+            (None, Some(definitions)) => RowValues::Numbers(definitions),
+            (None, None) => RowValues::Any,
         };
         Ok(Self { offset, bytes, definitions, cells })
     }
@@ -219,11 +219,11 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn get(&self, position: usize) -> Option<BlockValue<'a>> {
         match self.cells {
-            Cells::Dense(values) => values.get(position).map(|value| BlockValue::U64(value.get())),
-            Cells::Numbers(definitions) => {
+            RowValues::Dense(values) => values.get(position).map(|value| BlockValue::U64(value.get())),
+            RowValues::Numbers(definitions) => {
                 definitions.get(position).map(|definition| number(self.bytes, definition))
             }
-            Cells::Any => self.definitions.get(position).map(|definition| self.value_of(&definition)),
+            RowValues::Any => self.definitions.get(position).map(|definition| self.value_of(&definition)),
         }
     }
 
@@ -242,9 +242,9 @@ impl<'a> Values<'a> {
     #[inline]
     pub fn iter(&self) -> ValuesIter<'a> {
         let (layout, dense, numbers): (_, &[U64], &[raw::CounterDefinition]) = match self.cells {
-            Cells::Dense(values) => (RowLayout::Dense, values, &[]),
-            Cells::Numbers(definitions) => (RowLayout::Numbers, &[], definitions),
-            Cells::Any => (RowLayout::Any, &[], &[]),
+            RowValues::Dense(values) => (RowLayout::Dense, values, &[]),
+            RowValues::Numbers(definitions) => (RowLayout::Numbers, &[], definitions),
+            RowValues::Any => (RowLayout::Any, &[], &[]),
         };
         let definitions = self.definitions.iter();
         ValuesIter { layout, dense: dense.iter(), numbers: numbers.iter(), definitions, values: *self }
@@ -316,16 +316,16 @@ fn last_number(bytes: &[u8], at: usize, is_long: bool) -> BlockValue<'_> {
 #[derive(Clone, Debug)]
 pub struct ValuesIter<'a> {
     layout: RowLayout,
-    /// Values of [`RowLayout::Dense`].
+    /// Remaining values of the layout [`RowLayout::Dense`].
     dense: std::slice::Iter<'a, U64>,
-    /// Definitions of [`RowLayout::Numbers`].
+    /// Remaining definitions of the layout [`RowLayout::Numbers`].
     numbers: std::slice::Iter<'a, raw::CounterDefinition>,
-    /// Definitions of [`RowLayout::Any`].
+    /// Remaining definitions of the layout [`RowLayout::Any`].
     definitions: DefinitionsIter<'a>,
     values: Values<'a>,
 }
 
-/// Variants of [`Cells`].
+/// Layout of a row: the variants of [`RowValues`], without their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowLayout {
     Dense,
@@ -359,7 +359,7 @@ impl<'a> Iterator for ValuesIter<'a> {
     }
 }
 
-/// Reads the next definition. By value, because a reference to the iterator would keep it in memory for the other
+/// Reads the next definition. The iterator is passed by value: a reference to it would keep it in memory for the other
 /// layouts, too.
 #[inline(never)]
 fn next_definition(mut rest: DefinitionsIter<'_>) -> Option<(Definition<'_>, DefinitionsIter<'_>)> {

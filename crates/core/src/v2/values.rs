@@ -146,9 +146,9 @@ impl<'a> Values<'a> {
     #[inline]
     pub fn iter(&self) -> ValuesIter<'a> {
         let (layout, cells, walked, left): (_, &[Cell], &[u8], _) = match self.0 {
-            Cells::Long(cells) => (Layout::Long, cells, &[], 0),
-            Cells::Uniform(cells) => (Layout::Uniform, cells, &[], 0),
-            Cells::Walked { bytes, count } => (Layout::Walked, &[], bytes, count),
+            Cells::Long(cells) => (CellLayout::Long, cells, &[], 0),
+            Cells::Uniform(cells) => (CellLayout::Uniform, cells, &[], 0),
+            Cells::Walked { bytes, count } => (CellLayout::Walked, &[], bytes, count),
         };
         ValuesIter { layout, cells: cells.iter(), walked: Cursor::new(walked), left }
     }
@@ -203,17 +203,17 @@ pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, 
 /// decision for each value. An enum with one iterator in each variant hides that from it.
 #[derive(Clone, Debug)]
 pub struct ValuesIter<'a> {
-    layout: Layout,
-    /// Values of [`Layout::Long`] and [`Layout::Uniform`].
+    layout: CellLayout,
+    /// Values of [`CellLayout::Long`] and [`CellLayout::Uniform`].
     cells: std::slice::Iter<'a, Cell>,
-    /// Values of [`Layout::Walked`].
+    /// Remaining values of the layout [`CellLayout::Walked`].
     walked: Cursor<'a>,
     left: usize,
 }
 
-/// Variants of [`Cells`].
+/// Layout of cells: the variants of [`Cells`], without their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum CellLayout {
     Long,
     Uniform,
     Walked,
@@ -225,9 +225,9 @@ impl<'a> Iterator for ValuesIter<'a> {
     #[inline]
     fn next(&mut self) -> Option<BlockValue<'a>> {
         match self.layout {
-            Layout::Long => self.cells.next().map(|cell| BlockValue::U64(cell.value.get())),
-            Layout::Uniform => self.cells.next().map(BlockValue::from_cell),
-            Layout::Walked => {
+            CellLayout::Long => self.cells.next().map(|cell| BlockValue::U64(cell.value.get())),
+            CellLayout::Uniform => self.cells.next().map(BlockValue::from_cell),
+            CellLayout::Walked => {
                 self.left = self.left.checked_sub(1)?;
                 let (value, rest) = next_walked(self.walked)?;
                 self.walked = rest;
@@ -242,8 +242,8 @@ impl<'a> Iterator for ValuesIter<'a> {
     }
 }
 
-/// Reads the next value of [`Layout::Walked`]. By value, because a reference to the iterator would keep it in memory
-/// for the other layouts, too.
+/// Reads the next value of [`CellLayout::Walked`]. The cursor is passed by value: a reference to it would keep the
+/// iterator in memory for the other layouts, too.
 #[cold]
 fn next_walked(mut rest: Cursor<'_>) -> Option<(BlockValue<'_>, Cursor<'_>)> {
     let value = walked_value(&mut rest).ok()?; // checked before: always there

@@ -30,13 +30,13 @@ pub(super) struct EntryRows<'a> {
     pub annex: Option<&'a EntryMetadata>,
     pub status: Status,
     pub clocks: Clocks,
-    rows: Rows<'a>,
+    rows: ResultRows<'a>,
     /// Offset of each row in the block, found when a row is wanted out of order.
     offsets: OnceCell<Vec<usize>>,
 }
 
 /// Rows of one result as they are in the block.
-enum Rows<'a> {
+enum ResultRows<'a> {
     One(Option<ResultRow<'a>>),
     Table(InstanceTable<'a>),
 }
@@ -138,7 +138,7 @@ pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
             // Results for one instance contain no id. With the id of the metadata, an instance that took over
             // the name is not compared with the one before.
             let id = annex.and_then(EntryMetadata::instance_id);
-            let one = |cells| Rows::One(Some(ResultRow { name, id, cells }));
+            let one = |cells| ResultRows::One(Some(ResultRow { name, id, cells }));
             let (status, body) = match results.next() {
                 Some(Ok(result)) => (result.status, result.body),
                 _ => (Status::ERROR_INVALID_DATA, Body::Error),
@@ -146,8 +146,8 @@ pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
             let rows = match body {
                 Body::SingleCounter(value) => one(ResultCells::One(value)),
                 Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
-                Body::MultipleInstances(table) | Body::Counterset(_, table) => Rows::Table(table),
-                Body::Error => Rows::One(None),
+                Body::MultipleInstances(table) | Body::Counterset(_, table) => ResultRows::Table(table),
+                Body::Error => ResultRows::One(None),
             };
             let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
             EntryRows { annex, status, clocks, rows, offsets: OnceCell::new() }
@@ -166,16 +166,16 @@ impl<'a> EntryRows<'a> {
     #[inline]
     pub fn iter(&self) -> RowIter<'a> {
         match &self.rows {
-            Rows::One(row) => RowIter::One(*row),
-            Rows::Table(table) => RowIter::Table(table.rows()),
+            ResultRows::One(row) => RowIter::One(*row),
+            ResultRows::Table(table) => RowIter::Table(table.rows()),
         }
     }
 
     /// Returns the row at a position.
     pub fn get(&self, at: usize) -> Option<ResultRow<'a>> {
         let table = match &self.rows {
-            Rows::One(row) => return row.filter(|_| at == 0),
-            Rows::Table(table) => table,
+            ResultRows::One(row) => return row.filter(|_| at == 0),
+            ResultRows::Table(table) => table,
         };
         let all = || table.rows().map_while(Result::ok).map(|row| row.offset()).collect();
         let offset = *self.offsets.get_or_init(all).get(at)?;

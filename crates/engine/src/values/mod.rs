@@ -70,12 +70,12 @@ pub(crate) struct SnapshotValues<'a> {
 struct Column<'a> {
     counter: &'a Counter,
     related: &'a FormulaInputs,
-    plan: Plan,
+    formula: ColumnFormula,
 }
 
 /// Fast path of a column.
 #[derive(Clone, Copy)]
-enum Plan {
+enum ColumnFormula {
     /// Formula that needs the newer sample only.
     Newest(ClockedComputation),
     /// Formula that needs both samples.
@@ -86,7 +86,7 @@ enum Plan {
     Unusual,
 }
 
-impl Plan {
+impl ColumnFormula {
     fn new(related: &FormulaInputs, old: &Clocks, new: &Clocks) -> Self {
         if !related.is_plain {
             return Self::Unusual;
@@ -226,8 +226,8 @@ impl<'a> SnapshotValues<'a> {
         let set = info.counterset.as_deref()?;
         let old_clocks = old_rows.map_or(rows.clocks, |old| old.clocks);
         self.columns.extend(info.related.iter().zip(&info.counters).map_while(|(related, at)| {
-            let plan = Plan::new(related, &old_clocks, &rows.clocks);
-            Some(Column { counter: set.counters.get(*at)?, related, plan })
+            let formula = ColumnFormula::new(related, &old_clocks, &rows.clocks);
+            Some(Column { counter: set.counters.get(*at)?, related, formula })
         }));
         let mut current = Current {
             entry,
@@ -281,7 +281,7 @@ impl<'a> Current<'a> {
         old: &All<'a>,
         each: impl FnOnce(Value<'a>) -> R,
     ) -> R {
-        let Column { counter, related, plan } = column;
+        let Column { counter, related, formula } = column;
         let at = self.column;
         self.column = at.saturating_add(1);
         let note = self.note(at);
@@ -308,7 +308,7 @@ impl<'a> Current<'a> {
             value,
             mark,
         };
-        match self.quick(at, plan, related, raw, base) {
+        match self.quick(at, formula, related, raw, base) {
             FastResult::Number(number) if number <= MOST || !counter.caps => {
                 each(with(Ok(FormattedValue { raw: number, counter_type: counter.counter_type }), mark))
             }
@@ -402,7 +402,7 @@ impl<'a> Current<'a> {
     fn quick(
         &self,
         column: usize,
-        plan: &Plan,
+        formula: &ColumnFormula,
         related: &FormulaInputs,
         raw: PackedRaw,
         base: PackedRaw,
@@ -410,20 +410,22 @@ impl<'a> Current<'a> {
         let number = |value: Option<f64>| value.map_or(FastResult::Unusual, FastResult::Number);
         let Some(raw) = raw.get() else { return FastResult::Unusual };
         let now = (raw, base.get());
-        match (plan, &self.older) {
-            (Plan::Unusual, _) => FastResult::Unusual,
-            (Plan::NotDisplayable, _) => FastResult::Missing(MissingReason::NotDisplayable),
-            (Plan::Newest(clocked), _) => number(clocked.value(None, now)),
+        match (formula, &self.older) {
+            (ColumnFormula::Unusual, _) => FastResult::Unusual,
+            (ColumnFormula::NotDisplayable, _) => FastResult::Missing(MissingReason::NotDisplayable),
+            (ColumnFormula::Newest(clocked), _) => number(clocked.value(None, now)),
             // A total can have a birth of its own in each column.
-            (Plan::Difference(clocked), Some(older)) if older.is_same && !self.has_totals => {
+            (ColumnFormula::Difference(clocked), Some(older)) if older.is_same && !self.has_totals => {
                 let cells = &older.row.cells;
                 let Some(raw) = cells.number(column).get() else { return FastResult::Unusual };
                 let base = related.base.and_then(|(_, column)| cells.number(column).get());
                 number(clocked.value(Some((raw, base)), now))
             }
-            (Plan::Difference(_), Some(_)) => FastResult::Unusual,
-            (Plan::Difference(_), None) if self.has_older => FastResult::Missing(MissingReason::NewInstance),
-            (Plan::Difference(_), None) => FastResult::Missing(MissingReason::NeedsTwoSamples),
+            (ColumnFormula::Difference(_), Some(_)) => FastResult::Unusual,
+            (ColumnFormula::Difference(_), None) if self.has_older => {
+                FastResult::Missing(MissingReason::NewInstance)
+            }
+            (ColumnFormula::Difference(_), None) => FastResult::Missing(MissingReason::NeedsTwoSamples),
         }
     }
 
