@@ -88,7 +88,7 @@ impl<'a> Values<'a> {
     /// Checks `count` PERF_COUNTER_DATA structures.
     ///
     /// First as cells of 16 bytes, whose whole header is one integer; if a cell differs, field by field.
-    #[inline]
+    #[inline(always)]
     pub(super) fn parse(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
         if let Ok((cells, _)) = <[Cell]>::ref_from_prefix_with_elems(rest.rest(), count) {
             // Every cell is examined, because a loop without exits processes several cells at once.
