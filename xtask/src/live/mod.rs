@@ -144,7 +144,9 @@ pub fn run(args: &Args) -> Result<()> {
         ("ends quietly when its reader goes away", &closed_pipe),
     ];
     let beside: &[Check<'_>] = &[
-        ("built for Windows it does under Wine what it does here", &|| windows::check(&Default::default())),
+        ("built for Windows it does under Wine what it does here", &|| {
+            windows::check(&windows::Args { full: args.full, ..Default::default() })
+        }),
         ("its suites pass under sanitizers and valgrind", &c::suites),
         ("source for Windows builds unchanged", &c::windows_source),
         ("the C library installs as packages want it", &c::installed),

@@ -24,10 +24,13 @@ mod stand;
 pub struct Args {
     /// Only the checks whose names contain this.
     #[arg(long, value_name = "WORDS")]
-    only: Option<String>,
+    pub only: Option<String>,
+    /// All cases of property tests.
+    #[arg(long)]
+    pub full: bool,
     /// No checks: a bench of what both systems have (decode, v1-decode, encode), on Linux and under Wine in turn.
     #[arg(long, value_name = "WORD")]
-    bench: Option<String>,
+    pub bench: Option<String>,
 }
 
 type Check = fn(&Stand) -> Result<String>;
@@ -65,7 +68,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// All checks, one after the other.
 pub fn check(args: &Args) -> Result<String> {
-    let stand = Stand::set_up()?;
+    let stand = Stand::set_up(args.full)?;
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
     let (mut passed, mut failed) = (0, 0);
     for (name, check) in CHECKS.iter().filter(|(name, _)| is_wanted(name)) {
@@ -103,8 +106,10 @@ fn bench(stand: &Stand, word: &str) -> Result<()> {
 fn portable(stand: &Stand) -> Result<String> {
     let mut test = stand.cargo("test");
     test.args(["--lib", "--tests"]).args(CRATES.iter().flat_map(|name| ["--package", name]));
-    // A quarter of the usual number: what depends on the values alone is found on Linux.
-    test.env("PROPTEST_CASES", "64");
+    if !stand.full {
+        // A quarter of the usual number: what depends on the values alone is found on Linux.
+        test.env("PROPTEST_CASES", "64");
+    }
     let printed = output_of(&mut test)?;
     let results = printed.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
     let passed: u32 = results.filter_map(|line| line.split(' ').next()?.parse::<u32>().ok()).sum();

@@ -23,6 +23,8 @@ const PRNG: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
 pub struct Stand {
     /// Where everything of it is.
     pub folder: PathBuf,
+    /// Whether property tests have all their cases.
+    pub full: bool,
     library: StandardLibrary,
 }
 
@@ -31,16 +33,16 @@ impl Stand {
     pub fn of_compiler(purpose: Use) -> Result<Self> {
         ensure!(Path::new(WINE).exists(), "{WINE} is missing; install it with: {INSTALL}");
         let library = StandardLibrary::set_up(TARGET, purpose)?;
-        let stand = Self { folder: target().join("windows"), library };
+        let stand = Self { folder: target().join("windows"), full: false, library };
         fs::create_dir_all(&stand.folder)?;
         stand.make_prefix()?;
         Ok(stand)
     }
 
     /// That, and the programs of this source.
-    pub fn set_up() -> Result<Self> {
+    pub fn set_up(full: bool) -> Result<Self> {
         let started = Instant::now();
-        let stand = Self::of_compiler(Use::Test)?;
+        let stand = Self { full, ..Self::of_compiler(Use::Test)? };
         let ready = started.elapsed().as_secs();
         let started = Instant::now();
         output_of(stand.cargo("build").args(["--package", "perfset-cli"]))?;
