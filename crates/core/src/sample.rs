@@ -92,7 +92,7 @@ pub struct SampleValues<'a> {
 }
 
 /// [`SampleValues`] without their widths.
-#[doc(hidden)] // for Computation::usual
+#[doc(hidden)] // for the engine alone
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSampleValues<'a> {
     /// Raw value of the counter.

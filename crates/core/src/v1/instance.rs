@@ -290,7 +290,7 @@ impl<'a> IntoIterator for Values<'a> {
 #[inline]
 fn number<'a>(bytes: &'a [u8], definition: &raw::CounterDefinition) -> BlockValue<'a> {
     let (at, is_long) = (length(definition.counter_at.get()), definition.counter_size.get() == 8);
-    // Both widths are read as 8 bytes, and half of them is dropped: cheaper than a jump for each value.
+    // 8 bytes are read for both widths, and a number of 4 bytes is their lower half: cheaper than a branch for each.
     match bytes.get(at..at.saturating_add(8)).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
     {
         Some(long) if is_long => BlockValue::U64(long),
@@ -299,7 +299,7 @@ fn number<'a>(bytes: &'a [u8], definition: &raw::CounterDefinition) -> BlockValu
     }
 }
 
-/// Reads a number before which fewer than 8 bytes are left.
+/// Reads a number that starts fewer than 8 bytes before the end of its counter block.
 #[cold]
 #[inline(never)]
 fn last_number(bytes: &[u8], at: usize, is_long: bool) -> BlockValue<'_> {

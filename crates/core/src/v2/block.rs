@@ -301,8 +301,8 @@ impl<'a> InstanceTable<'a> {
         self.header.instance_count.get()
     }
 
-    /// Returns the instance that begins at an offset of the block, such as one previously returned by
-    /// [`offset`](Instance::offset).
+    /// Returns the instance at an offset that [`offset`](Instance::offset) returned for this table. At another offset
+    /// there is none, or one without meaning.
     #[must_use]
     pub fn row_starting_at(&self, offset: usize) -> Option<Instance<'a>> {
         let mut rest = self.rows;

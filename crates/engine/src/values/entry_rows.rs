@@ -31,8 +31,10 @@ pub(super) struct EntryRows<'a> {
     pub status: Status,
     pub clocks: Clocks,
     rows: ResultRows<'a>,
-    /// Offset of each row in the block, found when a row is wanted out of order.
+    /// Offset of each row in the block, found when rows are paired in another order.
     offsets: OnceCell<Vec<usize>>,
+    /// All rows, read when single values are wanted: reading a row for each of its values would be quadratic.
+    kept: OnceCell<Vec<ResultRow<'a>>>,
 }
 
 /// Rows of one result as they are in the block.
@@ -150,7 +152,7 @@ pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
                 Body::Error => ResultRows::One(None),
             };
             let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
-            EntryRows { annex, status, clocks, rows, offsets: OnceCell::new() }
+            EntryRows { annex, status, clocks, rows, offsets: OnceCell::new(), kept: OnceCell::new() }
         })
         .collect()
 }
@@ -171,8 +173,13 @@ impl<'a> EntryRows<'a> {
         }
     }
 
-    /// Returns the row at a position.
+    /// Returns the row at a position, for single values of it.
     pub fn get(&self, at: usize) -> Option<ResultRow<'a>> {
+        self.kept.get_or_init(|| self.iter().collect()).get(at).copied()
+    }
+
+    /// Reads the row at a position, for all its values. Less memory than [`get`](Self::get) needs.
+    pub fn read(&self, at: usize) -> Option<ResultRow<'a>> {
         let table = match &self.rows {
             ResultRows::One(row) => return row.filter(|_| at == 0),
             ResultRows::Table(table) => table,
@@ -186,7 +193,7 @@ impl<'a> EntryRows<'a> {
         self.iter().next().is_none()
     }
 
-    fn has_rows_of(&self, other: &Self) -> bool {
+    fn has_rows_of(&self, other: &EntryRows<'_>) -> bool {
         let is_same = |at, row: &ResultRow<'_>, of_other: &ResultRow<'_>| {
             row.is_same(of_other) && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
         };
@@ -237,7 +244,7 @@ impl<'a> ResultRow<'a> {
 
     /// Returns an input of a formula from the same row, which is in `entry`.
     #[inline]
-    pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'a>, at: usize) -> PackedRaw {
+    pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'_>, at: usize) -> PackedRaw {
         if place == entry {
             return self.cells.number(column);
         }

@@ -38,20 +38,21 @@ impl<'a> Pairing<'a> {
         }
         let Self::OtherOrder(paired) = self else { return None };
         let at = usize::try_from((*paired.get(at)?)?).ok()?;
-        Some((at, old.get(at).filter(|row| row.is_same(wanted))?))
+        Some((at, old.read(at).filter(|row| row.is_same(wanted))?))
     }
 }
 
 /// Finds the position of the older row of each newer row.
 pub(super) fn pair_rows(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
     let is_same = |row: &ResultRow<'_>, at: &u32| {
-        usize::try_from(*at).ok().and_then(|at| old.get(at)).is_some_and(|older| older.is_same(row))
+        usize::try_from(*at).ok().and_then(|at| old.read(at)).is_some_and(|older| older.is_same(row))
     };
     let candidates = candidates(new, old);
     new.iter().zip(candidates).map(|(row, at)| at.filter(|at| is_same(&row, at))).collect()
 }
 
-/// Finds the position of the only older row that can have the key of each newer row. The caller compares the keys.
+/// Finds for each newer row the position of one older row that has its key, or only the same hash. The caller compares
+/// the keys.
 ///
 /// All rows are searched in one loop, because a processor then waits for several of them at the same time.
 fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
@@ -59,7 +60,7 @@ fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
     const NEAR: usize = 8;
     let keys: Vec<_> = old.iter().map(|row| row.key()).collect();
     let mut next = 0_usize;
-    // Built at the first miss: often no row is missing, or a few.
+    // Built at the first miss: often every row is among the next few.
     let mut table = None;
     let find = |row: ResultRow<'_>| {
         let wanted = row.key();
@@ -75,8 +76,7 @@ fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
     new.iter().map(find).collect()
 }
 
-/// Positions of rows by hashes of their keys. It has neither keys nor names: reading those in another order than they
-/// have in memory costs more than everything else.
+/// Positions of rows by hashes of their keys. It stores no keys: comparing them would read names all over the block.
 struct HashedRows {
     rows: HashTable<HashedRow>,
     /// Random, because names come from other programs.
@@ -100,8 +100,8 @@ impl HashedRows {
         table
     }
 
-    /// Returns the position of the row with a key. A row with another key and the same hash is possible, and never
-    /// seen: the caller compares the keys.
+    /// Returns the position of the row with a key. If two keys have the same hash, the row of one counts as new: with
+    /// 64 random bits that does not happen in practice.
     fn find(&self, key: &RowKey<'_>) -> Option<u32> {
         let hash = self.hash(key);
         self.rows.find(hash, |row| row.hash == hash).map(|row| row.at)

@@ -73,7 +73,7 @@ struct Column<'a> {
     formula: ColumnFormula,
 }
 
-/// Fast path of a column.
+/// Formula of a column, as far as the fast path can use it.
 #[derive(Clone, Copy)]
 enum ColumnFormula {
     /// Formula that needs the newer sample only.
@@ -171,10 +171,10 @@ impl<'a> Iterator for SnapshotValues<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<Value<'a>> {
         loop {
-            if let Some(current) = &mut self.current
-                && let Some(column) = self.columns.get(current.column)
-            {
-                return Some(current.value(column, &self.new, &self.old, |value| value));
+            if let Some(current) = &mut self.current {
+                if let Some(column) = self.columns.get(current.column) {
+                    return Some(current.value(column, &self.new, &self.old, |value| value));
+                }
             }
             self.next_row()?;
         }
@@ -295,8 +295,8 @@ impl<'a> Current<'a> {
         if self.has_totals && raw.width > 0 {
             mark = self.mark_of_both(mark, at, related, old);
         }
-        // Written where it is passed on: it is large, there are many, and in memory a processor would wait for the
-        // parts before it copied the whole.
+        // Built where it is passed on. A value is large, and there are many: if it were stored first, the processor
+        // would wait for its parts before it could copy it.
         let with = |value, mark| Value {
             entry: self.entry,
             counterset: self.set,
