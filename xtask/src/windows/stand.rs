@@ -23,7 +23,7 @@ const PRNG: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
 pub struct Stand {
     /// Where everything of it is.
     pub folder: PathBuf,
-    /// Whether property tests have all their cases.
+    /// `true` if property tests run all their cases.
     pub full: bool,
     library: StandardLibrary,
 }
