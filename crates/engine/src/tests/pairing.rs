@@ -266,5 +266,5 @@ proptest! {
 /// Returns distinct keys of rows, some with the same name or the same id.
 fn row_keys() -> impl Strategy<Value = Vec<(&'static str, u32)>> {
     let names = prop::sample::select(vec!["a", "b", "ab", "abc", "zz", "instance"]);
-    prop::collection::hash_set((names, 0_u32..12), 1..40).prop_map(|keys| keys.into_iter().collect())
+    prop::collection::btree_set((names, 0_u32..12), 1..40).prop_map(Vec::from_iter).prop_shuffle()
 }

@@ -10,10 +10,10 @@ use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
 use entry_rows::{All, CellIndex, EntryRows, PackedRaw, ResultRow, RowIter, aligned, entry_rows, rows_of};
-use finder::Pairing;
+use pairing::Pairing;
 
 mod entry_rows;
-mod finder;
+mod pairing;
 mod inputs;
 mod origins;
 

@@ -4,7 +4,7 @@ use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 
 use super::entry_rows::{All, EntryRows, rows_of};
-use super::finder::pair_rows;
+use super::pairing::pair_rows;
 use super::{SnapshotValues, Value};
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
