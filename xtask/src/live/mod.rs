@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<()> {
     let examples = ["build", "--workspace", "--examples", "--quiet"];
     run_program(Command::new("cargo").args(examples).current_dir(root()))?;
     // It writes as fast as it can.
-    let faults = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
+    let faults = ["build", "--release", "--quiet", "-p", "faults-test"];
     run_program(Command::new("cargo").args(faults).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
     let alone: &[Check<'_>] = &[
@@ -96,10 +96,10 @@ pub fn run(args: &Args) -> Result<()> {
         ("processes rise by what they do", &processes::known_work),
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),
         ("processes agree with psutil", &processes::psutil),
-        ("totals of processes keep what a build's compilers used", &totals::check),
+        ("totals of processes keep what a build's compilers used", &|| totals::check(args.full)),
         ("processor times stay right while a processor goes offline and comes back", &hotplug::check),
         ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
-        ("a walk over the tasks agrees with files through an hour of churn", &walks::churn),
+        ("a walk over the tasks agrees with files through an hour of churn", &|| walks::churn(args.full)),
         ("a walk is refused, forbidden and permitted, and shows no more than files", &walks::rights),
         ("the right to walk is given up, and walking goes on", &walks::given_up),
         ("what a walk writes cannot be taken by another process of the same user", &walks::not_taken),
@@ -204,9 +204,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns `crates/shm/examples/faults.rs`, as a program.
+/// Returns the program of `crates/faults-test`.
 fn faults() -> PathBuf {
-    target().join("release/examples/faults")
+    target().join("release/faults")
 }
 
 fn perfset() -> Command {

@@ -12,8 +12,6 @@ use serde::Deserialize;
 use super::owned::{Folder, Running};
 use super::{finished, proc, record};
 
-/// Number of samples, one a second.
-const SAMPLES: usize = 60;
 /// Largest difference from `/proc/stat`, in points of % per processor.
 const POINTS: f64 = 2.0;
 /// One tick of 10 ms in a second, in points of %: the kernel's count of a single second is that coarse.
@@ -23,7 +21,9 @@ const TICK: f64 = 1.0;
 ///
 /// The processors are kept busy by a build, because its compilers live shorter than an interval: a sum over running
 /// processes loses what these used.
-pub fn check() -> Result<String> {
+pub fn check(full: bool) -> Result<String> {
+    // One a second.
+    let samples: usize = if full { 60 } else { 30 };
     let cpus = proc::cpus()?;
     let build = Build::start(cpus)?;
     let reference = BusyTime::start();
@@ -41,7 +41,7 @@ pub fn check() -> Result<String> {
     let sources = ["gate", "proc", "bpf"];
     let mut running = Vec::new();
     for source in sources {
-        let more = ["1", &SAMPLES.to_string(), "--process-source", source];
+        let more = ["1", &samples.to_string(), "--process-source", source];
         let command = record::command(&paths, &more).spawn();
         let child = command.context("cannot start perfset")?;
         // All are read at once: one whose pipe is full would stop and go on after the load has ended.
@@ -55,7 +55,8 @@ pub fn check() -> Result<String> {
     drop(build);
     let mut figures = Vec::new();
     for (source, lines) in printed {
-        let worst = compare(&lines, paths.len(), cpus, &busy).with_context(|| format!("from {source}"))?;
+        let worst =
+            compare(&lines, (paths.len(), samples), cpus, &busy).with_context(|| format!("from {source}"))?;
         figures.push(format!("{source} {worst:.2}"));
     }
     let mean = busy.between(busy.first, busy.last).map_or(f64::NAN, |counted| counted.busy * 100.0);
@@ -77,9 +78,9 @@ struct Line {
 }
 
 /// Returns the largest difference of `_Total`, and of `_Total` − Idle, from `/proc/stat`, in points per processor.
-fn compare(lines: &str, paths: usize, cpus: f64, busy: &Busy) -> Result<f64> {
+fn compare(lines: &str, (paths, samples): (usize, usize), cpus: f64, busy: &Busy) -> Result<f64> {
     let lines: Vec<Line> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    ensure!(lines.len() == paths * SAMPLES, "{} values are printed, not {paths} x {SAMPLES}", lines.len());
+    ensure!(lines.len() == paths * samples, "{} values are printed, not {paths} x {samples}", lines.len());
     let (mut worst, mut sum) = (0.0_f64, 0.0);
     let mut before = None;
     for sample in lines.chunks(paths) {
@@ -120,7 +121,7 @@ fn compare(lines: &str, paths: usize, cpus: f64, busy: &Busy) -> Result<f64> {
         before = Some(now);
     }
     // In a single second the kernel, which counts at ticks, is a few of them before or behind its clock.
-    let mean = sum / SAMPLES as f64;
+    let mean = sum / samples as f64;
     ensure!((mean - cpus * 100.0).abs() <= POINTS * cpus, "_Total is {mean:.1} % with {cpus} processors");
     Ok(worst)
 }

@@ -1,4 +1,4 @@
-//! What tests of faults start: programs that publish and are killed, stopped and denied, and one that reads.
+//! The program that live checks start: publishers that are killed, stopped and denied, and a reader.
 //!
 //! Everything in an instance follows from the number in its name, so that a reader can tell whether it is whole:
 //! `Three` is 3 times the number, `Five` 5 times; 0 is what an instance has that was just made.
