@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
     /// Returns the offset of the next byte from the start of the whole block.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.end.saturating_sub(self.rest.len())
+        self.end.wrapping_sub(self.rest.len()) // never less than 0
     }
 
     /// Returns the remaining bytes.

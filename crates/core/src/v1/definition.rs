@@ -210,37 +210,66 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Layout of the values in each counter block of an object, determined once for all instances.
+/// Layout of the counter blocks of an object, determined once for all instances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'a> {
     pub definitions: Definitions<'a>,
-    /// Offset of the first value, if all values are contiguous numbers of 8 bytes in the order of the definitions.
-    pub dense_from: Option<usize>,
-    /// Definitions, if all are numbers of 4 or 8 bytes.
-    pub numbers: Option<&'a [raw::CounterDefinition]>,
+    /// Minimum number of bytes of a counter block (R21, or the reader's limit).
+    pub least_len: usize,
+    pub numbers: Numbers<'a>,
+}
+
+/// Number of counters permitted in any block; a block of more bytes may contain one counter per byte. Counters can
+/// share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and memory.
+/// This limit belongs to the reader, not to the format: no known block reaches it.
+const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
+
+/// Layout of values that are all numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Numbers<'a> {
+    /// Numbers of 8 bytes, contiguous and in the order of the definitions: offsets of the first one and of their end.
+    Dense { from: usize, end: usize },
+    /// Numbers of 4 or 8 bytes anywhere in the counter block.
+    Placed {
+        definitions: &'a [raw::CounterDefinition],
+        /// Offset of the end of the last number.
+        end: usize,
+        /// Offset of the end of the last 8 bytes that start with a number.
+        reach: usize,
+    },
+    /// There are other values.
+    No,
 }
 
 impl<'a> Layout<'a> {
     pub fn new(definitions: Definitions<'a>) -> Self {
-        // If all values are words of 8 bytes in order, a row is read as one array.
-        let first = definitions.get(0).map(|definition| definition.value_at()).filter(|at| *at >= 4);
-        // A value below offset 4 would overlap the length field. It is invalid (R23), so such rows are read
-        // value by value.
-        let dense_from = first.filter(|first| {
-            let mut at = *first;
-            definitions.iter().all(|definition| {
-                let is_next = definition.value_at() == at && definition.value_len() == 8;
-                at = at.saturating_add(8);
-                is_next && !definition.is_text()
-            })
-        });
-        let is_number = |definition: Definition<'_>| {
-            matches!(definition.value_len(), 4 | 8) && definition.value_at() >= 4 && !definition.is_text()
-        };
-        let numbers = match definitions.0 {
-            List::Uniform { all, .. } if definitions.iter().all(is_number) => Some(all),
-            _ => None,
-        };
-        Self { definitions, dense_from, numbers }
+        let count = definitions.len();
+        let least_len = if count > MOST_COUNTERS_OF_ANY_BLOCK { count } else { 4 };
+        Self { definitions, least_len, numbers: Numbers::new(definitions) }
+    }
+}
+
+impl<'a> Numbers<'a> {
+    fn new(definitions: Definitions<'a>) -> Self {
+        let from = definitions.get(0).map_or(4, |first| first.value_at());
+        let (mut is_dense, mut next) = (true, from);
+        let (mut end, mut reach) = (4, 4);
+        for definition in definitions.iter() {
+            let (at, len) = (definition.value_at(), definition.value_len());
+            // A value below offset 4 would overlap the length field. It is invalid (R23), so such rows are read
+            // value by value.
+            if !matches!(len, 4 | 8) || at < 4 || definition.is_text() {
+                return Self::No;
+            }
+            is_dense &= at == next && len == 8;
+            next = at.saturating_add(len);
+            end = next.max(end);
+            reach = at.saturating_add(8).max(reach);
+        }
+        match definitions.0 {
+            _ if is_dense => Self::Dense { from, end },
+            List::Uniform { all, .. } => Self::Placed { definitions: all, end, reach },
+            List::Walked { .. } => Self::No,
+        }
     }
 }

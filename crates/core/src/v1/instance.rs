@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 
-use super::definition::{Definition, Definitions, DefinitionsIter, Layout};
+use super::definition::{Definition, Definitions, DefinitionsIter, Layout, Numbers};
 use super::{PERF_NO_UNIQUE_ID, raw};
 use crate::code_page::InstanceName;
 use crate::v2::BlockValue;
@@ -69,14 +69,16 @@ impl<'a> Instance<'a> {
         let offset = rest.offset();
         let bytes = rest.rest();
         let header: &raw::InstanceDefinition =
-            rest.read("PERF_INSTANCE_DEFINITION").map_err(|error| error.by("R17"))?;
+            rest.clone().read("PERF_INSTANCE_DEFINITION").map_err(|error| error.by("R17"))?;
         let len = length(header.byte_len.get());
-        if len < 24 || len > bytes.len() {
-            let why = Why::out_of_range(len, 24, bytes.len());
-            return Err(WireError::new("PERF_INSTANCE_DEFINITION.ByteLength", offset, why).by("R18"));
-        }
-        rest.take("PERF_INSTANCE_DEFINITION", len.saturating_sub(24))?;
-        let name = InstanceName::new(name_of(header, offset, bytes, len, code_page)?, code_page);
+        let definition = match rest.take("PERF_INSTANCE_DEFINITION", len) {
+            Ok(definition) if len >= 24 => definition.rest(),
+            _ => {
+                let why = Why::out_of_range(len, 24, bytes.len());
+                return Err(WireError::new("PERF_INSTANCE_DEFINITION.ByteLength", offset, why).by("R18"));
+            }
+        };
+        let name = InstanceName::new(name_of(header, offset, definition, code_page)?, code_page);
         let values = Values::parse(rest, layout)?;
         Ok(Self { header, offset, name, values })
     }
@@ -116,12 +118,11 @@ impl<'a> Instance<'a> {
 }
 
 /// Returns the bytes of the name. Checks R19.
-#[inline]
+#[inline(always)]
 fn name_of<'a>(
     header: &raw::InstanceDefinition,
     at: usize,
-    bytes: &'a [u8],
-    len: usize,
+    definition: &'a [u8],
     code_page: u32,
 ) -> Result<&'a [u8], WireError> {
     let (name_at, name_len) = (length(header.name_at.get()), length(header.name_len.get()));
@@ -129,25 +130,26 @@ fn name_of<'a>(
     if name_len == 0 {
         return Ok(&[]);
     }
-    let error = |what, offset, why| Err(WireError::new(what, at.saturating_add(offset), why).by("R19"));
+    match definition.get(name_at..name_at.saturating_add(name_len)) {
+        Some(name) if name_at >= 24 && (code_page != 0 || name_len & 1 == 0) => Ok(name),
+        _ => Err(name_error(at, name_at, name_len, definition.len())),
+    }
+}
+
+/// Creates the error of a name that breaks R19.
+#[cold]
+fn name_error(at: usize, name_at: usize, name_len: usize, len: usize) -> WireError {
+    let error = |what, offset, why| WireError::new(what, at.saturating_add(offset), why).by("R19");
     if name_at < 24 || name_at > len {
         return error("PERF_INSTANCE_DEFINITION.NameOffset", 16, Why::out_of_range(name_at, 24, len));
     }
     let most = len.saturating_sub(name_at);
-    if name_len > most {
-        return error("PERF_INSTANCE_DEFINITION.NameLength", 20, Why::out_of_range(name_len, 0, most));
-    }
-    if code_page == 0 && name_len & 1 != 0 {
-        let why = Why::Rule("UTF-16 has an even length");
-        return error("PERF_INSTANCE_DEFINITION.NameLength", 20, why);
-    }
-    Ok(bytes.get(name_at..name_at.saturating_add(name_len)).unwrap_or_default())
+    let why = match name_len > most {
+        true => Why::out_of_range(name_len, 0, most),
+        false => Why::Rule("UTF-16 has an even length"),
+    };
+    error("PERF_INSTANCE_DEFINITION.NameLength", 20, why)
 }
-
-/// Number of counters permitted in any block; a block of more bytes may contain one counter per byte. Counters can
-/// share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and memory.
-/// This limit belongs to the reader, not to the format: no known block reaches it.
-const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 
 /// Values of one instance, or of an object without instances, by position of their definitions.
 #[derive(Clone, Copy, Debug)]
@@ -165,42 +167,33 @@ pub struct Values<'a> {
 enum RowValues<'a> {
     /// Numbers of 8 bytes, contiguous and in order.
     Dense(&'a [U64]),
-    /// Numbers of 4 or 8 bytes anywhere in the counter block, by their definitions.
-    Numbers(&'a [raw::CounterDefinition]),
+    /// Numbers of 4 or 8 bytes that start in the first 256 bytes of the counter block, by their definitions.
+    Near(&'a [raw::CounterDefinition], &'a Near),
+    /// Numbers of 4 or 8 bytes anywhere in the counter block, by their definitions. The bytes begin with the block,
+    /// and have 8 bytes from the start of each number on.
+    Far(&'a [raw::CounterDefinition], &'a [u8]),
     /// Values of any kind.
     Any,
 }
+
+/// Bytes from the start of a counter block on: 8 of them from every offset that fits into a byte. Reading a number at
+/// such an offset needs no check.
+type Near = [u8; 0xFF + 8];
 
 impl<'a> Values<'a> {
     /// Checks R20 and R21. Values outside the block (R23) are detected when they are read.
     #[inline(always)]
     pub(super) fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>) -> Result<Self, WireError> {
-        let offset = rest.offset();
-        let all = rest.rest();
-        let header: &raw::CounterBlock = rest.read("PERF_COUNTER_BLOCK").map_err(|error| error.by("R20"))?;
+        let start = *rest;
+        let header: &raw::CounterBlock =
+            start.clone().read("PERF_COUNTER_BLOCK").map_err(|error| error.by("R20"))?;
         let len = length(header.byte_len.get());
-        let Some(bytes) = all.get(..len).filter(|bytes| bytes.len() >= 4) else {
-            let why = Why::out_of_range(len, 4, all.len());
-            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("R21"));
+        let bytes = match rest.take("PERF_COUNTER_BLOCK", len) {
+            Ok(block) if len >= layout.least_len => block.rest(),
+            _ => return Err(block_error(start.offset(), start.rest().len(), len)),
         };
-        if layout.definitions.len() > MOST_COUNTERS_OF_ANY_BLOCK && layout.definitions.len() > len {
-            let why = Why::Rule("the counters are not more than the bytes of their block");
-            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by("the reader's limit"));
-        }
-        rest.take("PERF_COUNTER_BLOCK", len.saturating_sub(4))?;
-        let definitions = layout.definitions;
-        // If a block is too short for all values, they are read one by one: those inside it are valid (R23).
-        let dense = layout.dense_from.and_then(|from| {
-            let (values, _) =
-                <[U64]>::ref_from_prefix_with_elems(bytes.get(from..)?, definitions.len()).ok()?;
-            Some(values)
-        });
-        let cells = match (dense, layout.numbers) {
-            (Some(values), _) => RowValues::Dense(values),
-            (None, Some(definitions)) => RowValues::Numbers(definitions),
-            (None, None) => RowValues::Any,
-        };
-        Ok(Self { offset, bytes, definitions, cells })
+        let cells = RowValues::new(bytes, start.rest(), layout.numbers);
+        Ok(Self { offset: start.offset(), bytes, definitions: layout.definitions, cells })
     }
 
     /// Returns the number of values, which equals the number of definitions.
@@ -221,10 +214,7 @@ impl<'a> Values<'a> {
     pub fn get(&self, position: usize) -> Option<BlockValue<'a>> {
         match self.cells {
             RowValues::Dense(values) => values.get(position).map(|value| BlockValue::U64(value.get())),
-            RowValues::Numbers(definitions) => {
-                definitions.get(position).map(|definition| number(self.bytes, definition))
-            }
-            RowValues::Any => self.definitions.get(position).map(|definition| self.value_of(&definition)),
+            _ => self.definitions.get(position).map(|definition| self.value_of(&definition)),
         }
     }
 
@@ -241,13 +231,15 @@ impl<'a> Values<'a> {
     /// Returns the values, in order.
     #[must_use]
     pub fn iter(&self) -> ValuesIter<'a> {
-        ValuesIter(match self.cells {
-            RowValues::Dense(values) => Iter::Dense(values.iter()),
-            RowValues::Numbers(definitions) => {
-                Iter::Numbers { bytes: self.bytes, definitions: definitions.iter() }
-            }
-            RowValues::Any => Iter::Any { values: *self, definitions: self.definitions.iter() },
-        })
+        let (layout, dense, numbers, bytes): (_, &[U64], &[raw::CounterDefinition], &[u8]) = match self.cells
+        {
+            RowValues::Dense(values) => (RowLayout::Dense, values, &[], &[]),
+            RowValues::Near(definitions, near) => (RowLayout::Near, &[], definitions, near),
+            RowValues::Far(definitions, far) => (RowLayout::Far, &[], definitions, far),
+            RowValues::Any => (RowLayout::Any, &[], &[], &[]),
+        };
+        let (dense, numbers, rest) = (dense.iter(), numbers.iter(), self.definitions.iter());
+        ValuesIter { layout, dense, numbers, bytes, values: *self, rest }
     }
 
     /// Returns `true` if the value of a definition is inside the counter block (R23).
@@ -286,39 +278,94 @@ impl<'a> IntoIterator for Values<'a> {
     }
 }
 
-/// Reads a number of 4 or 8 bytes; [`BlockValue::Empty`] if it is outside the counter block (R23).
-#[inline]
-fn number<'a>(bytes: &'a [u8], definition: &raw::CounterDefinition) -> BlockValue<'a> {
-    let (at, is_long) = (length(definition.counter_at.get()), definition.counter_size.get() == 8);
-    // 8 bytes are read for both widths, and a number of 4 bytes is their lower half: cheaper than a branch for each.
-    match bytes.get(at..at.saturating_add(8)).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
-    {
-        Some(long) if is_long => BlockValue::U64(long),
-        Some(long) => BlockValue::U32(u32::try_from(long & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
-        None => last_number(bytes, at, is_long),
+/// Creates the error of a counter block that breaks R21 or has fewer bytes than counters.
+#[cold]
+fn block_error(offset: usize, left: usize, len: usize) -> WireError {
+    let (why, rule) = match len < 4 || len > left {
+        true => (Why::out_of_range(len, 4, left), "R21"),
+        false => (Why::Rule("the counters are not more than the bytes of their block"), "the reader's limit"),
+    };
+    WireError::new("PERF_COUNTER_BLOCK.ByteLength", offset, why).by(rule)
+}
+
+impl<'a> RowValues<'a> {
+    /// Selects the layout of a counter block. `all` has its bytes and those that follow it.
+    #[inline(always)]
+    fn new(bytes: &'a [u8], all: &'a [u8], numbers: Numbers<'a>) -> Self {
+        // If a block is too short for all values, they are read one by one: those inside it are valid (R23).
+        match numbers {
+            Numbers::Dense { from, end } => {
+                let values =
+                    bytes.get(from..end).map(|values| <[U64]>::ref_from_bytes(values).unwrap_or_default());
+                values.map_or(Self::Any, Self::Dense)
+            }
+            // The bytes after a block are read, too, where its last number has 4 bytes and ends with it.
+            Numbers::Placed { definitions, end, reach } if end <= bytes.len() => match all.first_chunk() {
+                Some(near) if reach <= size_of::<Near>() => Self::Near(definitions, near),
+                _ => all.get(..reach).map_or(Self::Any, |far| Self::Far(definitions, far)),
+            },
+            _ => Self::Any,
+        }
     }
 }
 
-/// Reads a number that starts fewer than 8 bytes before the end of its counter block.
-#[cold]
+/// Reads the 8 bytes at an offset. They are always there: the bytes were chosen so that they are.
+#[inline(always)]
+fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at.saturating_add(8))?.try_into().ok().map(u64::from_le_bytes)
+}
+
+/// Reads the 8 bytes at an offset of a long counter block. Not inlined: a loop with this check takes registers from the
+/// loops of the other layouts.
 #[inline(never)]
-fn last_number(bytes: &[u8], at: usize, is_long: bool) -> BlockValue<'_> {
-    match bytes.get(at..at.saturating_add(4)).and_then(|bytes| bytes.try_into().ok()) {
-        Some(short) if !is_long => BlockValue::U32(u32::from_le_bytes(short)),
-        _ => BlockValue::Empty,
+fn long_far_at(bytes: &[u8], at: usize) -> Option<u64> {
+    long_at(bytes, at)
+}
+
+/// Returns the number that starts with 8 bytes. If it has 4, it is their lower half: cheaper than a branch for each.
+#[inline(always)]
+fn number<'a>(definition: &raw::CounterDefinition, long: u64) -> BlockValue<'a> {
+    match definition.counter_size.get() {
+        8 => BlockValue::U64(long),
+        _ => BlockValue::U32(u32::try_from(long & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
     }
+}
+
+/// Reads a value of any kind. The iterator is passed by value: a reference to it would keep it in memory for the other
+/// layouts, too.
+#[cold]
+fn value_of_any<'a>(
+    values: Values<'a>,
+    mut rest: DefinitionsIter<'a>,
+) -> Option<(BlockValue<'a>, DefinitionsIter<'a>)> {
+    let value = values.value_of(&rest.next()?);
+    Some((value, rest))
 }
 
 /// Iterator over the values of [`Values`], in order.
+///
+/// The layout never changes, so that a compiler makes one loop for each layout of whatever a caller writes, without a
+/// decision for each value. An enum with one iterator in each variant hides that from it.
 #[derive(Clone, Debug)]
-pub struct ValuesIter<'a>(Iter<'a>);
+pub struct ValuesIter<'a> {
+    layout: RowLayout,
+    dense: std::slice::Iter<'a, U64>,
+    /// Remaining definitions of [`RowLayout::Near`] and [`RowLayout::Far`].
+    numbers: std::slice::Iter<'a, raw::CounterDefinition>,
+    /// Bytes from the start of the counter block on, of the same layouts.
+    bytes: &'a [u8],
+    values: Values<'a>,
+    /// Remaining definitions of [`RowLayout::Any`].
+    rest: DefinitionsIter<'a>,
+}
 
-/// Variants of [`RowValues`] as iterators.
-#[derive(Clone, Debug)]
-enum Iter<'a> {
-    Dense(std::slice::Iter<'a, U64>),
-    Numbers { bytes: &'a [u8], definitions: std::slice::Iter<'a, raw::CounterDefinition> },
-    Any { values: Values<'a>, definitions: DefinitionsIter<'a> },
+/// Layout of values: the variants of [`RowValues`], without their data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowLayout {
+    Dense,
+    Near,
+    Far,
+    Any,
 }
 
 impl<'a> Iterator for ValuesIter<'a> {
@@ -326,38 +373,34 @@ impl<'a> Iterator for ValuesIter<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<BlockValue<'a>> {
-        match &mut self.0 {
-            Iter::Dense(values) => values.next().map(|value| BlockValue::U64(value.get())),
-            Iter::Numbers { bytes, definitions } => {
-                definitions.next().map(|definition| number(bytes, definition))
+        match self.layout {
+            RowLayout::Dense => self.dense.next().map(|value| BlockValue::U64(value.get())),
+            RowLayout::Near => {
+                let definition = self.numbers.next()?;
+                let [at, ..] = definition.counter_at.to_bytes();
+                let near: &Near = self.bytes.first_chunk()?;
+                // If there were none, the values would end: cheaper than one more kind of value for a caller.
+                Some(number(definition, long_at(near, at.into())?))
             }
-            Iter::Any { values, definitions } => {
-                definitions.next().map(|definition| values.value_of(&definition))
+            RowLayout::Far => {
+                let definition = self.numbers.next()?;
+                Some(number(definition, long_far_at(self.bytes, length(definition.counter_at.get()))?))
+            }
+            RowLayout::Any => {
+                let (value, rest) = value_of_any(self.values, self.rest.clone())?;
+                self.rest = rest;
+                Some(value)
             }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = match &self.0 {
-            Iter::Dense(values) => values.len(),
-            Iter::Numbers { definitions, .. } => definitions.len(),
-            Iter::Any { definitions, .. } => definitions.len(),
+        let left = match self.layout {
+            RowLayout::Dense => self.dense.len(),
+            RowLayout::Near | RowLayout::Far => self.numbers.len(),
+            RowLayout::Any => self.rest.len(),
         };
         (left, Some(left))
-    }
-
-    /// Selects the layout once, not for each value.
-    #[inline]
-    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
-        match self.0 {
-            Iter::Dense(values) => values.fold(init, |all, value| f(all, BlockValue::U64(value.get()))),
-            Iter::Numbers { bytes, definitions } => {
-                definitions.fold(init, |all, definition| f(all, number(bytes, definition)))
-            }
-            Iter::Any { values, definitions } => {
-                definitions.fold(init, |all, definition| f(all, values.value_of(&definition)))
-            }
-        }
     }
 }
 

@@ -30,6 +30,8 @@ mod build;
 mod definition;
 mod instance;
 mod names;
+#[cfg(test)]
+mod number_tests;
 pub mod raw;
 #[cfg(test)]
 mod tests;
