@@ -35,6 +35,33 @@ pub fn current_v1_index(index: u32) -> u32 {
     former.map_or(index, |(_, now)| *now)
 }
 
+/// Words that users search for and that stand for a counterset or its counters, beside their names and help texts.
+///
+/// A word may be a phrase, such as `disk full`. All are lower-case.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchWords {
+    guid: Guid,
+    /// The first counter to try.
+    pub first: Option<CounterId>,
+    /// Words that stand for the counterset as a whole.
+    pub counterset: &'static [&'static str],
+    counters: &'static [(CounterId, &'static [&'static str])],
+}
+
+impl SearchWords {
+    /// Returns the words that stand for a counter.
+    #[must_use]
+    pub fn counter(&self, id: CounterId) -> &'static [&'static str] {
+        self.counters.iter().find(|(counter, _)| *counter == id).map_or(&[], |(_, words)| *words)
+    }
+}
+
+/// Returns the search words of a built-in counterset; `None` for other countersets.
+#[must_use]
+pub fn search_words(counterset: Guid) -> Option<&'static SearchWords> {
+    WORDS.iter().find(|words| words.guid == counterset)
+}
+
 /// Returns `true` if the sum of a counter over several instances has a meaning.
 ///
 /// Rates of events, and amounts that each instance has for itself, have such a sum. Means, peaks, identifiers and

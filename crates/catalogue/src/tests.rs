@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfset_core::likeness::likeness;
-use perfset_core::{Attributes, CounterId, CounterType as T, Counterset, DetailLevel, InstanceType};
+use perfset_core::{Attributes, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType};
 
-use crate::{ALL, by_guid, perfset_engine, processor_information};
+use crate::{ALL, by_guid, perfset_engine, processor, processor_information, search_words};
 
 /// Id, name, type and bytes of a value. Source: MS Learn, "Using the PerfLib Functions to Consume Counter Data".
 const PROCESSOR_INFORMATION: &[(u32, Option<&str>, T, u32)] = &[
@@ -141,4 +141,17 @@ fn perfset_engine_keeps_its_identity() {
     assert_eq!((set.instance_type, set.v1_index), (InstanceType::Single, Some(20064)));
     let ids: Vec<_> = set.counters.iter().map(|c| c.id.0).collect();
     assert_eq!(ids, Vec::from_iter(0..13));
+}
+
+#[test]
+fn search_words_stand_for_countersets_and_counters() {
+    let words = search_words(processor_information::GUID).unwrap();
+    assert!(words.counterset.contains(&"cpu"));
+    assert!(words.counter(processor_information::PERCENT_PROCESSOR_TIME).contains(&"cpu usage"));
+    assert_eq!(words.first, Some(processor_information::PERCENT_PROCESSOR_TIME));
+    assert!(words.counter(CounterId(u32::MAX)).is_empty());
+    // A view has those of the counters that it shows.
+    let view = search_words(processor::GUID).unwrap();
+    assert!(view.counter(processor::PERCENT_PROCESSOR_TIME).contains(&"cpu usage"));
+    assert!(search_words(Guid::NIL).is_none());
 }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use anyhow::{Context, Result, bail, ensure};
 use uuid::Uuid;
 
-use super::set::{Attribute, Counter, CounterTranslation, Entry, Instances, Meaning, Range, Set, file};
+use super::set::{Attribute, Counter, CounterTranslation, Entry, Instances, Meaning, Range, Set, Text, file};
 use crate::counter_type::CounterType;
 
 /// The longest name, in UTF-16 units.
@@ -35,6 +35,12 @@ pub fn entry(entry: &Entry) -> Result<()> {
         let good = !label.is_empty() && label.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         ensure!(good, "windows_exporter_label: \"{label}\" must be small letters and _");
     }
+    check_words(&entry.words, &entry.name)?;
+    ensure!(
+        entry.first_counter().is_some(),
+        "query: \"{}\" is the path of no counter that the set shows",
+        &*entry.query
+    );
     ensure!(!entry.counters.is_empty(), "counter: there is none");
     if let Some(name) = entry.default_counter.as_deref() {
         let is_shown = entry.default_counter().is_some_and(Counter::is_shown);
@@ -169,6 +175,8 @@ fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
     check_attributes(&counter.attributes)?;
     check_sum(counter, entry.instances)?;
     check_exported(counter)?;
+    check_words(&counter.words, counter.name.as_deref().unwrap_or_default())?;
+    ensure!(counter.is_shown() || counter.words.is_empty(), "words: nobody searches for a noDisplay counter");
     check_relations(counter, entry)?;
     let code = counter.counter_type.code;
     ensure!(!code.is_base() || !counter.is_shown(), "attributes: a base must be noDisplay");
@@ -263,6 +271,19 @@ fn check_exported(counter: &Counter) -> Result<()> {
         "windows_exporter: \"{metric}\" must be windows_NAME or windows_NAME{{label=\"value\"}}"
     );
     ensure!(!counter.rises || name.ends_with("_total"), "windows_exporter: what rises ends in _total");
+    Ok(())
+}
+
+/// Checks that each word can be typed, stands once, and adds something to the name.
+fn check_words(words: &[Text], name: &str) -> Result<()> {
+    for (i, phrase) in words.iter().enumerate() {
+        let phrase = &**phrase;
+        let is_good = phrase.chars().all(|c| is_word_char(c) || " %-./".contains(c))
+            && phrase.contains(|c: char| c.is_ascii_lowercase());
+        ensure!(is_good, "words: \"{phrase}\" must be small letters, digits, blanks, and any of _ % - . /");
+        ensure!(words[..i].iter().all(|other| **other != *phrase), "words: \"{phrase}\" stands twice");
+        ensure!(!phrase.eq_ignore_ascii_case(name), "words: \"{phrase}\" is the name");
+    }
     Ok(())
 }
 

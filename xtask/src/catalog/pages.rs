@@ -2,7 +2,7 @@
 
 use super::header::prefix;
 use super::notice;
-use super::set::{Counter, Entry, Instances, Range, Set};
+use super::set::{Counter, Entry, Instances, Range, Set, Text};
 
 /// The page of one counterset.
 pub fn counterset(set: &Set) -> String {
@@ -19,7 +19,7 @@ pub fn counterset(set: &Set) -> String {
 {help}
 
 A first counter path to try: `{query}`
-
+{words}
 | | |
 |---|---|
 | GUID | `{guid}` |
@@ -44,6 +44,7 @@ First what it means; then what Windows counts, if that is something else, how Li
         name = &*entry.name,
         help = &*entry.help,
         query = &*entry.query,
+        words = found_by(&entry.words),
         guid = set.guid,
         provider = &*entry.provider.name,
         provider_guid = set.provider_guid,
@@ -109,6 +110,12 @@ fn row(counter: &Counter) -> String {
     format!("| {id} | {name} | `{counter_type}`{base} | {} | {range} | {source} |\n", &**unit)
 }
 
+/// Returns the line with the words of a counterset or of a counter; empty if there are none.
+fn found_by(words: &[Text]) -> String {
+    let words: Vec<_> = words.iter().map(|phrase| &**phrase).collect();
+    if words.is_empty() { String::new() } else { format!("\n**Found by**: {}\n", words.join(", ")) }
+}
+
 fn section(counter: &Counter) -> String {
     let notes = [
         ("On Windows", &counter.on_windows),
@@ -121,5 +128,6 @@ fn section(counter: &Counter) -> String {
     let rises = if counter.rises { "\nRises until what it counts starts again.\n" } else { "" };
     let exported = counter.windows_exporter.as_deref();
     let exported = exported.map(|name| format!("\n**In windows_exporter**: `{name}`\n")).unwrap_or_default();
-    format!("\n### {} {}\n\n{}\n{rises}{notes}{exported}", counter.id, counter.label(), &*counter.help)
+    let words = found_by(&counter.words);
+    format!("\n### {} {}\n\n{}\n{rises}{notes}{exported}{words}", counter.id, counter.label(), &*counter.help)
 }

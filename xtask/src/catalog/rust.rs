@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::notice;
-use super::set::{Aggregate, Attribute, Counter, Detail, Entry, Instances, Set, Translation};
+use super::set::{Aggregate, Attribute, Counter, Detail, Entry, Instances, Set, Text, Translation};
 
 /// The module of one counterset.
 pub fn counterset(set: &Set) -> String {
@@ -54,12 +54,15 @@ pub fn index(namespace: Uuid, sets: &[Set]) -> String {
         let counters = set.entry.counters.iter().filter(|counter| counter.adds_up);
         counters.map(move |counter| format!("({0}::GUID, {0}::{1}),", set.module(), counter.symbol()))
     });
+    let words: String = sets.iter().map(words).collect();
     format!(
         "// {notice}; change that instead.
 
 //! The countersets, one module each, and what is known of all of them.
 
 use perfset_core::{{CounterId, Counterset, Guid}};
+
+use crate::SearchWords;
 
 {modules}
 /// The namespace of the GUIDs that are made of names (UUID version 5).
@@ -73,10 +76,29 @@ pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[{former}];
 
 /// Counters whose sum over several instances has a meaning.
 pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[{adding_up}];
+
+/// Words of the countersets, in the order of the modules' names.
+pub(crate) static WORDS: &[SearchWords] = &[{words}];
 ",
         adding_up = adding_up.collect::<String>(),
         notice = notice(""),
         namespace = namespace.as_u128(),
+    )
+}
+
+/// Returns the words of a counterset and of its counters, and the first counter to try.
+fn words(set: &Set) -> String {
+    let list = |words: &[Text]| words.iter().map(|phrase| format!("{:?},", &**phrase)).collect::<String>();
+    let constant = |counter: &Counter| format!("{}::{}", set.module(), counter.symbol());
+    let with_words = set.entry.counters.iter().filter(|counter| !counter.words.is_empty());
+    let counters: String =
+        with_words.map(|counter| format!("({}, &[{}]),", constant(counter), list(&counter.words))).collect();
+    let of_set = list(&set.entry.words);
+    let first =
+        set.entry.first_counter().map_or("None".to_owned(), |first| format!("Some({})", constant(first)));
+    let guid = format!("{}::GUID", set.module());
+    format!(
+        "SearchWords {{ guid: {guid}, first: {first}, counterset: &[{of_set}], counters: &[{counters}] }},"
     )
 }
 

@@ -50,6 +50,9 @@ pub struct Entry {
     pub exists_on_windows: bool,
     pub cost: Text,
     pub query: Text,
+    /// Words that users search for and that stand for the counterset.
+    #[serde(default)]
+    pub words: Vec<Text>,
     #[serde(default)]
     pub oddities: Vec<Text>,
     pub provider: Provider,
@@ -77,6 +80,9 @@ impl Entry {
             counter.rises = of_base.rises;
             counter.adds_up = of_base.adds_up;
             counter.windows_exporter.clone_from(&of_base.windows_exporter);
+            if counter.words.is_empty() {
+                counter.words.clone_from(&of_base.words);
+            }
             counter.meaning = counter.meaning.or(of_base.meaning);
             if !counter.has_source() {
                 counter.file.clone_from(&of_base.file);
@@ -100,6 +106,14 @@ impl Entry {
 
     pub fn counter(&self, id: u32) -> Option<&Counter> {
         self.counters.iter().find(|counter| counter.id == id)
+    }
+
+    /// Returns the counter of `query`, the first one to try.
+    pub fn first_counter(&self) -> Option<&Counter> {
+        let of_set = self.query.strip_prefix('\\')?.strip_prefix(&*self.name)?;
+        let instance_end = of_set.strip_prefix('(').and_then(|instance| instance.split_once(')'));
+        let name = instance_end.map_or(of_set, |(_, behind)| behind).strip_prefix('\\')?;
+        self.counters.iter().find(|counter| counter.is_shown() && counter.name.as_deref() == Some(name))
     }
 
     pub fn default_counter(&self) -> Option<&Counter> {
@@ -159,6 +173,9 @@ pub struct Counter {
     pub rises: bool,
     /// The metric that windows_exporter makes of it: its name, and labels in braces.
     pub windows_exporter: Option<String>,
+    /// Words that users search for and that stand for the counter.
+    #[serde(default)]
+    pub words: Vec<Text>,
     /// Relation between the values of this counter on Linux and on Windows.
     pub meaning: Option<Meaning>,
     #[serde(default)]

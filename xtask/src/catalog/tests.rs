@@ -172,6 +172,13 @@ fn errors_name_file_counter_and_rule() {
             "counter 3 Base: ",
             "attributes: a base must be noDisplay",
         ),
+        (
+            "query of nothing",
+            "\\% Good/sec'",
+            "\\Good'",
+            "",
+            "query: \"\\Demo Set(*)\\Good\" is the path of no counter",
+        ),
         ("no source", "\"Never.\"", "\"\"", age, "availability: must say why there is no source"),
     ] {
         refused(what, from, to, place, rule);
@@ -230,6 +237,16 @@ fn errors_name_file_counter_and_rule() {
             good,
             "on_windows: the meaning is the same",
         ),
+        (
+            "word with a capital",
+            "words = [\"CPU\"]",
+            "meaning =",
+            good,
+            "words: \"CPU\" must be small letters",
+        ),
+        ("word twice", "words = [\"cpu\", \"cpu\"]", "scope =", "", "words: \"cpu\" stands twice"),
+        ("name as a word", "words = [\"demo set\"]", "scope =", "", "words: \"demo set\" is the name"),
+        ("word of a base", "words = [\"base\"]", "attributes =", base, "words: nobody searches for"),
         ("no such detail level", "detail = \"user\"", "unit =", "", "unknown variant `user`"),
         ("needless multi", "multi = 5", "base = 3", good, "multi: PERF_RAW_FRACTION takes none"),
         ("half a clock", "time = 5", "base = 3", good, "time, freq: one stands without the other"),
@@ -305,8 +322,12 @@ fn sets_of_windows_say_what_they_mean() {
 fn views_inherit_scale_and_detail_level() {
     let base = demo(&GOOD.replace("scale = -10", "scale = -10\ndetail = \"expert\"")).unwrap();
     let view = |counter: &str| {
-        let head =
-            GOOD.split("[[counter]]").next().unwrap().replace("Demo Set\"", "View\"\nview_of = \"Demo Set\"");
+        let head = GOOD
+            .split("[[counter]]")
+            .next()
+            .unwrap()
+            .replace("Demo Set\"", "View\"\nview_of = \"Demo Set\"")
+            .replace("Demo Set(", "View(");
         let text = format!("{head}[[counter]]\nid = 0\nname = \"% Good/sec\"\nv1_index = 30008\n{counter}");
         let set =
             parse(NAMESPACE, "view", &text.replace("30000", "30010"), std::slice::from_ref(&base.entry))
@@ -330,7 +351,7 @@ fn nothing_is_taken_twice() {
     for (what, from, to, rule) in [
         ("nothing", "", "", ""),
         ("guid", "guid = \"v5\"", guid.as_str(), "catalog/other.toml: guid: "),
-        ("name", "\"Other Set\"\nguid = \"v5\"", "\"demo set\"\nguid = \"v5\"", "name: demo set is taken"),
+        ("name", "Other Set", "demo set", "name: demo set is taken"),
         (
             "index of a set",
             "31000",
@@ -395,6 +416,30 @@ fn generator_writes_table_header_and_page() {
     let page = pages::counterset(&set);
     assert!(page.contains("| 2 | % Good/sec | `PERF_RAW_FRACTION`, base 3 | % |  | /proc/demo |"), "{page}");
     assert!(page.contains("### 2 % Good/sec\n\nGood ones.\n\n**On Linux**: word "), "{page}");
+}
+
+#[test]
+fn words_are_in_table_and_page_and_views_inherit_them() {
+    let text = GOOD.replace("scale = -10", "scale = -10\nwords = [\"good rate\", \"ok/s\"]");
+    let base = demo(&text.replace("scope =", "words = [\"trial\"]\nscope =")).unwrap();
+    let head = GOOD
+        .split("[[counter]]")
+        .next()
+        .unwrap()
+        .replace("Demo Set\"", "View\"\nview_of = \"Demo Set\"")
+        .replace("Demo Set(", "View(");
+    let counter =
+        "[[counter]]\nid = 0\nname = \"% Good/sec\"\nv1_index = 30008\ntype = \"PERF_COUNTER_BULK_COUNT\"";
+    let view = format!("{head}{counter}");
+    let view = parse(NAMESPACE, "view", &view, std::slice::from_ref(&base.entry)).unwrap();
+    let page = pages::counterset(&base);
+    assert!(page.contains("`\n\n**Found by**: trial\n\n"), "{page}");
+    assert!(page.contains("\n**Found by**: good rate, ok/s\n"), "{page}");
+    let index = rust::index(NAMESPACE, &[base, view]);
+    let of_counter = "counters: &[(demo_set::PERCENT_GOOD_PER_SEC, &[\"good rate\",\"ok/s\",]),]";
+    assert!(index.contains(of_counter) && index.contains("counterset: &[\"trial\",]"), "{index}");
+    let of_view = "counterset: &[], counters: &[(view::PERCENT_GOOD_PER_SEC, &[\"good rate\",\"ok/s\",]),]";
+    assert!(index.contains(of_view), "{index}");
 }
 
 #[test]
