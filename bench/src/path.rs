@@ -1,16 +1,22 @@
-//! A warm collection of three counter paths and their values, beside bare readings of the files that they need.
+//! A warm collection of three counter paths and their values, beside bare readings of the files that they need. Many
+//! paths read one by one, beside all at once.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::hint::black_box;
+use std::sync::Arc;
 
-use anyhow::{Result, ensure};
-use perfset_engine::Machine;
-use perfset_engine::path::PathQuery;
+use anyhow::{Context, Result, ensure};
+use perfset_core::{CounterType, Guid, InstanceId};
+use perfset_engine::path::{CounterValue, Format, FormatKind, Number, PathQuery};
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Catalogue, CollectRequest, Machine, Provider, Rows, SourceError};
 
 use crate::collect::floor::{Floor, after_blanks, after_line, number};
 use crate::collect::kernel_file::{KernelFile, Kind};
 use crate::collect::machine;
-use crate::measure::Comparison;
+use crate::counting::catalogue;
+use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
 /// What a screen or a script asks for first: a processor time, a size and a rate.
@@ -20,7 +26,7 @@ const PATHS: [&str; 3] = [
     r"\System\Context Switches/sec",
 ];
 
-/// One selection of paths.
+/// One selection of paths, and many paths of three shapes.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let mut machine = machine();
@@ -52,7 +58,110 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
         .variant("PathQuery::collect alone", || u64::from(black_box(&mut separate).collect().is_ok()))
         .variant("pread of /proc/stat and /proc/meminfo alone", || reading.read().unwrap_or(0))
         .variant("pread of all files above alone", || reading_kept.read().unwrap_or(0));
-    out(&comparison.run(rounds))
+    out(&comparison.run(rounds))?;
+    for (instances, counters) in [(100, 10), (1_000, 1), (1, 1_000)] {
+        out(&many(instances, counters, rounds)?)?;
+    }
+    Ok(())
+}
+
+/// 1,000 paths of one collection.
+fn many(instances: usize, counters: usize, rounds: usize) -> Result<Report> {
+    let mut machine = Machine::new(Box::new(FixedClock::default()));
+    machine.register(Box::new(Rising::new(instances, counters)));
+    let mut query = PathQuery::open(&mut machine)?;
+    for instance in 0..instances {
+        for counter in 0..counters {
+            let path = format!(r"\Counting(inst{instance})\Counter {counter}");
+            query.add(&mut machine, &path.parse()?)?;
+        }
+    }
+    for _ in 0..3 {
+        query.collect()?;
+    }
+    let paths = instances * counters;
+    let all = all_paths(&query);
+    query.collect()?;
+    let each = each_path(&query, paths);
+    ensure!(all == each && all != 0, "all at once {all}, one by one {each}");
+    let first = query.formatted_value(0, LARGE).ok().context("the first path has no value")?;
+    ensure!(first.number == Some(Number::Large(1)), "{first:?} is not the rate");
+    // Each run reads a new sample, because the status of a value that was read before is found sooner.
+    let query = RefCell::new(query);
+    let collect = || query.borrow_mut().collect().map_or((), |_| ());
+    let title = format!("path: {paths} paths of {instances} instances x {counters} counters, formatted");
+    let comparison = Comparison::new(title, paths)
+        .per("path")
+        .variant("PathQuery::values and formatted, all at once", || all_paths(black_box(&query.borrow())))
+        .before(collect)
+        .reference("all at once")
+        .variant("PathQuery::formatted_value, one by one", || each_path(black_box(&query.borrow()), paths))
+        .before(collect)
+        .goal("all at once", 1.2);
+    Ok(comparison.run(rounds))
+}
+
+const LARGE: Format = Format::new(FormatKind::Large);
+
+fn checksum(sum: u64, value: &CounterValue) -> u64 {
+    let number = match value.number {
+        Some(Number::Large(number)) => number as u64,
+        _ => 1 << 32,
+    };
+    sum.wrapping_mul(31).wrapping_add(number).wrapping_add(u64::from(value.c_status.0))
+}
+
+fn all_paths(query: &PathQuery) -> u64 {
+    query.formatted(&query.values(), LARGE).iter().fold(0, checksum)
+}
+
+fn each_path(query: &PathQuery, paths: usize) -> u64 {
+    let mut sum = 0;
+    for path in 0..paths {
+        let Ok(value) = query.formatted_value(path, LARGE) else { return 0 };
+        sum = checksum(sum, &value);
+    }
+    sum
+}
+
+/// Provides counts that rise with every collection: each counter of each instance by another number.
+struct Rising {
+    catalogue: Arc<Catalogue>,
+    instances: usize,
+    collections: u64,
+}
+
+impl Rising {
+    const GUID: Guid = Guid::from_u128(0x8d0c_4a1e_0f7b_4d5e_a6c3_5b1e_92f4_22bc);
+
+    fn new(instances: usize, counters: usize) -> Self {
+        let types = std::iter::repeat_n(CounterType::PERF_COUNTER_BULK_COUNT, counters);
+        Self { catalogue: catalogue(Self::GUID, types), instances, collections: 0 }
+    }
+}
+
+impl Provider for Rising {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, _: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        for instance in 0..self.instances {
+            rows.push(&format!("inst{instance}"), InstanceId(instance as u32), None);
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        for instance in 0..self.instances {
+            let mut row = rows.push(&format!("inst{instance}"), InstanceId(instance as u32), None);
+            for column in 0..want.counters.len() {
+                row.set(column, self.collections * (instance * want.counters.len() + column + 1) as u64);
+            }
+        }
+        self.collections += 1;
+        Ok(())
+    }
 }
 
 fn warm_query(machine: &mut Machine) -> Result<PathQuery> {

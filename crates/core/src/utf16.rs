@@ -23,6 +23,11 @@ impl<'a> Name<'a> {
         Self { bytes: bytes.get(..len).unwrap_or_default() }
     }
 
+    /// Returns the text of `bytes`, which contain whole units without a NUL.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     /// Returns the UTF-16 code units.
     pub fn units(self) -> impl DoubleEndedIterator<Item = u16> + ExactSizeIterator + Clone + 'a {
         self.bytes.chunks_exact(2).map(|unit| match unit {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
 use perfset_core::{
-    Birth, Counter, Counterset, Guid, InstanceId, InstanceIdFilter, Mark, Name, NoValue, Owner, Utf16,
+    Birth, Counter, CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Mark, Name, NoValue, Owner,
+    Utf16,
 };
 
 use crate::entry::Entry;
@@ -28,6 +29,8 @@ pub struct Snapshot {
     pub(crate) clocks: ClockReading,
     /// Number of the layout of `block`; 0 = none.
     pub(crate) layout: u64,
+    /// Number of the structure of `block`: it stays while only values change. 0 = unknown.
+    pub(crate) structure: u64,
 }
 
 /// Metadata that a block cannot contain: births, owners, reasons and marks.
@@ -192,6 +195,10 @@ pub struct ResolvedEntry {
     pub(crate) counters: Vec<usize>,
     /// Formula and inputs of each of the counters.
     pub(crate) related: Vec<FormulaInputs>,
+    /// `true` if all inputs of these formulas are in this entry.
+    pub(crate) is_alone: bool,
+    /// Columns of the counters, by their ids, ascending; empty if there are few.
+    by_id: Vec<(CounterId, usize)>,
     /// Instance name of the entry, encoded as in a block.
     name: Vec<u8>,
 }
@@ -200,7 +207,33 @@ impl ResolvedEntry {
     pub(crate) fn new(entry: Entry, counterset: Option<Arc<Counterset>>, counters: Vec<usize>) -> Self {
         let units = entry.instance.as_ref().map(|name| name.units()).unwrap_or_default();
         let name = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
-        Self { entry, counterset, counters, related: Vec::new(), name }
+        let mut resolved = Self {
+            entry,
+            counterset,
+            counters,
+            related: Vec::new(),
+            is_alone: false,
+            by_id: Vec::new(),
+            name,
+        };
+        if resolved.counters.len() > Self::FEW {
+            let mut by_id: Vec<_> = resolved.counters().map(|counter| counter.id).zip(0..).collect();
+            by_id.sort_unstable();
+            resolved.by_id = by_id;
+        }
+        resolved
+    }
+
+    /// Maximum number of counters that are searched one by one.
+    const FEW: usize = 8;
+
+    /// Returns the column of a counter.
+    pub(crate) fn column(&self, id: CounterId) -> Option<usize> {
+        if self.by_id.is_empty() {
+            return self.counters().position(|counter| counter.id == id);
+        }
+        let at = self.by_id.partition_point(|(known, _)| *known < id);
+        self.by_id.get(at).filter(|(known, _)| *known == id).map(|(_, column)| *column)
     }
 
     /// Finds the formula inputs of the counters of all entries of a query.
@@ -214,7 +247,8 @@ impl ResolvedEntry {
             related(infos, entry, peers.get(&info.instances()).map_or(&[], Vec::as_slice))
         };
         let related: Vec<Vec<FormulaInputs>> = infos.iter().enumerate().map(related).collect();
-        for (info, related) in infos.iter_mut().zip(related) {
+        for (entry, (info, related)) in infos.iter_mut().zip(related).enumerate() {
+            info.is_alone = related.iter().all(|inputs| inputs.is_within(entry));
             info.related = related;
         }
     }

@@ -63,6 +63,15 @@ impl<'a> Block<'a> {
     pub fn results(&self) -> Results<'a> {
         Results { rest: self.results, left: self.result_count() }
     }
+
+    /// Returns the result at an offset that [`offset`](QueryResult::offset) returned for this block. At another offset
+    /// there is none, or one without meaning.
+    #[must_use]
+    pub fn result_starting_at(&self, offset: usize) -> Option<QueryResult<'a>> {
+        let mut rest = self.results;
+        rest.take("PERF_COUNTER_HEADER", offset.checked_sub(rest.offset())?).ok()?;
+        QueryResult::parse(&mut rest).ok()
+    }
 }
 
 /// Iterator over the results of a [`Block`].
@@ -209,6 +218,12 @@ impl<'a> QueryResult<'a> {
             }
         };
         Ok(Self { status: Status(header.status.get()), body, header, offset, trailing: data })
+    }
+
+    /// Returns the offset of the result in the block.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
     }
 
     /// Returns the type of the result.
@@ -390,6 +405,50 @@ impl<'a> Instance<'a> {
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         self.values
+    }
+
+    /// Returns the place of the instance in its block; `None` if the values are not cells of 16 bytes, or the block is
+    /// larger than size fields permit.
+    #[must_use]
+    pub fn place(&self) -> Option<InstancePlace> {
+        let name_at = self.offset.checked_add(size_of::<raw::InstanceHeader>())?;
+        Some(InstancePlace {
+            name_at: name_at.try_into().ok()?,
+            name_len: self.name().as_bytes().len().try_into().ok()?,
+            id: self.id(),
+            values_at: name_at.checked_add(self.name_area.len())?.try_into().ok()?,
+            columns: self.values.cells()?.len().try_into().ok()?,
+        })
+    }
+}
+
+/// Place of an instance in a block, to read the instance again without another check.
+///
+/// It also serves other blocks with the same structure: those in which only values changed.
+#[derive(Clone, Copy, Debug)]
+pub struct InstancePlace {
+    name_at: u32,
+    name_len: u32,
+    id: InstanceId,
+    values_at: u32,
+    columns: u32,
+}
+
+impl InstancePlace {
+    /// Returns the id of the instance.
+    #[must_use]
+    pub fn id(&self) -> InstanceId {
+        self.id
+    }
+
+    /// Reads name and values from the bytes of the block. In a block with another structure they have no meaning.
+    #[must_use]
+    #[inline]
+    pub fn read<'a>(&self, block: &'a [u8]) -> Option<(Name<'a>, Values<'a>)> {
+        let name_at = length(self.name_at);
+        let name = block.get(name_at..name_at.saturating_add(length(self.name_len)))?;
+        let cells = block.get(length(self.values_at)..)?;
+        Some((Name::whole(name), Values::from_prefix(cells, length(self.columns))?))
     }
 }
 

@@ -43,7 +43,8 @@ mod values;
 mod visit;
 
 pub use block::{
-    Block, Body, CounterDataType, Ids, Instance, InstanceRows, InstanceTable, QueryResult, Results,
+    Block, Body, CounterDataType, Ids, Instance, InstancePlace, InstanceRows, InstanceTable, QueryResult,
+    Results,
 };
 pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use rows::TableRows;

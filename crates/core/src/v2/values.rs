@@ -106,6 +106,20 @@ impl<'a> Values<'a> {
         Self::parse_walked(rest, count)
     }
 
+    /// Reads `count` cells of 16 bytes whose sizes were checked before: those of a block with the same structure.
+    #[inline]
+    pub(super) fn from_prefix(bytes: &'a [u8], count: usize) -> Option<Self> {
+        <[Cell]>::ref_from_prefix_with_elems(bytes, count).ok().map(|(cells, _)| Self(Cells::Uniform(cells)))
+    }
+
+    /// Returns the cells, if all have 16 bytes.
+    pub(super) fn cells(&self) -> Option<&'a [Cell]> {
+        match self.0 {
+            Cells::Long(cells) | Cells::Uniform(cells) => Some(cells),
+            Cells::Walked { .. } => None,
+        }
+    }
+
     #[cold]
     fn parse_walked(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
         let start = *rest;

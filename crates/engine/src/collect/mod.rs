@@ -254,6 +254,7 @@ impl Plan {
         snapshot.clocks = *clocks;
         snapshot.entries = Arc::clone(&self.infos);
         let mut block = std::mem::take(&mut snapshot.block);
+        let structure = std::mem::take(&mut snapshot.structure);
         if !is_laid_out {
             // Exact, because the snapshot keeps this memory: growth by doubling can leave half of it unused.
             block.reserve_exact(self.block_len().saturating_sub(block.len()));
@@ -290,6 +291,7 @@ impl Plan {
         let moved = !builder.is_kept();
         snapshot.block = builder.finish().map_err(|_| SourceError::TooLarge)?;
         snapshot.layout = *layout;
+        snapshot.structure = if moved || structure == 0 { next_number() } else { structure };
         Ok(moved)
     }
 

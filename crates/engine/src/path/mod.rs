@@ -16,6 +16,7 @@ mod query_file;
 mod read;
 mod select;
 mod statistics;
+mod values;
 #[cfg(test)]
 mod tests;
 

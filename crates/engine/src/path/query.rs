@@ -1,11 +1,11 @@
 //! Paths bound to a source: a query with as few entries as possible, and its values by path.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use perfset_core::pdh::Scale;
-use perfset_core::{Attributes, Birth, CounterId, Counterset, Guid, InstanceIdFilter, Name, NoValue};
+use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceIdFilter};
 
 use super::bind::{BindError, ResolvedPath, resolve};
 use super::expand::{is_pattern, with_index};
@@ -15,10 +15,10 @@ use super::select::Selector;
 use crate::aggregate::names_sum;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
-use crate::pattern::{FoldedName, folded_units};
-use crate::snapshot::{ResolvedEntry, Snapshot};
+use crate::pattern::folded_units;
+use crate::snapshot::Snapshot;
 use crate::source::{NextOutcome, QueryHandle, Source};
-use crate::values::Value;
+use crate::values::{SampleIndex, SamplePair, SampleReader, Value};
 
 /// Query by paths: the paths are collected together, and the last two samples stored.
 ///
@@ -50,6 +50,12 @@ pub struct PathQuery {
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
+    /// Index of the last two samples, made when a value of them is first read.
+    pub(super) index: OnceCell<SampleIndex>,
+    /// Index of the samples before. The next sample often has the structure of the last but one.
+    spare: Option<SampleIndex>,
+    /// Number of values of the last reading, for the size of the next one.
+    pub(super) len: Cell<usize>,
     /// `true` if there might be entries that no path needs.
     has_unused: bool,
 }
@@ -113,13 +119,13 @@ pub(super) struct BoundPath {
     /// `true` if the formatted values of the last sample were read.
     pub is_read: Cell<bool>,
     /// `true` if a wildcard selects all counters of the counterset.
-    all_counters: bool,
+    pub all_counters: bool,
     /// Counters of the path, and the positions of their entries in the query.
     pub counters: Vec<(CounterId, usize)>,
     /// Selection that the engine's own pattern cannot express, if any.
-    selector: Option<Selector>,
+    pub selector: Option<Selector>,
     /// Instance selection as written, encoded as in a block.
-    instance: Vec<u8>,
+    pub instance: Vec<u8>,
 }
 
 /// Value of a path: one counter of one instance.
@@ -131,8 +137,8 @@ pub struct PathValue<'a> {
     pub value: Value<'a>,
     /// Index among instances of that name in this sample, from 0, ignoring case. Not an identity.
     pub occurrence: usize,
-    /// Index of the row in its entry.
-    pub(super) row: usize,
+    /// Row and column in its entry.
+    pub(super) cell: (usize, usize),
 }
 
 impl<'a> PathValue<'a> {
@@ -165,6 +171,9 @@ impl PathQuery {
             new: Snapshot::default(),
             old: Snapshot::default(),
             samples: 0,
+            index: OnceCell::new(),
+            spare: None,
+            len: Cell::new(0),
             has_unused: false,
         }
     }
@@ -309,10 +318,8 @@ impl PathQuery {
     /// Name, id and birth together identify the value's instance.
     #[must_use]
     pub fn birth(&self, value: &PathValue<'_>) -> Birth {
-        let annex = self.new.annex().get(value.value.entry)?;
-        let mut counters = self.new.entries().get(value.value.entry)?.counters();
-        let column = counters.position(|counter| counter.id == value.value.counter.id)?;
-        annex.birth_of(value.row, column)
+        let (row, column) = value.cell;
+        self.new.annex().get(value.value.entry)?.birth_of(row, column)
     }
 
     /// Collects a sample of all paths; the previous one becomes the older of the two.
@@ -328,9 +335,18 @@ impl PathQuery {
             Ok(NextOutcome::Sample) => {
                 self.samples = self.samples.saturating_add(1);
                 self.paths.iter().for_each(|path| path.is_read.set(false));
+                let last_but_one = std::mem::replace(&mut self.spare, self.index.take());
+                self.index = last_but_one
+                    .filter(|index| index.fits(self.pair()))
+                    .map(OnceCell::from)
+                    .unwrap_or_default();
             }
             // A step without a sample leaves the last two samples as they were.
-            Ok(NextOutcome::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
+            Ok(NextOutcome::End) => std::mem::swap(&mut self.new, &mut self.old),
+            Err(_) => {
+                std::mem::swap(&mut self.new, &mut self.old);
+                self.index = OnceCell::new(); // the older of them may be incomplete now
+            }
         }
         next
     }
@@ -354,108 +370,23 @@ impl PathQuery {
         &self.new
     }
 
-    /// Returns the values of the last sample, path by path, and in each path counter by counter.
-    #[must_use]
-    pub fn values(&self) -> Vec<PathValue<'_>> {
-        if self.samples == 0 {
-            return Vec::new();
-        }
-        let mut by_entry: Vec<Vec<PathValue<'_>>> = vec![Vec::new(); self.entries.len()];
-        // Values come row by row: the occurrence of a row's name is determined at its first counter.
-        let first = |info: &ResolvedEntry| info.counters().next().map(|counter| counter.id);
-        let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
-        let mut occurrences: HashMap<(usize, FoldedName<'_>), usize> = HashMap::new();
-        let (mut occurrence, mut row) = (0, 0);
-        self.new.values(self.older()).for_each(|value| {
-            let Some(values) = by_entry.get_mut(value.entry) else { return };
-            if firsts.get(value.entry) == Some(&Some(value.counter.id)) {
-                let seen = occurrences.entry((value.entry, FoldedName(value.instance))).or_default();
-                occurrence = *seen;
-                *seen = seen.saturating_add(1);
-                row = values.last().map_or(0, |last| last.row.saturating_add(1));
-            }
-            values.push(PathValue { path: 0, value, occurrence, row });
-        });
-        // Exact for paths of one value: the values of thousands of such queries can be held at the same time.
-        let mut all = Vec::with_capacity(self.paths.len());
-        for (path, bound) in self.paths.iter().enumerate() {
-            let of_entry = |entry: usize| by_entry.get(entry).map(Vec::as_slice).unwrap_or_default();
-            if bound.all_counters {
-                let values = bound.counters.first().map(|(_, entry)| of_entry(*entry)).unwrap_or_default();
-                // Helpers are in the entry as well.
-                let shown =
-                    |v: &&PathValue<'_>| !v.value.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
-                bound.choose(path, values.iter().filter(shown), &mut all);
-                continue;
-            }
-            for (counter, entry) in &bound.counters {
-                // Every row has all counters, and a failed entry has each counter once.
-                let counters =
-                    self.new.entries().get(*entry).map(ResolvedEntry::counters).into_iter().flatten();
-                let ids: Vec<_> = counters.map(|counter| counter.id).collect();
-                let Some(column) = ids.iter().position(|id| id == counter) else { continue };
-                let values = of_entry(*entry).iter().skip(column).step_by(ids.len());
-                bound.choose(path, values, &mut all);
-            }
-        }
-        all
+    /// Returns the sample before the last one.
+    fn older(&self) -> Option<&Snapshot> {
+        (self.samples > 1).then_some(&self.old)
     }
 
-    /// Returns the sample before the last one.
-    pub(super) fn older(&self) -> Option<&Snapshot> {
-        (self.samples > 1).then_some(&self.old)
+    pub(super) fn pair(&self) -> SamplePair<'_> {
+        SamplePair { new: &self.new, old: self.older() }
+    }
+
+    /// Returns a reader of the last sample.
+    pub(super) fn reader(&self) -> SampleReader<'_> {
+        let pair = self.pair();
+        SampleReader::new(pair, self.index.get_or_init(|| SampleIndex::new(pair)))
     }
 }
 
 impl BoundPath {
-    /// Adds the values whose instances the path selects.
-    fn choose<'a, 'b>(
-        &'a self,
-        path: usize,
-        values: impl Iterator<Item = &'b PathValue<'a>> + Clone,
-        all: &mut Vec<PathValue<'a>>,
-    ) where
-        'a: 'b,
-    {
-        let before = all.len();
-        all.extend(values.clone().filter(|v| self.means(v)).map(|v| PathValue { path, ..v.clone() }));
-        if all.len() == before {
-            all.extend(self.nothing(values).map(|value| PathValue { path, value, occurrence: 0, row: 0 }));
-        }
-    }
-
-    /// Returns one value without an instance per counter, as if the entry had found no instance: the path selects
-    /// none of them.
-    fn nothing<'a, 'b>(
-        &'a self,
-        values: impl Iterator<Item = &'b PathValue<'a>>,
-    ) -> impl Iterator<Item = Value<'a>>
-    where
-        'a: 'b,
-    {
-        let mut first: Vec<Value<'a>> = Vec::new();
-        for PathValue { value, .. } in values {
-            if !first.iter().any(|other| other.counter.id == value.counter.id) {
-                first.push(Value {
-                    instance: Name::until_nul(&self.instance),
-                    instance_id: None,
-                    raw: None,
-                    base: None,
-                    value: Err(NoValue::NoInstance),
-                    mark: None,
-                    ..value.clone()
-                });
-            }
-        }
-        first.into_iter()
-    }
-
-    fn means(&self, PathValue { value, occurrence, .. }: &PathValue<'_>) -> bool {
-        // An entry that failed as a whole has no instances to choose from.
-        let failed = value.instance_id.is_none();
-        failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), *occurrence))
-    }
-
     /// Returns `true` if the path can have several values.
     pub(super) fn is_several(&self) -> bool {
         self.counters.len() != 1 || self.path.instance.as_deref().is_some_and(is_pattern)

@@ -7,7 +7,7 @@ use perfset_core::{CounterId, CounterType};
 use super::grammar::CounterPath;
 use super::query::{BoundPath, PathQuery, PathValue};
 use crate::source::NextOutcome;
-use crate::values::SampleLookup;
+use crate::values::SampleReader;
 
 /// Information about one counter of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +39,8 @@ pub struct CounterInfo<'a> {
 
 /// Last sample in PDH's terms.
 ///
-/// Each of these methods recomputes the values of all paths, except [`raw_counters`](Self::raw_counters) and
-/// [`formatted`](Self::formatted). To read many paths, call [`values`](Self::values) once, and pass all values to one
-/// of those two.
+/// To read many paths one by one costs as much as to read all of them at once: with [`values`](Self::values), of which
+/// [`raw_counters`](Self::raw_counters) or [`formatted`](Self::formatted) return all results.
 ///
 /// ```
 /// use perfset::path::{Format, FormatKind, Number, PathQuery, PdhStatus};
@@ -84,24 +83,31 @@ impl PathQuery {
     /// Returns the raw counter of each of these values, which are of this query and its last sample.
     #[must_use]
     pub fn raw_counters(&self, values: &[PathValue<'_>]) -> Vec<RawCounter> {
-        let mut origins = SampleLookup::new(&self.new, self.older());
+        let mut reader = self.reader();
+        values.iter().map(|v| self.raw_counter(v, &mut reader)).collect()
+    }
+
+    fn raw_counter<'a>(&'a self, v: &PathValue<'_>, reader: &mut SampleReader<'a>) -> RawCounter {
+        let value = &v.value;
         let time = self.new.clocks.time_100ns;
-        let raw_counter = |v: &PathValue<'_>| {
-            let value = &v.value;
-            let (Some(raw), Some(clocks)) = (value.raw, origins.clocks(value, v.row)) else {
-                return RawCounter::without_value(
-                    good_or(v).err().unwrap_or(PdhStatus::PDH_CSTATUS_INVALID_DATA),
-                    time,
-                );
-            };
-            let numbers = SampleValues { raw, base: value.base, clocks: &clocks };
-            let raw = RawCounter::new(value.counter.counter_type, time, &numbers);
-            match raw.c_status.has_value() {
-                true => RawCounter { c_status: self.good(v, &mut origins), ..raw },
-                false => raw,
-            }
+        let (row, column) = v.cell;
+        let entry = value.raw.and_then(|raw| Some((raw, reader.entry(value.entry)?)));
+        let of_row = entry.and_then(|(raw, entry)| {
+            entry.go_to(row);
+            Some((raw, entry.clocks(column)?))
+        });
+        let Some((raw, clocks)) = of_row else {
+            return RawCounter::without_value(
+                good_or(v).err().unwrap_or(PdhStatus::PDH_CSTATUS_INVALID_DATA),
+                time,
+            );
         };
-        values.iter().map(raw_counter).collect()
+        let numbers = SampleValues { raw, base: value.base, clocks: &clocks };
+        let raw = RawCounter::new(value.counter.counter_type, time, &numbers);
+        match raw.c_status.has_value() {
+            true => RawCounter { c_status: self.good(v, reader), ..raw },
+            false => raw,
+        }
     }
 
     /// Formats these values, which are of this query and its last sample; from then on they count as read.
@@ -109,18 +115,19 @@ impl PathQuery {
     pub fn formatted(&self, values: &[PathValue<'_>], format: Format) -> Vec<CounterValue> {
         // Computed before any path counts as read, so that all values of a path are equally new.
         let statuses = self.statuses(values);
-        let in_format = |(v, c_status): (&PathValue<'_>, PdhStatus)| {
-            let bound = self.paths.get(v.path);
-            let (Ok(value), Some(raw)) = (&v.value.value, v.value.raw) else {
-                return CounterValue::without_value(c_status);
-            };
-            if let Some(bound) = bound {
-                bound.is_read.set(true);
-            }
-            let scale = bound.map_or(Scale::ONE, |bound| bound.scale);
-            CounterValue { c_status, number: Some(format.number(*value, raw, scale)) }
+        values.iter().zip(statuses).map(|(v, c_status)| self.in_format(v, c_status, format)).collect()
+    }
+
+    fn in_format(&self, v: &PathValue<'_>, c_status: PdhStatus, format: Format) -> CounterValue {
+        let bound = self.paths.get(v.path);
+        let (Ok(value), Some(raw)) = (&v.value.value, v.value.raw) else {
+            return CounterValue::without_value(c_status);
         };
-        values.iter().zip(statuses).map(in_format).collect()
+        if let Some(bound) = bound {
+            bound.is_read.set(true);
+        }
+        let scale = bound.map_or(Scale::ONE, |bound| bound.scale);
+        CounterValue { c_status, number: Some(format.number(*value, raw, scale)) }
     }
 
     /// Returns the raw counter of a path that selects one value.
@@ -130,8 +137,8 @@ impl PathQuery {
     /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if it can have several values.
     #[doc(alias = "PdhGetRawCounterValue")]
     pub fn raw_value(&self, path: usize) -> Result<RawCounter, PdhStatus> {
-        let values = self.value(path)?;
-        let raw = self.raw_counters(&values).into_iter().next();
+        let mut reader = self.reader();
+        let raw = self.value(path, &mut reader)?.map(|v| self.raw_counter(&v, &mut reader));
         Ok(raw.unwrap_or(RawCounter::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, 0)))
     }
 
@@ -156,8 +163,11 @@ impl PathQuery {
     /// As [`raw_value`](Self::raw_value).
     #[doc(alias = "PdhGetFormattedCounterValue")]
     pub fn formatted_value(&self, path: usize, format: Format) -> Result<CounterValue, PdhStatus> {
-        let values = self.value(path)?;
-        let value = self.formatted(&values, format).into_iter().next();
+        let mut reader = self.reader();
+        let value = self.value(path, &mut reader)?.map(|v| {
+            let c_status = self.status(&v, &mut reader);
+            self.in_format(&v, c_status, format)
+        });
         Ok(value.unwrap_or(CounterValue::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
     }
 
@@ -201,19 +211,19 @@ impl PathQuery {
     #[doc(alias = "PdhGetCounterInfo")]
     pub fn info(&self, path: usize) -> Result<Vec<CounterInfo<'_>>, PdhStatus> {
         let bound = self.bound(path)?;
-        let values: Vec<_> = self.values().into_iter().filter(|v| v.path == path).collect();
-        let mut origins = SampleLookup::new(&self.new, self.older());
-        Ok(self.infos_of(bound, &values, &mut origins))
+        let mut reader = self.reader();
+        let values = self.values_with(path, &mut reader);
+        Ok(self.infos_of(bound, &values, &mut reader))
     }
 
     /// Returns the [`info`](Self::info) of each path of some values, which are of this query and its last sample,
     /// path by path. The values are visited once.
     #[must_use]
     pub fn infos(&self, values: &[PathValue<'_>]) -> Vec<(usize, Vec<CounterInfo<'_>>)> {
-        let mut origins = SampleLookup::new(&self.new, self.older());
+        let mut reader = self.reader();
         let info = |values: &[PathValue<'_>]| {
             let path = values.first()?.path;
-            Some((path, self.infos_of(self.paths.get(path)?, values, &mut origins)))
+            Some((path, self.infos_of(self.paths.get(path)?, values, &mut reader)))
         };
         values.chunk_by(|a, b| a.path == b.path).filter_map(info).collect()
     }
@@ -222,13 +232,17 @@ impl PathQuery {
         &'q self,
         bound: &'q BoundPath,
         values: &[PathValue<'_>],
-        origins: &mut SampleLookup<'_>,
+        reader: &mut SampleReader<'q>,
     ) -> Vec<CounterInfo<'q>> {
-        let statuses = self.statuses_by(values, origins);
+        let statuses: Vec<_> = values.iter().map(|v| self.status(v, reader)).collect();
         let mut infos = Vec::new();
         for counter in bound.counters.iter().filter_map(|(id, _)| bound.set.counter(*id)) {
             let first = values.iter().zip(&statuses).find(|(v, _)| v.value.counter.id == counter.id);
-            let clocks = first.and_then(|(v, _)| origins.clocks(&v.value, v.row));
+            let clocks = first.and_then(|(v, _)| {
+                let ((row, column), entry) = (v.cell, reader.entry(v.value.entry)?);
+                entry.go_to(row);
+                entry.clocks(column)
+            });
             let clocks =
                 // Without a value the object's own frequency is unknown: 0 is filtered out below.
                 clocks.unwrap_or_else(|| Clocks { object_freq: 0, ..Clocks::from(self.new.clocks()) });
@@ -250,12 +264,20 @@ impl PathQuery {
         self.paths.get(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)
     }
 
-    /// Returns the value of a path that selects one; empty before the first sample.
-    fn value(&self, path: usize) -> Result<Vec<PathValue<'_>>, PdhStatus> {
-        match self.bound(path)?.is_several() {
-            true => Err(PdhStatus::PDH_INVALID_ARGUMENT),
-            false => Ok(self.values().into_iter().filter(|v| v.path == path).collect()),
+    /// Returns the value of a path that selects one; `None` before the first sample.
+    fn value<'a>(
+        &'a self,
+        path: usize,
+        reader: &mut SampleReader<'a>,
+    ) -> Result<Option<PathValue<'a>>, PdhStatus> {
+        if self.bound(path)?.is_several() {
+            return Err(PdhStatus::PDH_INVALID_ARGUMENT);
         }
+        let mut first = None;
+        self.each_value(path, reader, |value| {
+            first.get_or_insert(value);
+        });
+        Ok(first)
     }
 
     /// Returns the values of a path that can have several.
@@ -263,23 +285,37 @@ impl PathQuery {
         self.bound(path)?;
         match self.samples {
             0 => Err(PdhStatus::PDH_NO_DATA),
-            _ => Ok(self.values().into_iter().filter(|v| v.path == path).collect()),
+            _ => Ok(self.values_with(path, &mut self.reader())),
         }
+    }
+
+    fn values_with<'a>(&'a self, path: usize, reader: &mut SampleReader<'a>) -> Vec<PathValue<'a>> {
+        let mut values = Vec::new();
+        self.each_value(path, reader, |value| values.push(value));
+        values
     }
 
     /// Returns the `CStatus` of each formatted value.
     fn statuses(&self, values: &[PathValue<'_>]) -> Vec<PdhStatus> {
-        self.statuses_by(values, &mut SampleLookup::new(&self.new, self.older()))
+        let mut reader = self.reader();
+        values.iter().map(|v| self.status(v, &mut reader)).collect()
     }
 
-    fn statuses_by(&self, values: &[PathValue<'_>], origins: &mut SampleLookup<'_>) -> Vec<PdhStatus> {
-        values.iter().map(|v| good_or(v).err().unwrap_or_else(|| self.good(v, origins))).collect()
+    fn status<'a>(&'a self, v: &PathValue<'_>, reader: &mut SampleReader<'a>) -> PdhStatus {
+        good_or(v).err().unwrap_or_else(|| self.good(v, reader))
     }
 
     /// Returns the status of an existing value: new if it changed and was not read since, else valid.
-    fn good(&self, v: &PathValue<'_>, origins: &mut SampleLookup<'_>) -> PdhStatus {
+    fn good<'a>(&'a self, v: &PathValue<'_>, reader: &mut SampleReader<'a>) -> PdhStatus {
         let is_read = self.paths.get(v.path).is_some_and(|bound| bound.is_read.get());
-        match !is_read && origins.is_new(&v.value, v.row) {
+        let (row, column) = v.cell;
+        let mut is_new = || {
+            reader.entry(v.value.entry).is_none_or(|entry| {
+                entry.go_to(row);
+                entry.is_new(&v.value, column)
+            })
+        };
+        match !is_read && is_new() {
             true => PdhStatus::PDH_CSTATUS_NEW_DATA,
             false => PdhStatus::PDH_CSTATUS_VALID_DATA,
         }

@@ -12,17 +12,29 @@ use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 /// Location of an input of a formula: index of its entry, and of the column there.
 pub(super) type CellIndex = (usize, usize);
 
-/// Returns the rows of an older snapshot in the order of a newer one's entries, which others may have joined or left.
+/// Returns the position of each of a newer snapshot's entries in an older one, which others may have joined or left.
+/// Each position is returned once.
+pub(super) fn alignment(new: &Snapshot, old: &Snapshot) -> Vec<Option<usize>> {
+    if Arc::ptr_eq(&old.entries, &new.entries) {
+        return (0..new.entries.len()).map(Some).collect();
+    }
+    let mut is_taken = vec![false; old.entries.len()];
+    let mut position = |info: &ResolvedEntry| {
+        let at = old.entries.iter().position(|other| other.means_as(info))?;
+        let is_free = is_taken.get_mut(at).is_some_and(|taken| !std::mem::replace(taken, true));
+        is_free.then_some(at)
+    };
+    new.entries.iter().map(&mut position).collect()
+}
+
+/// Returns the rows of an older snapshot in the order of a newer one's entries.
 pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
     let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
     if Arc::ptr_eq(&old.entries, &new.entries) {
         return rows;
     }
-    let mut take = |info: &ResolvedEntry| {
-        let at = old.entries.iter().position(|other| other.means_as(info))?;
-        rows.get_mut(at)?.take()
-    };
-    new.entries.iter().map(&mut take).collect()
+    let mut take = |at: Option<usize>| rows.get_mut(at?)?.take();
+    alignment(new, old).into_iter().map(&mut take).collect()
 }
 
 /// Rows of one result.
@@ -129,31 +141,11 @@ impl PackedRaw {
 
 /// Returns the rows of each result of a snapshot's block.
 pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
-    let clocks = Clocks::from(&snapshot.clocks);
     let results = Block::parse(&snapshot.block).map(|block| block.results());
     let mut results = results.into_iter().flatten();
-    let infos = snapshot.entries.iter().enumerate();
-    infos
-        .map(|(index, info)| {
-            let annex = snapshot.annex.entries.get(index);
-            let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
-            // Results for one instance contain no id. With the id of the metadata, an instance that took over
-            // the name is not compared with the one before.
-            let id = annex.and_then(EntryMetadata::instance_id);
-            let one = |cells| ResultRows::One(Some(ResultRow { name, id, cells }));
-            let (status, body) = match results.next() {
-                Some(Ok(result)) => (result.status, result.body),
-                _ => (Status::ERROR_INVALID_DATA, Body::Error),
-            };
-            let rows = match body {
-                Body::SingleCounter(value) => one(ResultCells::One(value)),
-                Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
-                Body::MultipleInstances(table) | Body::Counterset(_, table) => ResultRows::Table(table),
-                Body::Error => ResultRows::One(None),
-            };
-            let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
-            EntryRows { annex, status, clocks, rows, offsets: OnceCell::new(), kept: OnceCell::new() }
-        })
+    let entries = snapshot.entries.iter().enumerate();
+    entries
+        .map(|(index, info)| EntryRows::new(snapshot, index, info, results.next().and_then(Result::ok)))
         .collect()
 }
 
@@ -164,6 +156,43 @@ pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
 }
 
 impl<'a> EntryRows<'a> {
+    /// Returns the rows of an entry's result; `None` is a result that cannot be read.
+    pub fn new(
+        snapshot: &'a Snapshot,
+        index: usize,
+        info: &'a ResolvedEntry,
+        result: Option<v2::QueryResult<'a>>,
+    ) -> Self {
+        let annex = snapshot.annex.entries.get(index);
+        let one = |cells| {
+            let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
+            // Results for one instance contain no id. With the id of the metadata, an instance that took over
+            // the name is not compared with the one before.
+            let id = annex.and_then(EntryMetadata::instance_id);
+            ResultRows::One(Some(ResultRow { name, id, cells }))
+        };
+        let (status, body) = match result {
+            Some(result) => (result.status, result.body),
+            None => (Status::ERROR_INVALID_DATA, Body::Error),
+        };
+        let rows = match body {
+            Body::SingleCounter(value) => one(ResultCells::One(value)),
+            Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
+            Body::MultipleInstances(table) | Body::Counterset(_, table) => ResultRows::Table(table),
+            Body::Error => ResultRows::One(None),
+        };
+        let clocks = annex.and_then(|annex| annex.clocks).unwrap_or_else(|| Clocks::from(&snapshot.clocks));
+        EntryRows { annex, status, clocks, rows, offsets: OnceCell::new(), kept: OnceCell::new() }
+    }
+
+    /// Returns the table of the result, if it has one.
+    pub fn table(&self) -> Option<&InstanceTable<'a>> {
+        match &self.rows {
+            ResultRows::One(_) => None,
+            ResultRows::Table(table) => Some(table),
+        }
+    }
+
     /// Returns the rows, in order. A row that cannot be read ends them.
     #[inline]
     pub fn iter(&self) -> RowIter<'a> {
@@ -222,12 +251,25 @@ impl<'a> EntryRows<'a> {
     }
 }
 
-/// Rows of all entries of a snapshot.
-pub(super) type All<'a> = [Option<EntryRows<'a>>];
+/// Rows of a snapshot that formulas read.
+pub(super) enum AllRows<'a> {
+    /// Rows of every entry.
+    Every(Vec<Option<EntryRows<'a>>>),
+    /// Rows of the one entry of this index, whose formulas need no other.
+    One(usize, Option<EntryRows<'a>>),
+}
 
-#[inline]
-pub(super) fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> {
-    all.get(entry)?.as_ref()
+impl<'a> AllRows<'a> {
+    pub const NONE: Self = Self::One(0, None);
+
+    /// Returns the rows of an entry.
+    #[inline]
+    pub fn of(&self, entry: usize) -> Option<&EntryRows<'a>> {
+        match self {
+            Self::Every(rows) => rows.get(entry)?.as_ref(),
+            Self::One(at, rows) => rows.as_ref().filter(|_| *at == entry),
+        }
+    }
 }
 
 impl<'a> ResultRow<'a> {
@@ -244,11 +286,17 @@ impl<'a> ResultRow<'a> {
 
     /// Returns an input of a formula from the same row, which is in `entry`.
     #[inline]
-    pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'_>, at: usize) -> PackedRaw {
+    pub fn number(
+        &self,
+        (place, column): CellIndex,
+        entry: usize,
+        all: &AllRows<'_>,
+        at: usize,
+    ) -> PackedRaw {
         if place == entry {
             return self.cells.number(column);
         }
-        let other = rows_of(all, place).and_then(|rows| rows.get(at));
+        let other = all.of(place).and_then(|rows| rows.get(at));
         let same = other.filter(|other| other.is_same(self));
         same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
     }

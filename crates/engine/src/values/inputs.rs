@@ -5,7 +5,7 @@ use perfset_core::formula::Computation;
 use perfset_core::sample::Clocks;
 use perfset_core::{Counter, CounterId, CounterType};
 
-use super::entry_rows::{All, CellIndex, ResultRow};
+use super::entry_rows::{AllRows, CellIndex, ResultRow};
 use crate::snapshot::ResolvedEntry;
 
 /// Formula of a counter and the locations of its inputs, requested or not.
@@ -43,13 +43,19 @@ pub(crate) fn ticks(number: Option<u64>) -> i64 {
 }
 
 impl FormulaInputs {
+    /// Returns `true` if all inputs are in that entry.
+    pub(crate) fn is_within(&self, entry: usize) -> bool {
+        let of_clock = self.own_clock.iter().flat_map(|own| [own.time, own.freq]);
+        of_clock.chain([self.base]).flatten().all(|(of, _)| of == entry)
+    }
+
     /// Returns the clocks of a value: its entry's, with the counter's own if it has one.
     pub(super) fn clocks(
         &self,
         entry_clocks: &Clocks,
         row: &ResultRow<'_>,
         entry: usize,
-        all: &All<'_>,
+        all: &AllRows<'_>,
         at: usize,
     ) -> Clocks {
         match &self.own_clock {

@@ -9,17 +9,17 @@ use crate::aggregate::names_sum;
 use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
-use entry_rows::{All, CellIndex, EntryRows, PackedRaw, ResultRow, RowIter, aligned, entry_rows, rows_of};
+use entry_rows::{AllRows, CellIndex, EntryRows, PackedRaw, ResultRow, RowIter, aligned, entry_rows};
 use pairing::Pairing;
 
 mod entry_rows;
-mod pairing;
+mod index;
 mod inputs;
-mod origins;
+mod pairing;
 
 pub(crate) use entry_rows::have_same_rows;
+pub(crate) use index::{EntryReader, RowPosition, SampleIndex, SamplePair, SampleReader};
 pub(crate) use inputs::{FormulaInputs, related, ticks};
-pub(crate) use origins::SampleLookup;
 
 /// Value of one counter of one instance, formatted for users.
 #[derive(Clone, Debug)]
@@ -55,9 +55,9 @@ impl Value<'_> {
 /// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
 pub(crate) struct SnapshotValues<'a> {
     infos: &'a [ResolvedEntry],
-    new: Vec<Option<EntryRows<'a>>>,
-    /// Older rows in the order of `infos`; empty without an older snapshot.
-    old: Vec<Option<EntryRows<'a>>>,
+    new: AllRows<'a>,
+    /// Older rows in the order of `infos`.
+    old: AllRows<'a>,
     /// Index of the next entry to begin.
     entry: usize,
     current: Option<Current<'a>>,
@@ -67,8 +67,8 @@ pub(crate) struct SnapshotValues<'a> {
 
 /// Counter of an entry, with what is the same for all rows.
 #[derive(Clone, Copy)]
-struct Column<'a> {
-    counter: &'a Counter,
+pub(crate) struct Column<'a> {
+    pub counter: &'a Counter,
     related: &'a FormulaInputs,
     formula: ColumnFormula,
 }
@@ -199,8 +199,8 @@ impl<'a> Iterator for SnapshotValues<'a> {
 impl<'a> SnapshotValues<'a> {
     pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
         let infos = new.entries();
-        let old = older.map(|older| aligned(new, older)).unwrap_or_default();
-        let new = entry_rows(new).into_iter().map(Some).collect();
+        let old = older.map_or(AllRows::NONE, |older| AllRows::Every(aligned(new, older)));
+        let new = AllRows::Every(entry_rows(new).into_iter().map(Some).collect());
         Self { infos, new, old, entry: 0, current: None, columns: Vec::new() }
     }
 
@@ -222,19 +222,23 @@ impl<'a> SnapshotValues<'a> {
 
     /// Begins an entry; `None` if it has no values.
     fn begin(&mut self, entry: usize, info: &'a ResolvedEntry) -> Option<Current<'a>> {
-        let (rows, old_rows) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry));
-        let set = info.counterset.as_deref()?;
-        let old_clocks = old_rows.map_or(rows.clocks, |old| old.clocks);
-        self.columns.extend(info.related.iter().zip(&info.counters).map_while(|(related, at)| {
-            let formula = ColumnFormula::new(related, &old_clocks, &rows.clocks);
-            Some(Column { counter: set.counters.get(*at)?, related, formula })
-        }));
-        let mut current = Current {
+        let mut current = Current::new(entry, info, &self.new, &self.old)?;
+        self.columns.extend((0..).map_while(|at| current.column(at)));
+        current.begin_row(0, &self.new, &self.old);
+        Some(current)
+    }
+}
+
+impl<'a> Current<'a> {
+    /// Begins an entry, before its first row; `None` if it has no values.
+    fn new(entry: usize, info: &'a ResolvedEntry, new: &AllRows<'a>, old: &AllRows<'a>) -> Option<Self> {
+        let (rows, old_rows) = (new.of(entry)?, old.of(entry));
+        Some(Self {
             entry,
             info,
-            set,
+            set: info.counterset.as_deref()?,
             clocks: rows.clocks,
-            old_clocks,
+            old_clocks: old_rows.map_or(rows.clocks, |old| old.clocks),
             notes: rows.annex.map(|annex| &*annex.notes).unwrap_or_default(),
             rows: rows.iter(),
             pairing: Pairing::new(old_rows),
@@ -246,30 +250,51 @@ impl<'a> SnapshotValues<'a> {
             with_totals: (rows.has_totals(), old_rows.is_some_and(EntryRows::has_totals)),
             has_totals: false,
             column: 0,
-        };
-        current.begin_row(0, &self.new, &self.old);
-        Some(current)
+        })
     }
-}
 
-impl<'a> Current<'a> {
-    /// Begins a row; returns `true` if it exists.
-    fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
-        let Some(rows) = rows_of(new, self.entry) else { return false };
+    /// Returns a counter of the entry by its column.
+    fn column(&self, at: usize) -> Option<Column<'a>> {
+        let related = self.info.related.get(at)?;
+        let counter = self.set.counters.get(*self.info.counters.get(at)?)?;
+        Some(Column {
+            counter,
+            related,
+            formula: ColumnFormula::new(related, &self.old_clocks, &self.clocks),
+        })
+    }
+
+    /// Begins the next row, which is at this position; returns `true` if it exists.
+    fn begin_row(&mut self, at: usize, new: &AllRows<'a>, old: &AllRows<'a>) -> bool {
+        let Some(rows) = new.of(self.entry) else { return false };
         let Some(row) = self.rows.next() else { return false };
+        let older = old.of(self.entry).and_then(|old| self.pairing.find((at, &row), rows, old));
+        self.set_row((at, row), older, new, old);
+        true
+    }
+
+    /// Begins a row, at its position, with the older row of the same name and id.
+    fn set_row(
+        &mut self,
+        (at, row): (usize, ResultRow<'a>),
+        older: Option<(usize, ResultRow<'a>)>,
+        new: &AllRows<'a>,
+        old: &AllRows<'a>,
+    ) {
         (self.row_index, self.column, self.row) = (at, 0, Some(row));
+        let (Some(rows), old) = (new.of(self.entry), old.of(self.entry)) else { return };
         self.mark = rows.annex.and_then(|annex| annex.row_mark(at));
-        self.older = rows_of(old, self.entry).and_then(|old| {
-            let (at_old, row) = self.pairing.find((at, &row), rows, old)?;
-            Some(Older { row_index: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
+        self.older = older.zip(old).map(|((row_index, row), old)| Older {
+            row_index,
+            row,
+            is_same: old.birth(row_index) == rows.birth(at),
         });
         // Notes of a row are searched only if the result has totals at all: most results have none.
         let (now, then) = self.with_totals;
         let has_totals = |rows: &EntryRows<'_>, at| rows.annex.is_some_and(|annex| annex.has_totals_in(at));
-        let older = self.older.as_ref().filter(|_| then).zip(rows_of(old, self.entry));
+        let older = self.older.as_ref().filter(|_| then).zip(old);
         self.has_totals =
             now && has_totals(rows, at) || older.is_some_and(|(older, old)| has_totals(old, older.row_index));
-        true
     }
 
     /// Computes the next value of the row and passes it on.
@@ -277,8 +302,8 @@ impl<'a> Current<'a> {
     fn value<R>(
         &mut self,
         column: &Column<'a>,
-        new: &All<'a>,
-        old: &All<'a>,
+        new: &AllRows<'a>,
+        old: &AllRows<'a>,
         each: impl FnOnce(Value<'a>) -> R,
     ) -> R {
         let Column { counter, related, formula } = column;
@@ -354,11 +379,11 @@ impl<'a> Current<'a> {
         mark: Option<Mark>,
         column: usize,
         related: &FormulaInputs,
-        old: &All<'a>,
+        old: &AllRows<'a>,
     ) -> Option<Mark> {
         let takes_difference = related.computation.as_ref().is_some_and(Computation::needs_two_samples);
         let older = self.older.as_ref().filter(|older| takes_difference && older.is_same);
-        let annex = older.and_then(|older| Some((older.row_index, rows_of(old, self.entry)?.annex?)));
+        let annex = older.and_then(|older| Some((older.row_index, old.of(self.entry)?.annex?)));
         let then = annex.and_then(|(at, annex)| annex.mark(at, column));
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
     }
@@ -369,14 +394,14 @@ impl<'a> Current<'a> {
         older: &Older<'a>,
         column: usize,
         related: &FormulaInputs,
-        new: &All<'a>,
-        old: &All<'a>,
+        new: &AllRows<'a>,
+        old: &AllRows<'a>,
     ) -> bool {
         if !self.has_totals {
             return older.is_same;
         }
         let birth =
-            |all: &All<'a>, (entry, column): CellIndex, at| rows_of(all, entry)?.annex?.birth_of(at, column);
+            |all: &AllRows<'a>, (entry, column): CellIndex, at| all.of(entry)?.annex?.birth_of(at, column);
         let mut places = [Some((self.entry, column)), related.base].into_iter().flatten();
         places.all(|place| birth(new, place, self.row_index) == birth(old, place, older.row_index))
     }
@@ -437,18 +462,18 @@ impl<'a> Current<'a> {
         related: &FormulaInputs,
         note: Option<&CellState>,
         row: &ResultRow<'a>,
-        new: &All<'a>,
-        old: &All<'a>,
+        new: &AllRows<'a>,
+        old: &AllRows<'a>,
     ) -> Result<FormattedValue, NoValue> {
         let Some(raw) = row.cells.number(column).raw() else {
-            let of_column = || rows_of(new, self.entry)?.annex?.column_reason(column);
+            let of_column = || new.of(self.entry)?.annex?.column_reason(column);
             let reason = match note {
                 Some(CellState::Missing(reason)) => Some(reason),
                 _ => of_column(),
             };
             return Err(reason.cloned().unwrap_or(NoValue::NotGiven));
         };
-        let base = |all: &All<'a>, at: usize, row: &ResultRow<'a>| {
+        let base = |all: &AllRows<'a>, at: usize, row: &ResultRow<'a>| {
             related.base.and_then(|place| row.number(place, self.entry, all, at).raw())
         };
         let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
@@ -476,8 +501,8 @@ impl<'a> Current<'a> {
 
     /// Returns the value of a failed entry: only the reason.
     #[cold]
-    fn failure(&self, counter: &'a Counter, new: &All<'a>) -> Value<'a> {
-        let rows = rows_of(new, self.entry);
+    fn failure(&self, counter: &'a Counter, new: &AllRows<'a>) -> Value<'a> {
+        let rows = new.of(self.entry);
         let name = rows.and_then(|rows| rows.annex).and_then(EntryMetadata::instance);
         let reason = rows.and_then(|rows| rows.annex).and_then(EntryMetadata::failure).cloned();
         let status = rows.map_or(Status::ERROR_INVALID_DATA, |rows| rows.status);

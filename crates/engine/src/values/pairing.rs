@@ -42,15 +42,6 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Finds the position of the older row of each newer row.
-pub(super) fn pair_rows(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
-    let is_same = |row: &ResultRow<'_>, at: &u32| {
-        usize::try_from(*at).ok().and_then(|at| old.read(at)).is_some_and(|older| older.is_same(row))
-    };
-    let candidates = candidates(new, old);
-    new.iter().zip(candidates).map(|(row, at)| at.filter(|at| is_same(&row, at))).collect()
-}
-
 /// Finds for each newer row the position of one older row that has its key, or only the same hash. The caller compares
 /// the keys.
 ///

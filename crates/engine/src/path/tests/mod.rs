@@ -11,6 +11,7 @@ use crate::{Machine, Source};
 mod changing;
 mod names;
 mod pdh;
+mod reading;
 
 fn parts(text: &str) -> Result<(Option<String>, String, Option<String>, String), PathError> {
     text.parse::<CounterPath>().map(|p| (p.machine, p.counterset, p.instance, p.counter))

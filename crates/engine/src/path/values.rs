@@ -1,0 +1,86 @@
+//! Values of the paths of the last sample.
+
+use perfset_core::{Attributes, Name};
+
+use super::query::{BoundPath, PathQuery, PathValue};
+use crate::values::{Column, EntryReader, RowPosition, SampleReader, Value};
+
+impl PathQuery {
+    /// Returns the values of the last sample, path by path, and in each path counter by counter.
+    #[must_use]
+    pub fn values(&self) -> Vec<PathValue<'_>> {
+        // Exact for paths of one value: the values of thousands of such queries can be held at the same time.
+        let mut all = Vec::with_capacity(self.paths.len().max(self.len.get()));
+        let mut reader = self.reader();
+        for path in 0..self.paths.len() {
+            self.each_value(path, &mut reader, |value| all.push(value));
+        }
+        self.len.set(all.len());
+        all
+    }
+
+    /// Passes on the values of a path; none before the first sample.
+    pub(super) fn each_value<'a>(
+        &'a self,
+        path: usize,
+        reader: &mut SampleReader<'a>,
+        mut each: impl FnMut(PathValue<'a>),
+    ) {
+        let Some(bound) = self.paths.get(path).filter(|_| self.samples > 0) else { return };
+        let with = |value, position: RowPosition| {
+            let RowPosition { row, column, occurrence } = position;
+            PathValue { path, value, occurrence, cell: (row, column) }
+        };
+        if bound.all_counters {
+            let entry = bound.counters.first().and_then(|(_, entry)| reader.entry(*entry));
+            let Some(entry) = entry else { return };
+            // Helpers are in the entry as well.
+            let is_shown =
+                |column: &Column<'_>| !column.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
+            let columns: Vec<_> = (0..)
+                .map_while(|at| Some((at, entry.column(at)?)))
+                .filter(|(_, column)| is_shown(column))
+                .collect();
+            return bound.choose(entry, &columns, |value, position| each(with(value, position)));
+        }
+        for (counter, entry) in &bound.counters {
+            let Some(entry) = reader.entry(*entry) else { continue };
+            let column = entry.info().column(*counter);
+            let Some(column) = column.and_then(|at| Some((at, entry.column(at)?))) else { continue };
+            bound.choose(entry, &[column], |value, position| each(with(value, position)));
+        }
+    }
+}
+
+impl BoundPath {
+    /// Passes on the values in these columns of the instances that the path selects, row by row.
+    fn choose<'a>(
+        &'a self,
+        entry: &mut EntryReader<'a>,
+        columns: &[(usize, Column<'a>)],
+        mut each: impl FnMut(Value<'a>, RowPosition),
+    ) {
+        let mut is_any = false;
+        // A failed entry has one value for each counter: the reason.
+        for row in 0..entry.len().max(1) {
+            entry.go_to(row);
+            if self.selects(entry) {
+                is_any = true;
+                columns.iter().for_each(|(at, column)| entry.value(*at, column, &mut each));
+            }
+        }
+        // As if the entry had found no instance.
+        for (column, Column { counter, .. }) in columns.iter().filter(|_| !is_any) {
+            let position = RowPosition { row: 0, column: *column, occurrence: 0 };
+            each(entry.nothing(counter, Name::until_nul(&self.instance)), position);
+        }
+    }
+
+    fn selects(&self, entry: &EntryReader<'_>) -> bool {
+        // An entry that failed as a whole has no instances to choose from.
+        let (Some(selector), Some((name, occurrence))) = (&self.selector, entry.instance()) else {
+            return true;
+        };
+        selector.matches(name.units(), occurrence)
+    }
+}
