@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::wire::length;
+
 /// Name as stored in a block: UTF-16LE without the terminating NUL. Borrowed, not aligned.
 ///
 /// Unpaired surrogates are displayed as U+FFFD; names are compared by code units.
@@ -14,13 +16,26 @@ impl<'a> Name<'a> {
     /// Returns the text of `bytes` up to the first NUL unit, or all whole units if there is no NUL.
     #[must_use]
     pub fn until_nul(bytes: &'a [u8]) -> Self {
+        const ONES: u64 = 0x0001_0001_0001_0001;
+        const HIGHEST: u64 = 0x8000_8000_8000_8000;
+        // Four units at once: names are short, and there is one for each instance of a block.
+        let mut words = bytes.chunks_exact(8);
+        let mut len = 0_usize;
+        for word in words.by_ref() {
+            let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
+            // The lowest of these bits is that of the first NUL; without a NUL there is none.
+            let nuls = word.wrapping_sub(ONES) & !word & HIGHEST;
+            if nuls != 0 {
+                let units = length(nuls.trailing_zeros()).wrapping_div(16);
+                return Self {
+                    bytes: bytes.get(..len.wrapping_add(units.wrapping_mul(2))).unwrap_or_default(),
+                };
+            }
+            len = len.wrapping_add(8);
+        }
         // A single byte at the end is half a unit, and dropped: lengths of foreign blocks can be odd.
-        let len = bytes
-            .chunks_exact(2)
-            .position(|unit| unit == [0, 0])
-            .unwrap_or(bytes.len().wrapping_div(2))
-            .saturating_mul(2);
-        Self { bytes: bytes.get(..len).unwrap_or_default() }
+        let units = words.remainder().chunks_exact(2).take_while(|unit| *unit != [0, 0]).count();
+        Self { bytes: bytes.get(..len.wrapping_add(units.wrapping_mul(2))).unwrap_or_default() }
     }
 
     /// Returns the text of `bytes`, which contain whole units without a NUL.
@@ -194,6 +209,26 @@ mod tests {
         assert_eq!(Name::until_nul(&bytes[..3]), "a", "an odd byte at the end is not a unit");
         assert!(Name::until_nul(&[0, 0]).is_empty() && Name::until_nul(&[]).is_empty());
         assert_eq!(Name::until_nul(&[0, b'a', 0, 0]), "\u{6100}", "a zero byte is not a NUL unit");
+    }
+
+    #[test]
+    fn every_position_of_a_nul() {
+        // Units around those that the search for four at once could confuse with a NUL.
+        let units = [0x0001, 0x8000, 0x0100, 0x00FF, 0xFFFF, 0x8001, 0x7FFF];
+        for len in 0..20 {
+            let text: Vec<u16> = units.into_iter().cycle().skip(len).take(len).collect();
+            for nuls in 0..3 {
+                for after in 0..4 {
+                    let all = text.iter().copied().chain(vec![0; nuls]).chain(vec![1; after]);
+                    let mut bytes: Vec<u8> = all.flat_map(u16::to_le_bytes).collect();
+                    let wanted = if nuls == 0 { len + after } else { len };
+                    assert_eq!(Name::until_nul(&bytes).units().len(), wanted, "{len} {nuls} {after}");
+                    assert!(Name::until_nul(&bytes).units().take(len).eq(text.iter().copied()));
+                    bytes.push(0);
+                    assert_eq!(Name::until_nul(&bytes).units().len(), wanted, "{len} {nuls} {after}, odd");
+                }
+            }
+        }
     }
 
     #[test]

@@ -91,19 +91,18 @@ impl<'a> Values<'a> {
     #[inline(always)]
     pub(super) fn parse(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
         if let Ok((cells, _)) = <[Cell]>::ref_from_prefix_with_elems(rest.rest(), count) {
-            // Every cell is examined, because a loop without exits processes several cells at once.
-            let differing = cells.iter().fold(0, |bits, cell| bits | (header_of(cell) ^ LONG));
-            let values = match differing {
-                0 => Some(Cells::Long(cells)),
-                bits if bits & !WIDTH_BITS == 0 && !any_too_wide(cells) => Some(Cells::Uniform(cells)),
-                _ => None,
+            let values = match are_long(cells) {
+                true => Some(Cells::Long(cells)),
+                false => are_uniform(cells).then_some(Cells::Uniform(cells)),
             };
             if let Some(values) = values {
                 rest.take("PERF_COUNTER_DATA", size_of_val(cells))?;
                 return Ok(Self(values));
             }
         }
-        Self::parse_walked(rest, count)
+        let (values, after) = Self::parse_walked(*rest, count)?;
+        *rest = after;
+        Ok(values)
     }
 
     /// Reads `count` cells of 16 bytes whose sizes were checked before: those of a block with the same structure.
@@ -120,14 +119,15 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Checks cells field by field. The cursor is passed by value: a reference would keep it in memory for all rows.
     #[cold]
-    fn parse_walked(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
-        let start = *rest;
+    fn parse_walked(mut rest: Cursor<'a>, count: usize) -> Result<(Self, Cursor<'a>), WireError> {
+        let start = rest;
         for _ in 0..count {
-            walked_value(rest)?;
+            walked_value(&mut rest)?;
         }
         let bytes = start.rest().get(..rest.offset().saturating_sub(start.offset())).unwrap_or_default();
-        Ok(Self(Cells::Walked { bytes, count }))
+        Ok((Self(Cells::Walked { bytes, count }), rest))
     }
 
     /// Returns the number of values.
@@ -186,15 +186,28 @@ fn header_of(cell: &Cell) -> u64 {
     u64::from_le_bytes(zerocopy::transmute!(cell.header))
 }
 
-/// Bits that differ between the headers of cells of 16 bytes with 8, 4 and no bytes of data.
-const WIDTH_BITS: u64 = 8 | 4;
+/// Returns `true` if all cells are numbers of 8 bytes.
+///
+/// Four cells in each step: a comparison with a jump that is not taken is one operation, and a loop over single cells
+/// would need more operations for itself. A loop without exits needs three for each cell.
+#[inline(always)]
+fn are_long(cells: &[Cell]) -> bool {
+    let is_long = |cell: &Cell| header_of(cell) == LONG;
+    let mut fours = cells.chunks_exact(4);
+    fours.by_ref().all(|four| four.iter().all(is_long)) && fours.remainder().iter().all(is_long)
+}
 
-/// Returns `true` if a cell has both of those bits set: 12 bytes of data, which do not fit. The cells must differ in
-/// those bits only.
+/// Returns `true` if all cells have 16 bytes with 8, 4 or no bytes of data.
 #[inline]
-fn any_too_wide(cells: &[Cell]) -> bool {
-    // Of the sums of 4 and 0, 4, 8 or 12, only 16 has this bit.
-    cells.iter().fold(0, |bits, cell| bits | header_of(cell).wrapping_add(4)) & 16 != 0
+fn are_uniform(cells: &[Cell]) -> bool {
+    /// Bits that differ between their headers.
+    const WIDTH_BITS: u64 = 8 | 4;
+    // Every cell is examined, because a loop without exits processes several cells at once. Of the sums of 4 and 0, 4,
+    // 8 or 12, only 16 has that bit: 12 bytes of data do not fit.
+    let (differing, sums) = cells.iter().map(header_of).fold((0, 0), |(differing, sums), header| {
+        (differing | (header ^ LONG), sums | header.wrapping_add(4))
+    });
+    differing & !WIDTH_BITS == 0 && sums & 16 == 0
 }
 
 /// Reads one PERF_COUNTER_DATA structure field by field.
