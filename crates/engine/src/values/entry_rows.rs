@@ -43,7 +43,7 @@ pub(super) struct EntryRows<'a> {
     pub status: Status,
     pub clocks: Clocks,
     rows: ResultRows<'a>,
-    /// Offset of each row in the block, found when rows are paired in another order.
+    /// Offset of each row in the block, found with the keys when rows are paired in another order.
     offsets: OnceCell<Vec<usize>>,
     /// All rows, read when single values are wanted: reading a row for each of its values would be quadratic.
     kept: OnceCell<Vec<ResultRow<'a>>>,
@@ -92,6 +92,15 @@ impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
     fn from(row: v2::Instance<'a>) -> Self {
         Self { name: row.name(), id: Some(row.id()), cells: ResultCells::Several(row.values()) }
     }
+}
+
+/// Row of an older result.
+#[derive(Clone, Copy)]
+pub(super) struct OldRow<'a> {
+    /// Position of the row in its result.
+    pub at: usize,
+    pub row: ResultRow<'a>,
+    pub birth: Birth,
 }
 
 #[derive(Clone, Copy)]
@@ -208,14 +217,31 @@ impl<'a> EntryRows<'a> {
     }
 
     /// Reads the row at a position, for all its values. Less memory than [`get`](Self::get) needs.
-    pub fn read(&self, at: usize) -> Option<ResultRow<'a>> {
-        let table = match &self.rows {
-            ResultRows::One(row) => return row.filter(|_| at == 0),
-            ResultRows::Table(table) => table,
+    #[inline]
+    pub fn read(&self, at: usize) -> Option<OldRow<'a>> {
+        let row = match &self.rows {
+            ResultRows::One(row) => row.filter(|_| at == 0)?,
+            ResultRows::Table(table) => {
+                let offset = *self.offsets.get_or_init(|| Self::keys_and_offsets(table).1).get(at)?;
+                table.row_starting_at(offset)?.into()
+            }
         };
-        let all = || table.rows().map_while(Result::ok).map(|row| row.offset()).collect();
-        let offset = *self.offsets.get_or_init(all).get(at)?;
-        table.row_starting_at(offset).map(ResultRow::from)
+        Some(OldRow { at, row, birth: self.birth(at) })
+    }
+
+    /// Returns the keys of all rows, in order.
+    pub fn keys(&self) -> Vec<RowKey<'a>> {
+        let ResultRows::Table(table) = &self.rows else {
+            return self.iter().map(|row| row.key()).collect();
+        };
+        let (keys, offsets) = Self::keys_and_offsets(table);
+        self.offsets.get_or_init(|| offsets); // found on the way, and needed next
+        keys
+    }
+
+    fn keys_and_offsets(table: &InstanceTable<'a>) -> (Vec<RowKey<'a>>, Vec<usize>) {
+        let rows = table.rows().map_while(Result::ok);
+        rows.map(|row| ((Some(row.id()), row.name().as_bytes()), row.offset())).unzip()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -9,7 +9,7 @@ use perfset_core::v2::{Block, Instance, InstancePlace};
 use perfset_core::{Counter, Name, NoValue};
 
 use super::entry_rows::{
-    AllRows, CellIndex, EntryRows, ResultCells, ResultRow, aligned, alignment, entry_rows,
+    AllRows, CellIndex, EntryRows, OldRow, ResultCells, ResultRow, aligned, alignment, entry_rows,
 };
 use super::pairing::Pairing;
 use super::{Column, Current, Value};
@@ -129,7 +129,8 @@ fn rows_of(new: &EntryRows<'_>, old: Option<&EntryRows<'_>>) -> Vec<RowIndex> {
         let seen = occurrences.entry(FoldedName(row.name)).or_default();
         rows.push(RowIndex {
             place: instance.place(),
-            older: paired.and_then(|(at, _)| Some((at.try_into().ok()?, older.get(at).copied().flatten()))),
+            older: paired
+                .and_then(|OldRow { at, .. }| Some((at.try_into().ok()?, older.get(at).copied().flatten()))),
             occurrence: *seen,
         });
         *seen = seen.saturating_add(1);
@@ -236,7 +237,7 @@ impl<'a> EntryReader<'a> {
                         Some(place) => read(place, older_block),
                         None => old.get(at),
                     };
-                    Some((at, row?))
+                    Some(OldRow { at, row: row?, birth: old.birth(at) })
                 });
                 (row, older)
             }

@@ -9,7 +9,7 @@ use crate::aggregate::names_sum;
 use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
-use entry_rows::{AllRows, CellIndex, EntryRows, PackedRaw, ResultRow, RowIter, aligned, entry_rows};
+use entry_rows::{AllRows, CellIndex, EntryRows, OldRow, PackedRaw, ResultRow, RowIter, aligned, entry_rows};
 use pairing::Pairing;
 
 mod entry_rows;
@@ -277,17 +277,17 @@ impl<'a> Current<'a> {
     fn set_row(
         &mut self,
         (at, row): (usize, ResultRow<'a>),
-        older: Option<(usize, ResultRow<'a>)>,
+        older: Option<OldRow<'a>>,
         new: &AllRows<'a>,
         old: &AllRows<'a>,
     ) {
         (self.row_index, self.column, self.row) = (at, 0, Some(row));
         let (Some(rows), old) = (new.of(self.entry), old.of(self.entry)) else { return };
         self.mark = rows.annex.and_then(|annex| annex.row_mark(at));
-        self.older = older.zip(old).map(|((row_index, row), old)| Older {
-            row_index,
-            row,
-            is_same: old.birth(row_index) == rows.birth(at),
+        self.older = older.map(|older| Older {
+            row_index: older.at,
+            row: older.row,
+            is_same: older.birth == rows.birth(at),
         });
         // Notes of a row are searched only if the result has totals at all: most results have none.
         let (now, then) = self.with_totals;

@@ -2,16 +2,18 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use foldhash::SharedSeed;
+use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 
-use super::entry_rows::{EntryRows, ResultRow, RowIter, RowKey};
+use super::entry_rows::{EntryRows, OldRow, ResultRow, RowIter, RowKey};
 
-/// Positions of the older rows of an entry, in the order of its newer rows.
+/// Older rows of an entry, in the order of its newer rows.
 pub(super) enum Pairing<'a> {
     /// All rows so far have the order of the older ones: the next of them, and its position.
     SameOrder(RowIter<'a>, usize),
-    /// Other order: the position for each newer row.
-    OtherOrder(Vec<Option<u32>>),
+    /// Other order.
+    OtherOrder(RowsAhead<'a>),
 }
 
 impl<'a> Pairing<'a> {
@@ -19,26 +21,59 @@ impl<'a> Pairing<'a> {
         Self::SameOrder(old.map_or(RowIter::NONE, EntryRows::iter), 0)
     }
 
-    /// Returns the older row of the newer row at a position, and its own position. The newer rows must be passed in
-    /// order.
+    /// Returns the older row of the newer row at a position. The newer rows must be passed in order.
     #[inline]
     pub fn find(
         &mut self,
         (at, wanted): (usize, &ResultRow<'_>),
         new: &EntryRows<'_>,
         old: &EntryRows<'a>,
-    ) -> Option<(usize, ResultRow<'a>)> {
+    ) -> Option<OldRow<'a>> {
         if let Self::SameOrder(ahead, next) = self {
             if let Some(row) = ahead.next().filter(|row| row.is_same(wanted)) {
                 let at = *next;
                 *next = at.saturating_add(1);
-                return Some((at, row));
+                return Some(OldRow { at, row, birth: old.birth(at) });
             }
-            *self = Self::OtherOrder(candidates(new, old));
+            *self = Self::OtherOrder(RowsAhead::new(candidates(new, old)));
         }
-        let Self::OtherOrder(paired) = self else { return None };
-        let at = usize::try_from((*paired.get(at)?)?).ok()?;
-        Some((at, old.read(at).filter(|row| row.is_same(wanted))?))
+        let Self::OtherOrder(rows) = self else { return None };
+        rows.get(at, old).filter(|old| old.row.is_same(wanted))
+    }
+}
+
+/// Older rows for the next newer rows, read together: a processor then waits for the memory of several of them at the
+/// same time, and not for that of each one in turn.
+pub(super) struct RowsAhead<'a> {
+    /// Position of the older row of each newer row.
+    positions: Vec<Option<u32>>,
+    /// Older rows of the newer rows from `first` on.
+    rows: Vec<Option<OldRow<'a>>>,
+    first: usize,
+}
+
+impl<'a> RowsAhead<'a> {
+    fn new(positions: Vec<Option<u32>>) -> Self {
+        Self { positions, rows: Vec::new(), first: 0 }
+    }
+
+    /// Returns the older row of the newer row at a position, which must not be before that of the last call.
+    #[inline]
+    fn get(&mut self, at: usize, old: &EntryRows<'a>) -> Option<OldRow<'a>> {
+        if at.saturating_sub(self.first) >= self.rows.len() {
+            self.read_from(at, old);
+        }
+        *self.rows.get(at.saturating_sub(self.first))?
+    }
+
+    #[inline(never)]
+    fn read_from(&mut self, at: usize, old: &EntryRows<'a>) {
+        /// Enough for the processor to be always waiting for some, and few enough to stay in its cache.
+        const AHEAD: usize = 16;
+        self.rows.clear();
+        self.first = at;
+        let positions = self.positions.get(at..).unwrap_or_default().iter().take(AHEAD);
+        self.rows.extend(positions.map(|at| old.read(usize::try_from((*at)?).ok()?)));
     }
 }
 
@@ -49,14 +84,18 @@ impl<'a> Pairing<'a> {
 fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
     /// Maximum number of consecutive missing rows before the slower search.
     const NEAR: usize = 8;
-    let keys: Vec<_> = old.iter().map(|row| row.key()).collect();
+    let keys = old.keys();
     let mut next = 0_usize;
+    let mut is_near = true;
     // Built at the first miss: often every row is among the next few.
     let mut table = None;
     let find = |row: ResultRow<'_>| {
         let wanted = row.key();
-        let near = keys.get(next..).unwrap_or_default().iter().take(NEAR);
+        // Rows that have just been found elsewhere are not near: then only the next one is compared.
+        let most = if is_near { NEAR } else { 1 };
+        let near = keys.get(next..).unwrap_or_default().iter().take(most);
         let found = near.zip(next..).find(|(key, _)| **key == wanted);
+        is_near = found.is_some();
         let at = match found {
             Some((_, at)) => u32::try_from(at).ok()?,
             None => table.get_or_insert_with(|| HashedRows::new(&keys)).find(&wanted)?,
@@ -70,8 +109,7 @@ fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
 /// Positions of rows by hashes of their keys. It stores no keys: comparing them would read names all over the block.
 struct HashedRows {
     rows: HashTable<HashedRow>,
-    /// Random, because names come from other programs.
-    hasher: RandomState,
+    hasher: SeedableRandomState,
 }
 
 struct HashedRow {
@@ -82,7 +120,10 @@ struct HashedRow {
 impl HashedRows {
     /// Creates the table. Of several rows with the same key it has the last one.
     fn new(keys: &[RowKey<'_>]) -> Self {
-        let mut table = Self { rows: HashTable::with_capacity(keys.len()), hasher: RandomState::new() };
+        // Random for each table, because names come from other programs.
+        let seed = RandomState::new().hash_one(keys.len());
+        let hasher = SeedableRandomState::with_seed(seed, SharedSeed::global_random());
+        let mut table = Self { rows: HashTable::with_capacity(keys.len()), hasher };
         for (key, at) in keys.iter().zip(0_u32..) {
             let hash = table.hash(key);
             let entry = table.rows.entry(hash, |row| row.hash == hash, |row| row.hash);
