@@ -78,20 +78,19 @@ Examples:
 
 /// Examples for `perfset find`.
 pub const FIND: &str = r"Examples:
-  $ perfset find context switch
-  \Linux Process(*)\Voluntary Context Switches/sec
-      How often per second the process's first thread gave up its processor, to
-      wait for something
-  ...
-  \System\Context Switches/sec
-      How often per second a processor went from one thread to another, on all
-      processors together
-  \Thread(*)\Context Switches/sec
-      How often per second the thread was given a processor
+  $ perfset find iowait
+  $ perfset find disk full
+  $ perfset find cpu usage per process
 
-  The counters with both words in the name, the help text or the counterset's
-  name. The first line of each is its path for perfset get. The indented text is
-  the beginning of its help text.";
+  The best counter comes first, one per line: its path for perfset get, and the
+  beginning of its help text. Words may be names of other programs (rss, tps),
+  problems (packet loss) or parts of names and help texts.
+
+  $ perfset find swap --all
+  All counters found, also those that this system never has.
+
+  $ perfset find memory --format json | jq -r .path
+  For programs: every counter found, as one JSON object per line.";
 
 /// Examples for `perfset describe`.
 pub const DESCRIBE: &str = "\

@@ -26,6 +26,7 @@
 
 mod csv;
 mod form;
+mod found;
 pub mod json;
 mod left_out;
 mod marked;
@@ -44,6 +45,7 @@ mod writer;
 
 pub use csv::CsvLines;
 pub use form::NumberForm;
+pub use found::FoundRecord;
 pub use jiff::tz::TimeZone;
 pub use json::JsonLines;
 pub use left_out::{LeftOut, LeftOutRecord, NeverThere, first_sentences};

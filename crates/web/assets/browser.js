@@ -35,7 +35,7 @@ export class Browser {
     this.dialog = dialog;
     this.page = page;
     this.#search = h("input", {
-      type: "search", placeholder: "Search counters and their help: disk read, context switches, …", autocomplete: "off",
+      type: "search", placeholder: "Search counters: cpu usage, disk full, packet loss, …", autocomplete: "off",
       spellcheck: "false", "aria-label": "Search counters", on: { input: () => this.#typed(), keydown: event => this.#key(event) },
     });
     this.#add = h("button", { type: "button", class: "primary", disabled: true, on: { click: () => this.#done() } }, "Add to chart");
@@ -77,7 +77,7 @@ export class Browser {
     try {
       const [sets, found] = await Promise.all([
         get(`/api/countersets${words ? `?${new URLSearchParams({ filter: words })}` : ""}`, stop.signal),
-        words ? get(`/api/find?${new URLSearchParams({ words })}`, stop.signal) : { matches: [], more: 0 },
+        words ? get(`/api/find?${new URLSearchParams({ words })}`, stop.signal) : { matches: [], more: 0, words: [], unknown: [] },
       ]);
       if (stop === this.#asked) this.#show(sets.countersets, found, words);
     } catch (error) {
@@ -85,7 +85,7 @@ export class Browser {
     }
   }
 
-  #show(sets, { matches, more }, words) {
+  #show(sets, { matches, more, words: searched, unknown }, words) {
     const item = (name, note, help, act) => h("button", { type: "button", class: "result", on: { click: act } },
       h("span", { class: "line" }, h("b", {}, name), h("small", {}, note)), help ? h("span", { class: "help" }, help) : null);
     const list = [];
@@ -95,13 +95,29 @@ export class Browser {
       list.push(item(set.name, note, set.help, () => this.#choose(set.name)));
     }
     if (matches.length) list.push(h("h3", {}, "Counters"));
+    if (matches.length && matches.every(match => match.matched.length < searched.length)) {
+      list.push(h("p", { class: "empty" }, `No counter has all of “${searched.join(" ")}”; these have most of them.`));
+    }
     for (const match of matches) {
       list.push(item(match.counter, match.counterset, match.help, () => this.#choose(match.counterset, match.counter)));
     }
     if (more) list.push(h("p", { class: "empty" }, `and ${more} more: say more words`));
-    if (list.length === 0) list.push(h("p", { class: "empty" }, `Nothing has “${words}” in its name or its help.`));
+    for (const { word, nearest } of unknown) list.push(this.#unknown(word, nearest, words));
+    if (list.length === 0) list.push(h("p", { class: "empty" }, `Nothing has “${words}”.`));
     this.#results.replaceChildren(...list);
     this.#results.scrollTop = 0;
+  }
+
+  /** A word that nothing has, with the nearest words as buttons that search for them instead. */
+  #unknown(word, nearest, words) {
+    const instead = near => () => {
+      const at = words.toLowerCase().indexOf(word);
+      this.#search.value = at < 0 ? near : words.slice(0, at) + near + words.slice(at + word.length);
+      this.#search.focus();
+      this.#find();
+    };
+    const buttons = nearest.map(near => h("button", { type: "button", class: "nearest", on: { click: instead(near) } }, near));
+    return h("p", { class: "empty" }, `Nothing has “${word}”.`, nearest.length ? " Did you mean " : null, buttons, nearest.length ? "?" : null);
   }
 
   /** Arrow keys go through what was found, Enter in the search takes the first. */

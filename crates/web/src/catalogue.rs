@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use perfset::output::FoundRecord;
 use perfset::path::{find, nearest};
 use perfset::{Attributes, Counter, Counterset, Guid, Machine, SourceError};
 use serde::Serialize;
@@ -90,15 +91,6 @@ struct InstanceJson {
     id: u32,
 }
 
-#[derive(Serialize)]
-struct Match<'a> {
-    counterset: &'a str,
-    counter: String,
-    path: String,
-    help: &'a str,
-    unit: &'a str,
-}
-
 /// Returns the keyword of a detail level: the users whom a counter is for.
 fn detail(level: u32) -> &'static str {
     match level {
@@ -161,24 +153,27 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     }))
 }
 
-/// Returns the counters whose names and help texts contain the given words.
-pub fn found(machine: &Machine, words: &str) -> String {
+/// Returns the counters that a search finds, best first.
+pub fn found(machine: &Machine, query: &str) -> String {
     #[derive(Serialize)]
     struct Answer<'a> {
-        matches: Vec<Match<'a>>,
+        matches: Vec<FoundRecord<'a>>,
         more: usize,
+        words: &'a [String],
+        unknown: Vec<Unknown<'a>>,
     }
-    let words: Vec<_> = words.split_whitespace().collect();
-    let found = find(&all(machine), &words, false);
-    let matches = found.iter().take(FOUND_MOST).filter_map(|found| {
-        let counter = found.counter()?;
-        Some(Match {
-            counterset: &found.counterset.name,
-            counter: counter.shown_name().into_owned(),
-            path: found.path(),
-            help: found.help(),
-            unit: &counter.unit,
-        })
-    });
-    to_json(&Answer { matches: matches.collect(), more: found.len().saturating_sub(FOUND_MOST) })
+    #[derive(Serialize)]
+    struct Unknown<'a> {
+        word: &'a str,
+        nearest: &'a [String],
+    }
+    let mut found = find(&all(machine), query);
+    found.matches.retain(|found| !found.is_never_there());
+    let unknown = found.unknown.iter().map(|one| Unknown { word: &one.word, nearest: &one.nearest });
+    to_json(&Answer {
+        matches: FoundRecord::all(&found.matches).take(FOUND_MOST).collect(),
+        more: found.matches.len().saturating_sub(FOUND_MOST),
+        words: &found.words,
+        unknown: unknown.collect(),
+    })
 }

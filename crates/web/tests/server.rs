@@ -49,6 +49,12 @@ fn every_route_answers() {
         ),
         ("/api/countersets/Shopp", 404, "application/json", "\"hints\":[\"nearest: Shop\"]"),
         ("/api/find?words=orders+SHOP", 200, "application/json", "\"path\":\"\\\\Shop(*)\\\\Orders/sec\""),
+        (
+            "/api/find?words=stok",
+            200,
+            "application/json",
+            "\"unknown\":[{\"word\":\"stok\",\"nearest\":[\"stock\"]}]",
+        ),
         ("/api/find", 400, "application/json", "words are missing"),
         ("/api/find?x=1", 400, "application/json", "there is no parameter \\\"x\\\""),
         ("/api/query?path=/Shop(tea)/Stock", 200, "application/json", "\"value\":7.0,\"status\":\"ok\""),

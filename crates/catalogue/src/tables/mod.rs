@@ -1167,7 +1167,6 @@ pub(crate) static WORDS: &[SearchWords] = &[
                     "starvation",
                 ],
             ),
-            (scheduler::TIMESLICES_PER_SEC, &["context switches"]),
             (scheduler::WAKEUPS_PER_SEC, &["ttwu"]),
         ],
     },

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: commands, options and their help texts.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -194,16 +194,31 @@ pub struct DoctorArgs {
     pub processes: ProcessArgs,
 }
 
-/// Find counters by words in their names and help texts
+/// Output format of `find`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FindFormat {
+    /// Table for users: the best 20
+    #[default]
+    Table,
+    /// CSV: a line per counter, with a header
+    Csv,
+    /// JSON: an object per counter, each on its own line
+    Json,
+}
+
+/// Find counters by words: names, other programs' names, problems, words of help texts
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::FIND)]
 pub struct FindArgs {
-    /// Words to find; all of them must occur
+    /// Words to find, or the beginnings of words
     #[arg(required = true)]
     pub words: Vec<String>,
-    /// Include counters that Linux does not have
+    /// Print all counters found, and also those that Linux does not have
     #[arg(long)]
     pub all: bool,
+    /// Format in which the counters are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: FindFormat,
     #[command(flatten)]
     pub files: LogFiles,
 }

@@ -22,7 +22,7 @@ mod tests;
 
 pub use bind::{BindError, ResolvedPath, resolve};
 pub use expand::{ExpandOptions, ObjectItems, expand, object_items, objects, validate};
-pub use find::{CounterMatch, find, path_of};
+pub use find::{CounterMatch, SearchResult, UnknownWord, find, path_of};
 pub use grammar::{CounterPath, PathError};
 pub use greatest::keep_greatest;
 pub use instance_name::{InstanceName, substituted};

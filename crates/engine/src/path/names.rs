@@ -22,7 +22,7 @@ pub fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>, most: u
     near.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
-fn folded(text: &str) -> Vec<u16> {
+pub(super) fn folded(text: &str) -> Vec<u16> {
     // Longer than any name, and bounded because the cost is quadratic and the text is untrusted input.
     const MOST: usize = 200;
     text.encode_utf16().map(upper).take(MOST).collect()
@@ -30,7 +30,7 @@ fn folded(text: &str) -> Vec<u16> {
 
 /// Returns the number of units to insert, delete or change, or of neighbours to swap (the optimal string alignment
 /// distance).
-fn distance(a: &[u16], b: &[u16]) -> usize {
+pub(super) fn distance(a: &[u16], b: &[u16]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     let mut a_before = None;

@@ -95,10 +95,10 @@ fn counters_are_found_by_words() {
     let (machine, _) = machine();
     let sets: Vec<_> =
         machine.countersets().iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
-    let found = |words: &[&str]| find(&sets, words, true).iter().map(|f| f.path()).collect::<Vec<_>>();
-    assert_eq!(found(&["SIZE", "test"]), [r"\Test Set(*)\Size", r"\Test Set(*)\Mean Size"]);
-    assert_eq!(found(&["nothing like it"]), [""; 0]);
+    let found = |query| find(&sets, query).matches.iter().map(|f| f.path()).collect::<Vec<_>>();
+    assert_eq!(found("SIZE test"), [r"\Test Set(*)\Size", r"\Test Set(*)\Mean Size"]);
+    assert_eq!(found("nothing like it"), [""; 0]);
     // By name before by help.
-    let collections = found(&["collections"]);
+    let collections = found("collections");
     assert!(collections[0].contains("Collections"), "{collections:?}");
 }

@@ -1,0 +1,68 @@
+//! Suggestions for searched words that no counter contains.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use perfset_catalogue::search_words;
+use perfset_core::Counterset;
+
+use super::words::{SearchedWord, words};
+use crate::path::names::{distance, folded};
+
+/// Maximum number of words that are suggested for one.
+const SUGGESTED: usize = 3;
+/// Shortest word that is suggested: nearly every text of two letters is near to one.
+const SHORTEST: usize = 3;
+
+/// Returns the words of names, search words and help texts that are spelled most similarly, nearest first.
+///
+/// The most that a word may differ grows with its length: one letter of four, two of seven, three of longer words.
+pub fn nearest_words(countersets: &[Arc<Counterset>], word: &str) -> Vec<String> {
+    let wanted = folded(word);
+    let most = match wanted.len() {
+        0..SHORTEST => return Vec::new(),
+        SHORTEST..=4 => 1,
+        5..=7 => 2,
+        _ => 3,
+    };
+    let mut near: Vec<_> = vocabulary(countersets)
+        .into_iter()
+        .filter_map(|(other, is_help)| {
+            let units = folded(&other);
+            if units.len() < SHORTEST || units.len().abs_diff(wanted.len()) > most {
+                return None;
+            }
+            let distance = distance(&wanted, &units);
+            let begins_otherwise = units.first() != wanted.first();
+            (distance <= most).then_some((distance, is_help, begins_otherwise, other))
+        })
+        .collect();
+    near.sort_unstable();
+    // Only the nearest: a further one is rarely meant.
+    let least = near.first().map_or(0, |(distance, ..)| *distance);
+    let near = near.into_iter().take_while(|(distance, ..)| *distance == least);
+    near.take(SUGGESTED).map(|(.., word)| word).collect()
+}
+
+/// Returns every word of the countersets, with `true` for those that only help texts contain.
+fn vocabulary(countersets: &[Arc<Counterset>]) -> BTreeMap<String, bool> {
+    let mut all = BTreeMap::new();
+    let mut add = |text: &str, is_help: bool| {
+        for word in words(text) {
+            let known = all.entry(SearchedWord::new(word).word).or_insert(is_help);
+            *known &= is_help;
+        }
+    };
+    for set in countersets {
+        add(&set.name, false);
+        let catalogue = search_words(set.guid);
+        catalogue.iter().flat_map(|words| words.counterset).for_each(|phrase| add(phrase, false));
+        for counter in &*set.counters {
+            add(&counter.shown_name(), false);
+            let phrases = catalogue.map_or(&[][..], |words| words.counter(counter.id));
+            phrases.iter().for_each(|phrase| add(phrase, false));
+            add(&counter.help, true);
+        }
+    }
+    all
+}
