@@ -140,6 +140,24 @@ const checks = {
     return `${lines} lines`;
   },
 
+  async "the best counter is found first, and a mistyped word is answered with the nearest"() {
+    const page = await open();
+    await until(async () => (await state(page).textContent()) === "Live", "not live");
+    await page.keyboard.press("/");
+    const search = page.getByLabel("Search counters");
+    const first = page.locator(".result").first();
+    for (const [words, counter] of [["iowait", "% I/O Wait Time"], ["rss", "Working Set"], ["disk full", "% Free Space"]]) {
+      await search.fill(words);
+      await until(async () => (await first.locator("b").textContent()) === counter, `${words} does not find ${counter}`);
+    }
+    await search.fill("latncy");
+    await page.getByRole("button", { name: "latency", exact: true }).click();
+    same(await search.inputValue(), "latency", "the search");
+    await until(async () => (await first.locator("b").textContent()) === "Avg. Disk sec/Transfer", "latency finds nothing");
+    await close(page);
+    return "";
+  },
+
   async "zoom and pause hold all charts, and let go"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
