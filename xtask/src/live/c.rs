@@ -229,8 +229,8 @@ pub fn headers() -> Result<String> {
     Ok(format!(": {checked} translation units"))
 }
 
-/// Our own C tests in every size of names: under AddressSanitizer and UBSan, and once under valgrind. With `full`, every
-/// compiler takes every size, otherwise they take turns.
+/// Our own C tests in every size of names: under AddressSanitizer and UBSan, and once under valgrind. With `full`,
+/// every compiler takes every size, otherwise they take turns.
 pub fn suites(full: bool) -> Result<String> {
     const UTF16: &[&str] = &["-DPERFLIB_WCHAR_SIZE=2"];
     let mut checks = 0;
