@@ -302,10 +302,17 @@ impl<'a> RowValues<'a> {
             // The bytes after a block are read, too, where its last number has 4 bytes and ends with it.
             Numbers::Placed { definitions, end, reach } if end <= bytes.len() => match all.first_chunk() {
                 Some(near) if reach <= size_of::<Near>() => Self::Near(definitions, near),
-                _ => all.get(..reach).map_or(Self::Any, |far| Self::Far(definitions, far)),
+                _ => Self::far(all, definitions, reach),
             },
             _ => Self::Any,
         }
+    }
+
+    /// Selects the layout of numbers in a long counter block. Cold: its loop has a check and an exit for each number,
+    /// and would otherwise take registers from the loops of the other layouts.
+    #[cold]
+    fn far(all: &'a [u8], definitions: &'a [raw::CounterDefinition], reach: usize) -> Self {
+        all.get(..reach).map_or(Self::Any, |far| Self::Far(definitions, far))
     }
 }
 
@@ -313,13 +320,6 @@ impl<'a> RowValues<'a> {
 #[inline(always)]
 fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at.saturating_add(8))?.try_into().ok().map(u64::from_le_bytes)
-}
-
-/// Reads the 8 bytes at an offset of a long counter block. Not inlined: a loop with this check takes registers from the
-/// loops of the other layouts.
-#[inline(never)]
-fn long_far_at(bytes: &[u8], at: usize) -> Option<u64> {
-    long_at(bytes, at)
 }
 
 /// Returns the number that starts with 8 bytes. If it has 4, it is their lower half: cheaper than a branch for each.
@@ -384,7 +384,7 @@ impl<'a> Iterator for ValuesIter<'a> {
             }
             RowLayout::Far => {
                 let definition = self.numbers.next()?;
-                Some(number(definition, long_far_at(self.bytes, length(definition.counter_at.get()))?))
+                Some(number(definition, long_at(self.bytes, length(definition.counter_at.get()))?))
             }
             RowLayout::Any => {
                 let (value, rest) = value_of_any(self.values, self.rest.clone())?;
