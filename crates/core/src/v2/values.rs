@@ -188,13 +188,13 @@ fn header_of(cell: &Cell) -> u64 {
 
 /// Returns `true` if all cells are numbers of 8 bytes.
 ///
-/// Four cells in each step: a comparison with a jump that is not taken is one operation, and a loop over single cells
+/// Eight cells in each step: a comparison with a jump that is not taken is one operation, and a loop over single cells
 /// would need more operations for itself. A loop without exits needs three for each cell.
 #[inline(always)]
 fn are_long(cells: &[Cell]) -> bool {
     let is_long = |cell: &Cell| header_of(cell) == LONG;
-    let mut fours = cells.chunks_exact(4);
-    fours.by_ref().all(|four| four.iter().all(is_long)) && fours.remainder().iter().all(is_long)
+    let mut eights = cells.chunks_exact(8);
+    eights.by_ref().all(|eight| eight.iter().all(is_long)) && eights.remainder().iter().all(is_long)
 }
 
 /// Returns `true` if all cells have 16 bytes with 8, 4 or no bytes of data.
