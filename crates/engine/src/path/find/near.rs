@@ -1,6 +1,6 @@
 //! Suggestions for searched words that no counter contains.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_catalogue::search_words;
@@ -27,30 +27,35 @@ pub fn nearest_words(countersets: &[Arc<Counterset>], word: &str) -> Vec<String>
     };
     let mut near: Vec<_> = vocabulary(countersets)
         .into_iter()
+        .filter(|(other, _)| other.chars().count().abs_diff(wanted.len()) <= most)
         .filter_map(|(other, is_help)| {
-            let units = folded(&other);
-            if units.len() < SHORTEST || units.len().abs_diff(wanted.len()) > most {
-                return None;
-            }
+            let units = folded(other);
             let distance = distance(&wanted, &units);
             let begins_otherwise = units.first() != wanted.first();
-            (distance <= most).then_some((distance, is_help, begins_otherwise, other))
+            let is_near = distance <= most && units.len() >= SHORTEST;
+            is_near.then(|| (distance, is_help, begins_otherwise, SearchedWord::new(other).word))
         })
         .collect();
     near.sort_unstable();
     // Only the nearest: a further one is rarely meant.
     let least = near.first().map_or(0, |(distance, ..)| *distance);
-    let near = near.into_iter().take_while(|(distance, ..)| *distance == least);
-    near.take(SUGGESTED).map(|(.., word)| word).collect()
+    near.retain(|(distance, ..)| *distance == least);
+    // One word may be spelled with and without capitals.
+    let mut words: Vec<String> = Vec::new();
+    for (.., word) in near {
+        if words.len() < SUGGESTED && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
 }
 
 /// Returns every word of the countersets, with `true` for those that only help texts contain.
-fn vocabulary(countersets: &[Arc<Counterset>]) -> BTreeMap<String, bool> {
-    let mut all = BTreeMap::new();
-    let mut add = |text: &str, is_help: bool| {
+fn vocabulary(countersets: &[Arc<Counterset>]) -> HashMap<&str, bool> {
+    let mut all = HashMap::new();
+    let mut add = |text, is_help| {
         for word in words(text) {
-            let known = all.entry(SearchedWord::new(word).word).or_insert(is_help);
-            *known &= is_help;
+            *all.entry(word).or_insert(is_help) &= is_help;
         }
     };
     for set in countersets {
@@ -58,7 +63,7 @@ fn vocabulary(countersets: &[Arc<Counterset>]) -> BTreeMap<String, bool> {
         let catalogue = search_words(set.guid);
         catalogue.iter().flat_map(|words| words.counterset).for_each(|phrase| add(phrase, false));
         for counter in &*set.counters {
-            add(&counter.shown_name(), false);
+            counter.name.iter().for_each(|name| add(name, false));
             let phrases = catalogue.map_or(&[][..], |words| words.counter(counter.id));
             phrases.iter().for_each(|phrase| add(phrase, false));
             add(&counter.help, true);

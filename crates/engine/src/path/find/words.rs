@@ -74,18 +74,21 @@ fn may_occur(text: &str, searched: &str) -> bool {
     if !text.is_ascii() || !first.is_ascii() {
         return true;
     }
-    let mut before = b' ';
-    let mut bytes = text.bytes().peekable();
-    while let Some(byte) = bytes.next() {
-        let is_start = !before.is_ascii_alphanumeric() || byte.is_ascii_uppercase();
-        if byte.to_ascii_lowercase() == first && is_start {
-            let next = bytes.peek().map(u8::to_ascii_lowercase);
-            // A slash may be that of "I/O", or the beginning of a rate: "/s" is the word "sec".
-            if second.is_none() || next == second || next == Some(b'/') || before == b'/' {
-                return true;
-            }
+    let bytes = text.as_bytes();
+    let mut from = 0_usize;
+    while let Some(at) = bytes.iter().skip(from).position(|byte| byte.to_ascii_lowercase() == first) {
+        let at = from.saturating_add(at);
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before)).copied().unwrap_or(b' ');
+        let is_upper = bytes.get(at).is_some_and(u8::is_ascii_uppercase);
+        from = at.saturating_add(1);
+        if before.is_ascii_alphanumeric() && !is_upper {
+            continue;
         }
-        before = byte;
+        let next = bytes.get(from).map(u8::to_ascii_lowercase);
+        // A slash may be that of "I/O", or the beginning of a rate: "/s" is the word "sec".
+        if second.is_none() || next == second || next == Some(b'/') || before == b'/' {
+            return true;
+        }
     }
     false
 }
