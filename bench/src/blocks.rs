@@ -10,8 +10,11 @@ use perfset_core::{CounterId, InstanceId};
 /// Counters of every instance.
 pub const COUNTERS: usize = 32;
 
-/// How many instances the tables have. The goals are for the last.
-pub const SIZES: [usize; 4] = [1, 64, 4_096, LARGEST];
+/// How many instances the tables have.
+pub const SIZES: [usize; 4] = [1, IN_CACHE, 4_096, LARGEST];
+
+/// What the caches hold.
+pub const IN_CACHE: usize = 64;
 
 /// More than fits into the caches.
 pub const LARGEST: usize = 100_000;

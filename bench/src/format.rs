@@ -56,6 +56,7 @@ fn report(change: Change, rounds: usize) -> Result<Report> {
         .reference("floor")
         .variant("100,000 instances, Snapshot::values", || formatted(black_box(&large)).0.to_bits())
         .ns_goal(40.0)
+        .goal("floor", change.goal())
         .variant("10,000 instances, Snapshot::values", || formatted(black_box(&middle)).0.to_bits())
         .values(SIZES[1] * SHOWN)
         .ns_goal(40.0)
@@ -84,6 +85,15 @@ impl Change {
             Self::None => "the same instances in the same order",
             Self::HalfReplaced => "half of the instances replaced, the others moved up",
             Self::Shuffled => "the same instances shuffled",
+        }
+    }
+
+    /// What a value should cost at most, in multiples of the floor.
+    fn goal(self) -> f64 {
+        match self {
+            Self::None => 4.0,
+            Self::HalfReplaced => 6.0,
+            Self::Shuffled => 8.0,
         }
     }
 
@@ -122,7 +132,29 @@ fn pair(instances: usize, change: Change) -> Result<Two> {
     ensure!(missing == want, "{missing} values are missing, not {want}");
     ensure!(sum.is_finite() && sum > 0.0, "the sum is {sum}");
     ensure!(by_position(&two) != 0, "the block is not as expected");
+    let raw = raw_of_block(&two.1);
+    ensure!(raw.is_some() && raw_of_values(&two) == raw, "the values are not those of the block");
     Ok(two)
+}
+
+/// Sum of the raw values that [`formatted`] visits.
+fn raw_of_values((old, new): &Two) -> Option<u64> {
+    let mut raw = new.values(Some(old)).map(|value| Some(value.raw?.get()));
+    raw.try_fold(0, |sum, raw| Some(u64::wrapping_add(sum, raw?)))
+}
+
+/// Sum of the newer raw values that [`by_position`] reads.
+fn raw_of_block(new: &Snapshot) -> Option<u64> {
+    let mut sum = 0_u64;
+    for result in Block::parse(new.block()).ok()?.results() {
+        let Body::Counterset(_, table) = result.ok()?.body else { return None };
+        for row in table.rows() {
+            for value in row.ok()?.values() {
+                sum = sum.wrapping_add(value.number()?.get());
+            }
+        }
+    }
+    Some(sum)
 }
 
 /// Sum of all formatted values, and how many there are not.
