@@ -1,4 +1,5 @@
-//! Reading a binary log of Windows: every raw value, and one counter, beside reading the file alone.
+//! Reading a binary log of Windows: every raw value, one counter, and formatted values, beside reading the file alone.
+//! Writing it as CSV, beside printing the same numbers.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -12,20 +13,143 @@ use perfset_core::{Identity, InstanceId, Name, Sample};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
 use perfset_log::Logs;
-use perfset_log::blg::{BlgReader, CounterBlock, Record};
+use perfset_log::blg::{BlgReader, CounterBlock, Record, Sample as LogSample};
+use perfset_log::text::{Header, TextLogWriter, Zone};
+use perfset_output::{PdhCsv, PdhCsvColumns, PdhCsvOptions, SampleWriter, learn_series, write_samples};
 
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Bytes of the log, about.
-const LEN: usize = 400 << 20;
+/// Bytes of the log, about: 10 million values.
+const LEN: usize = 525 << 20;
 /// 200 MB a second.
 const NS_A_KIB: f64 = 1_024.0 / 0.2;
 
-/// One table.
+/// Two tables.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let log = LongLog::make()?;
-    out(&report(&log, rounds)?)
+    out(&report(&log, rounds)?)?;
+    out(&relog_report(&log, rounds)?)
+}
+
+fn relog_report(log: &LongLog, rounds: usize) -> Result<Report> {
+    let mut text = Text::default();
+    relog(&log.path, &mut text)?;
+    let printed = Printed::of(&text, &log.path)?;
+    let mut again = Text::default();
+    printed.print(&log.path, &mut again)?;
+    ensure!(text.bytes == again.bytes, "the same numbers are printed in another way");
+    drop((text, again));
+    let title = format!("log: {} values as PDH-CSV", log.samples * log.values_a_sample);
+    let comparison = Comparison::new(title, log.samples * log.values_a_sample)
+        .variant("blg::BlgReader, every raw value, and the same numbers printed (floor)", || {
+            let mut len = Length::default();
+            printed.print(&log.path, &mut len).map_or(0, |()| len.0)
+        })
+        .reference("floor")
+        .variant("relog: learn_series, write_samples", || {
+            let mut len = Length::default();
+            relog(&log.path, &mut len).map_or(0, |()| len.0)
+        })
+        .goal("floor", 2.0);
+    Ok(comparison.run(rounds))
+}
+
+/// The log as PDH-CSV.
+fn relog(path: &Path, out: impl Write) -> Result<()> {
+    let logs = Logs::open(&[path])?;
+    let options = PdhCsvOptions { is_learned: true, ..PdhCsvOptions::default() };
+    let mut output = PdhCsv::new(SampleWriter::buffered(out), options, PdhCsvColumns::of_machines());
+    learn_series(&mut query_of_all(&logs)?, &mut output)?;
+    write_samples(&mut query_of_all(&logs)?, &mut output, || true)?;
+    Ok(())
+}
+
+/// All text that is written.
+#[derive(Debug, Default)]
+struct Text {
+    bytes: Vec<u8>,
+}
+
+impl Write for &mut Text {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Length of the text that is written.
+#[derive(Debug, Default)]
+struct Length(u64);
+
+impl Write for &mut Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Numbers of a text log, to be printed again.
+#[derive(Debug)]
+struct Printed {
+    paths: Vec<String>,
+    /// Times, and numbers of all columns; NaN if there is none.
+    lines: Vec<(i64, Vec<f64>)>,
+}
+
+impl Printed {
+    fn of(text: &Text, path: &Path) -> Result<Self> {
+        let mut lines = std::str::from_utf8(&text.bytes)?.lines();
+        let fields = |line: &str| -> Vec<String> {
+            line.trim_matches('"').split("\",\"").map(str::to_owned).collect()
+        };
+        let paths = fields(lines.next().context("no head")?).split_off(1);
+        let offset = Logs::open(&[path])?.offset();
+        let mut log = BlgReader::open(File::open(path)?)?;
+        let mut numbers = Vec::new();
+        while let Some(record) = log.next_record()? {
+            let Record::Sample(sample) = record else { continue };
+            let line = fields(lines.next().context("a line is missing")?);
+            let number = |field: &String| field.parse().unwrap_or(f64::NAN);
+            numbers.push((sample.time + offset, line.iter().skip(1).map(number).collect()));
+        }
+        Ok(Self { paths, lines: numbers })
+    }
+
+    /// Decodes the log and prints the numbers: nothing is paired or computed.
+    fn print(&self, path: &Path, out: impl Write) -> Result<()> {
+        let mut log = BlgReader::open(File::open(path)?)?;
+        let header = Header { zone: Some(Zone::utc()), ..Header::new(self.paths.clone()) };
+        let mut writer = TextLogWriter::new(SampleWriter::buffered(out), &header)?;
+        let mut sum = Sum::default();
+        let mut lines = self.lines.iter();
+        while let Some(record) = log.next_record()? {
+            let Record::Sample(sample) = record else { continue };
+            add_all(&sample, &mut sum)?;
+            let (time, numbers) = lines.next().context("a line is missing")?;
+            writer.line(*time, numbers.iter().map(|number| (!number.is_nan()).then_some(*number)))?;
+            writer.get_mut().end_sample()?;
+        }
+        black_box(sum);
+        Ok(writer.get_mut().finish()?)
+    }
+}
+
+fn query_of_all(logs: &Logs) -> Result<PathQuery> {
+    let mut logs = logs.clone();
+    let mut query = PathQuery::open(&mut logs)?;
+    for path in logs.paths() {
+        query.add(&mut logs, &path)?;
+    }
+    Ok(query)
 }
 
 fn report(log: &LongLog, rounds: usize) -> Result<Report> {
@@ -57,9 +181,8 @@ fn report(log: &LongLog, rounds: usize) -> Result<Report> {
         .goal("floor", 1.3)
         .variant("Logs::series, one counter formatted", || series(&log.path).map_or(0, |sum| sum.sum))
         .goal("floor", 1.3)
-        .variant("PathQuery over Logs, every counter formatted", || {
-            query(&log.path).map_or(0, |sum| sum.sum)
-        });
+        .variant("PathQuery over Logs, every counter formatted", || query(&log.path).map_or(0, |sum| sum.sum))
+        .goal("floor", 6.0);
     Ok(comparison.run(rounds))
 }
 
@@ -81,18 +204,21 @@ fn every_value(path: &Path) -> Result<Sum> {
     let mut sum = Sum::default();
     while let Some(record) = log.next_record()? {
         let Record::Sample(sample) = record else { continue };
-        for block in sample.blocks() {
-            match block? {
-                CounterBlock::Counter(raw) => sum.add(raw.first),
-                CounterBlock::Instances(instances) => {
-                    instances.iter().for_each(|(_, raw)| sum.add(raw.first))
-                }
-                _ => {}
-            }
-        }
+        add_all(&sample, &mut sum)?;
     }
     ensure!(log.damages().is_empty(), "{:?}", log.damages());
     Ok(sum)
+}
+
+fn add_all(sample: &LogSample<'_>, sum: &mut Sum) -> Result<()> {
+    for block in sample.blocks() {
+        match block? {
+            CounterBlock::Counter(raw) => sum.add(raw.first),
+            CounterBlock::Instances(instances) => instances.iter().for_each(|(_, raw)| sum.add(raw.first)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn one_counter(path: &Path) -> Result<Sum> {
@@ -141,11 +267,7 @@ const COUNTER: &str = "Avg. Disk Queue Length";
 
 /// Every counter by a query, formatted.
 fn query(path: &Path) -> Result<Sum> {
-    let mut logs = Logs::open(&[path])?;
-    let mut query = PathQuery::open(&mut logs)?;
-    for path in logs.paths() {
-        query.add(&mut logs, &path)?;
-    }
+    let mut query = query_of_all(&Logs::open(&[path])?)?;
     let mut sum = Sum::default();
     while query.collect()? == NextOutcome::Sample {
         for value in query.values().iter().filter_map(|v| v.value.value.as_ref().ok()) {

@@ -68,7 +68,7 @@ pub use pattern::Pattern;
 pub use provider::{Catalogue, Change, CollectRequest, Provider};
 pub use query::Query;
 pub use registration::{RegInfo, RegRequest};
-pub use replay::{Player, Replay};
+pub use replay::{Player, Replay, SampleForm};
 pub use rows::{CellState, RowWriter, Rows};
 pub use sampler::Sampler;
 pub use sink::{PumpError, SampleSet, Sink, pump};

@@ -155,6 +155,11 @@ impl Query {
         current_plan(&mut self.plan, &self.entries, shared.fresh()).collect(&mut shared, snapshot)
     }
 
+    /// Returns `true` if rows are added to those of a provider, which can depend on earlier collections.
+    pub(crate) fn has_aggregates(&self) -> bool {
+        self.plan.as_ref().is_some_and(Plan::has_aggregates)
+    }
+
     /// Returns the entries resolved against the current registry.
     #[must_use]
     pub fn infos(&mut self) -> Arc<[ResolvedEntry]> {

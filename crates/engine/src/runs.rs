@@ -1,7 +1,7 @@
 //! Run-length encoded values by row, for many consecutive rows with the same value.
 
 /// Value by row, stored once for consecutive rows with the same value; initially the default.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Runs<T> {
     /// First row of each run and its value, ascending.
     starts: Vec<(usize, T)>,

@@ -20,7 +20,7 @@ use crate::values::{FormulaInputs, SnapshotValues, Value, have_same_rows, relate
 ///
 /// A snapshot reused from collection to collection allocates nothing while the same instances come. Two snapshots,
 /// swapped, give [`values`](Self::values) of everything.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// V2 block, as a C caller gets it.
     pub(crate) block: Vec<u8>,
@@ -34,13 +34,13 @@ pub struct Snapshot {
 }
 
 /// Metadata that a block cannot contain: births, owners, reasons and marks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SnapshotMetadata {
     pub(crate) entries: Vec<EntryMetadata>,
 }
 
 /// Metadata of one entry.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct EntryMetadata {
     /// Reason that the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
@@ -61,7 +61,36 @@ pub struct EntryMetadata {
     pub(crate) notes: Vec<((usize, usize), CellState)>,
 }
 
+impl SnapshotMetadata {
+    /// Returns `true` if both are the same at any time: also the clocks of countersets, which differ from sample to
+    /// sample, must be absent.
+    pub(crate) fn is_lasting(&self, other: &Self) -> bool {
+        self.entries.len() == other.entries.len()
+            && self.entries.iter().zip(&other.entries).all(|(a, b)| a.is_lasting(b))
+    }
+}
+
 impl EntryMetadata {
+    /// Returns `true` if both describe the same rows, except for marks.
+    pub(crate) fn has_rows_of(&self, other: &Self) -> bool {
+        let same_rows = match (&self.rows, &other.rows) {
+            (Some(a), Some(b)) => a.has_rows_of(b),
+            (None, None) => true,
+            _ => false,
+        };
+        same_rows && (&self.instance, self.instance_id) == (&other.instance, other.instance_id)
+    }
+
+    fn is_lasting(&self, other: &Self) -> bool {
+        // How long the provider took says nothing about the sample.
+        let Self { failure, rows, instance_id, instance, clocks, took: _, reasons, notes } = self;
+        (failure, rows, instance_id, instance)
+            == (&other.failure, &other.rows, &other.instance_id, &other.instance)
+            && (reasons, notes) == (&other.reasons, &other.notes)
+            && clocks.is_none()
+            && other.clocks.is_none()
+    }
+
     /// Returns the reason that the whole entry has no value.
     #[must_use]
     pub fn failure(&self) -> Option<&NoValue> {

@@ -220,6 +220,22 @@ impl<'a> QueryResult<'a> {
         Ok(Self { status: Status(header.status.get()), body, header, offset, trailing: data })
     }
 
+    /// Returns the place of the values of one instance; `None` if the result has others, or they are not cells of 16
+    /// bytes.
+    #[must_use]
+    pub fn values_place(&self) -> Option<ValuesPlace> {
+        let start = self.offset.checked_add(size_of::<raw::CounterHeader>())?;
+        /// Size of a result with one cell.
+        const OF_ONE: usize = size_of::<(raw::CounterHeader, raw::Cell)>();
+        match &self.body {
+            Body::SingleCounter(_) if length(self.header.size.get()) == OF_ONE => ValuesPlace::new(start, 1),
+            Body::MultipleCounters(ids, values) => {
+                ValuesPlace::new(start.checked_add(length(ids.header.size.get()))?, values.cells()?.len())
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the offset of the result in the block.
     #[must_use]
     pub fn offset(&self) -> usize {
@@ -416,22 +432,40 @@ impl<'a> Instance<'a> {
             name_at: name_at.try_into().ok()?,
             name_len: self.name().as_bytes().len().try_into().ok()?,
             id: self.id(),
-            values_at: name_at.checked_add(self.name_area.len())?.try_into().ok()?,
-            columns: self.values.cells()?.len().try_into().ok()?,
+            values: ValuesPlace::new(name_at.checked_add(self.name_area.len())?, self.values.cells()?.len())?,
         })
     }
 }
 
-/// Place of an instance in a block, to read the instance again without another check.
+/// Place of values in a block, to read them again without another check.
 ///
 /// It also serves other blocks with the same structure: those in which only values changed.
+#[derive(Clone, Copy, Debug)]
+pub struct ValuesPlace {
+    start: u32,
+    count: u32,
+}
+
+impl ValuesPlace {
+    fn new(start: usize, count: usize) -> Option<Self> {
+        Some(Self { start: start.try_into().ok()?, count: count.try_into().ok()? })
+    }
+
+    /// Reads the values from the bytes of the block. In a block with another structure they have no meaning.
+    #[must_use]
+    #[inline]
+    pub fn read<'a>(&self, block: &'a [u8]) -> Option<Values<'a>> {
+        Values::from_prefix(block.get(length(self.start)..)?, length(self.count))
+    }
+}
+
+/// Place of an instance in a block, like [`ValuesPlace`].
 #[derive(Clone, Copy, Debug)]
 pub struct InstancePlace {
     name_at: u32,
     name_len: u32,
     id: InstanceId,
-    values_at: u32,
-    columns: u32,
+    values: ValuesPlace,
 }
 
 impl InstancePlace {
@@ -447,8 +481,7 @@ impl InstancePlace {
     pub fn read<'a>(&self, block: &'a [u8]) -> Option<(Name<'a>, Values<'a>)> {
         let name_at = length(self.name_at);
         let name = block.get(name_at..name_at.saturating_add(length(self.name_len)))?;
-        let cells = block.get(length(self.values_at)..)?;
-        Some((Name::whole(name), Values::from_prefix(cells, length(self.columns))?))
+        Some((Name::whole(name), self.values.read(block)?))
     }
 }
 

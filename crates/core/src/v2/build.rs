@@ -300,6 +300,14 @@ fn skip_ids(data: &mut [u8]) -> Option<(&mut [u8], usize)> {
     Some((data.get_mut(size..)?, columns))
 }
 
+/// Overwrites the clocks of a block.
+pub fn set_clocks(block: &mut [u8], clocks: &ClockReading) {
+    if let Ok((header, _)) = raw::DataHeader::mut_from_prefix(block) {
+        let (total_size, counter_count) = (header.total_size, header.counter_count);
+        *header = raw::DataHeader { total_size, counter_count, ..data_header(clocks) };
+    }
+}
+
 fn data_header(clocks: &ClockReading) -> raw::DataHeader {
     raw::DataHeader {
         total_size: U32::ZERO,

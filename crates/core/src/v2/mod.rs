@@ -44,9 +44,9 @@ mod visit;
 
 pub use block::{
     Block, Body, CounterDataType, Ids, Instance, InstancePlace, InstanceRows, InstanceTable, QueryResult,
-    Results,
+    Results, ValuesPlace,
 };
-pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
+pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge, set_clocks};
 pub use rows::TableRows;
 pub use values::{BlockValue, Values, ValuesIter};
 pub use visit::{BlockFormat, read, visit};

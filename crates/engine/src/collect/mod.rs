@@ -177,6 +177,10 @@ impl Plan {
         }
     }
 
+    pub fn has_aggregates(&self) -> bool {
+        !self.groups.iter().all(Group::is_plain)
+    }
+
     pub fn infos(&self) -> Arc<[ResolvedEntry]> {
         Arc::clone(&self.infos)
     }

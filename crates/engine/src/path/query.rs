@@ -120,6 +120,8 @@ pub(super) struct BoundPath {
     pub is_read: Cell<bool>,
     /// `true` if a wildcard selects all counters of the counterset.
     pub all_counters: bool,
+    /// `true` if the path can have several values.
+    pub is_several: bool,
     /// Counters of the path, and the positions of their entries in the query.
     pub counters: Vec<(CounterId, usize)>,
     /// Selection that the engine's own pattern cannot express, if any.
@@ -198,13 +200,24 @@ impl PathQuery {
         let entry = Entry { counters: wanted, ..Entry::all(set.guid) };
         let entry =
             self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;
-        let counters = ids.into_iter().map(|id| (id, entry)).collect();
+        let counters: Vec<_> = ids.into_iter().map(|id| (id, entry)).collect();
+        let is_several = counters.len() != 1 || path.instance.as_deref().is_some_and(is_pattern);
         let path = CounterPath { counterset: set.name.to_string(), ..path.clone() };
         let (scale, is_read) = (Scale::ONE, Cell::new(false));
         if self.paths.is_empty() {
             self.paths.reserve_exact(1); // there can be many queries of one path
         }
-        self.paths.push(BoundPath { path, set, scale, is_read, all_counters, counters, selector, instance });
+        self.paths.push(BoundPath {
+            path,
+            set,
+            scale,
+            is_read,
+            all_counters,
+            is_several,
+            counters,
+            selector,
+            instance,
+        });
         Ok(self.paths.len().saturating_sub(1))
     }
 
@@ -355,7 +368,8 @@ impl PathQuery {
     /// were added or removed in between are ignored.
     #[must_use]
     pub fn has_same_rows(&self) -> bool {
-        self.older().is_some_and(|older| self.new.has_rows_of(older))
+        let pair = self.pair();
+        self.index.get_or_init(|| SampleIndex::new(pair)).has_same_rows(pair)
     }
 
     /// Returns the number of entries that the paths need, including bases.
@@ -383,12 +397,5 @@ impl PathQuery {
     pub(super) fn reader(&self) -> SampleReader<'_> {
         let pair = self.pair();
         SampleReader::new(pair, self.index.get_or_init(|| SampleIndex::new(pair)))
-    }
-}
-
-impl BoundPath {
-    /// Returns `true` if the path can have several values.
-    pub(super) fn is_several(&self) -> bool {
-        self.counters.len() != 1 || self.path.instance.as_deref().is_some_and(is_pattern)
     }
 }

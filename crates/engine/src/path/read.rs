@@ -93,7 +93,7 @@ impl PathQuery {
         let (row, column) = v.cell;
         let entry = value.raw.and_then(|raw| Some((raw, reader.entry(value.entry)?)));
         let of_row = entry.and_then(|(raw, entry)| {
-            entry.go_to(row);
+            entry.stay_at(row);
             Some((raw, entry.clocks(column)?))
         });
         let Some((raw, clocks)) = of_row else {
@@ -240,7 +240,7 @@ impl PathQuery {
             let first = values.iter().zip(&statuses).find(|(v, _)| v.value.counter.id == counter.id);
             let clocks = first.and_then(|(v, _)| {
                 let ((row, column), entry) = (v.cell, reader.entry(v.value.entry)?);
-                entry.go_to(row);
+                entry.stay_at(row);
                 entry.clocks(column)
             });
             let clocks =
@@ -270,7 +270,7 @@ impl PathQuery {
         path: usize,
         reader: &mut SampleReader<'a>,
     ) -> Result<Option<PathValue<'a>>, PdhStatus> {
-        if self.bound(path)?.is_several() {
+        if self.bound(path)?.is_several {
             return Err(PdhStatus::PDH_INVALID_ARGUMENT);
         }
         let mut first = None;
@@ -311,7 +311,7 @@ impl PathQuery {
         let (row, column) = v.cell;
         let mut is_new = || {
             reader.entry(v.value.entry).is_none_or(|entry| {
-                entry.go_to(row);
+                entry.stay_at(row);
                 entry.is_new(&v.value, column)
             })
         };

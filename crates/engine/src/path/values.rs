@@ -37,10 +37,9 @@ impl PathQuery {
             // Helpers are in the entry as well.
             let is_shown =
                 |column: &Column<'_>| !column.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
-            let columns: Vec<_> = (0..)
-                .map_while(|at| Some((at, entry.column(at)?)))
-                .filter(|(_, column)| is_shown(column))
-                .collect();
+            let mut columns = Vec::with_capacity(entry.info().counters.len());
+            let all = (0..).map_while(|at| Some((at, entry.column(at)?)));
+            columns.extend(all.filter(|(_, column)| is_shown(column)));
             return bound.choose(entry, &columns, |value, position| each(with(value, position)));
         }
         for (counter, entry) in &bound.counters {

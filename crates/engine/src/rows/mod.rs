@@ -62,7 +62,7 @@ impl RowColumn {
 }
 
 /// Metadata of rows, which a block cannot contain: births, owners and marks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RowMetadata {
     births: Vec<Birth>,
     owners: Runs<Owner>,
@@ -76,6 +76,11 @@ impl RowMetadata {
         self.births.clear();
         self.owners.clear();
         self.marks.clear();
+    }
+
+    /// Returns `true` if births and owners are the same.
+    pub fn has_rows_of(&self, other: &Self) -> bool {
+        self.births == other.births && self.owners == other.owners
     }
 
     /// Appends the metadata of a row.

@@ -37,11 +37,52 @@ pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<Entry
     alignment(new, old).into_iter().map(&mut take).collect()
 }
 
-/// Rows of one result.
-pub(super) struct EntryRows<'a> {
+/// Properties of one result.
+#[derive(Clone, Copy)]
+pub(super) struct ResultHead<'a> {
+    pub info: &'a ResolvedEntry,
     pub annex: Option<&'a EntryMetadata>,
     pub status: Status,
     pub clocks: Clocks,
+}
+
+impl<'a> ResultHead<'a> {
+    pub fn new(snapshot: &'a Snapshot, entry: usize, info: &'a ResolvedEntry, status: Status) -> Self {
+        let annex = snapshot.annex.entries.get(entry);
+        let clocks = annex.and_then(|annex| annex.clocks).unwrap_or_else(|| Clocks::from(&snapshot.clocks));
+        Self { info, annex, status, clocks }
+    }
+
+    /// Returns the row of a result for one instance, which has these cells.
+    pub fn row(&self, cells: ResultCells<'a>) -> ResultRow<'a> {
+        let name = self.annex.and_then(EntryMetadata::instance).unwrap_or_else(|| self.info.instance());
+        // Results for one instance contain no id. With the id of the metadata, an instance that took over
+        // the name is not compared with the one before.
+        ResultRow { name, id: self.annex.and_then(EntryMetadata::instance_id), cells }
+    }
+
+    #[inline]
+    pub fn birth(&self, row: usize) -> Birth {
+        self.annex.and_then(|annex| annex.birth(row))
+    }
+
+    fn owner(&self, row: usize) -> Owner {
+        self.annex.map_or(Owner::System, |annex| annex.owner(row))
+    }
+
+    pub fn has_totals(&self) -> bool {
+        self.annex.is_some_and(EntryMetadata::has_totals)
+    }
+
+    /// Returns `true` if any value of a row is a total.
+    pub fn has_totals_in(&self, row: usize) -> bool {
+        self.annex.is_some_and(|annex| annex.has_totals_in(row))
+    }
+}
+
+/// Rows of one result.
+pub(super) struct EntryRows<'a> {
+    pub head: ResultHead<'a>,
     rows: ResultRows<'a>,
     /// Offset of each row in the block, found with the keys when rows are paired in another order.
     offsets: OnceCell<Vec<usize>>,
@@ -168,30 +209,23 @@ impl<'a> EntryRows<'a> {
     /// Returns the rows of an entry's result; `None` is a result that cannot be read.
     pub fn new(
         snapshot: &'a Snapshot,
-        index: usize,
+        entry: usize,
         info: &'a ResolvedEntry,
         result: Option<v2::QueryResult<'a>>,
     ) -> Self {
-        let annex = snapshot.annex.entries.get(index);
-        let one = |cells| {
-            let name = annex.and_then(EntryMetadata::instance).unwrap_or_else(|| info.instance());
-            // Results for one instance contain no id. With the id of the metadata, an instance that took over
-            // the name is not compared with the one before.
-            let id = annex.and_then(EntryMetadata::instance_id);
-            ResultRows::One(Some(ResultRow { name, id, cells }))
-        };
         let (status, body) = match result {
             Some(result) => (result.status, result.body),
             None => (Status::ERROR_INVALID_DATA, Body::Error),
         };
+        let head = ResultHead::new(snapshot, entry, info, status);
+        let one = |cells| ResultRows::One(Some(head.row(cells)));
         let rows = match body {
             Body::SingleCounter(value) => one(ResultCells::One(value)),
             Body::MultipleCounters(_, values) => one(ResultCells::Several(values)),
             Body::MultipleInstances(table) | Body::Counterset(_, table) => ResultRows::Table(table),
             Body::Error => ResultRows::One(None),
         };
-        let clocks = annex.and_then(|annex| annex.clocks).unwrap_or_else(|| Clocks::from(&snapshot.clocks));
-        EntryRows { annex, status, clocks, rows, offsets: OnceCell::new(), kept: OnceCell::new() }
+        EntryRows { head, rows, offsets: OnceCell::new(), kept: OnceCell::new() }
     }
 
     /// Returns the table of the result, if it has one.
@@ -226,7 +260,7 @@ impl<'a> EntryRows<'a> {
                 table.row_starting_at(offset)?.into()
             }
         };
-        Some(OldRow { at, row, birth: self.birth(at) })
+        Some(OldRow { at, row, birth: self.head.birth(at) })
     }
 
     /// Returns the keys of all rows, in order.
@@ -250,7 +284,8 @@ impl<'a> EntryRows<'a> {
 
     fn has_rows_of(&self, other: &EntryRows<'_>) -> bool {
         let is_same = |at, row: &ResultRow<'_>, of_other: &ResultRow<'_>| {
-            row.is_same(of_other) && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
+            row.is_same(of_other)
+                && (self.head.birth(at), self.head.owner(at)) == (other.head.birth(at), other.head.owner(at))
         };
         let (mut rows, mut others) = (self.iter(), other.iter());
         let mut at = 0_usize..;
@@ -262,40 +297,14 @@ impl<'a> EntryRows<'a> {
             }
         }
     }
-
-    #[inline]
-    pub fn birth(&self, row: usize) -> Birth {
-        self.annex.and_then(|annex| annex.birth(row))
-    }
-
-    fn owner(&self, row: usize) -> Owner {
-        self.annex.map_or(Owner::System, |annex| annex.owner(row))
-    }
-
-    pub fn has_totals(&self) -> bool {
-        self.annex.is_some_and(EntryMetadata::has_totals)
-    }
 }
 
-/// Rows of a snapshot that formulas read.
-pub(super) enum AllRows<'a> {
-    /// Rows of every entry.
-    Every(Vec<Option<EntryRows<'a>>>),
-    /// Rows of the one entry of this index, whose formulas need no other.
-    One(usize, Option<EntryRows<'a>>),
-}
+/// Rows of all entries of a snapshot.
+pub(super) type All<'a> = [Option<EntryRows<'a>>];
 
-impl<'a> AllRows<'a> {
-    pub const NONE: Self = Self::One(0, None);
-
-    /// Returns the rows of an entry.
-    #[inline]
-    pub fn of(&self, entry: usize) -> Option<&EntryRows<'a>> {
-        match self {
-            Self::Every(rows) => rows.get(entry)?.as_ref(),
-            Self::One(at, rows) => rows.as_ref().filter(|_| *at == entry),
-        }
-    }
+#[inline]
+pub(super) fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> {
+    all.get(entry)?.as_ref()
 }
 
 impl<'a> ResultRow<'a> {
@@ -312,17 +321,11 @@ impl<'a> ResultRow<'a> {
 
     /// Returns an input of a formula from the same row, which is in `entry`.
     #[inline]
-    pub fn number(
-        &self,
-        (place, column): CellIndex,
-        entry: usize,
-        all: &AllRows<'_>,
-        at: usize,
-    ) -> PackedRaw {
+    pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'_>, at: usize) -> PackedRaw {
         if place == entry {
             return self.cells.number(column);
         }
-        let other = all.of(place).and_then(|rows| rows.get(at));
+        let other = rows_of(all, place).and_then(|rows| rows.get(at));
         let same = other.filter(|other| other.is_same(self));
         same.map_or(PackedRaw { width: 0, value: 0 }, |other| other.cells.number(column))
     }

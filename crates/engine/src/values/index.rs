@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::sample::Clocks;
-use perfset_core::v2::{Block, Instance, InstancePlace};
-use perfset_core::{Counter, Name, NoValue};
+use perfset_core::v2::{Block, InstancePlace, InstanceTable, QueryResult, ValuesPlace};
+use perfset_core::{Counter, Name, NoValue, Status};
 
 use super::entry_rows::{
-    AllRows, CellIndex, EntryRows, OldRow, ResultCells, ResultRow, aligned, alignment, entry_rows,
+    CellIndex, EntryRows, OldRow, ResultCells, ResultHead, ResultRow, aligned, alignment, entry_rows,
+    have_same_rows, rows_of,
 };
 use super::pairing::Pairing;
 use super::{Column, Current, Value};
@@ -31,6 +32,8 @@ pub(crate) struct SamplePair<'a> {
 pub(crate) struct SampleIndex {
     of: [Structure; 2],
     entries: Vec<EntryIndex>,
+    /// `true` if both samples had the same rows.
+    had_same_rows: OnceCell<bool>,
 }
 
 /// Structure of a snapshot's block.
@@ -67,8 +70,26 @@ struct EntryIndex {
     new: Option<usize>,
     /// Index of the same entry in the older sample, and the offset of its result.
     old: Option<(usize, Option<usize>)>,
-    /// Rows of a table, found when they are needed.
-    rows: OnceCell<Vec<RowIndex>>,
+    /// Rows of the result, found when they are needed.
+    rows: OnceCell<ResultIndex>,
+}
+
+/// Rows of a result.
+#[derive(Debug)]
+struct ResultIndex {
+    status: Status,
+    rows: RowsIndex,
+    /// `true` if there is an older result with rows.
+    has_older: bool,
+    /// `true` if all rows have places: none must be found by its position.
+    has_places: bool,
+}
+
+#[derive(Debug)]
+enum RowsIndex {
+    /// At most one row, with the places of its values and of the older ones.
+    One(Option<[Option<ValuesPlace>; 2]>),
+    Table(Vec<RowIndex>),
 }
 
 /// Row of a table.
@@ -96,7 +117,17 @@ impl SampleIndex {
                 entry.old = at.map(|at| (at, offsets.get(at).copied()));
             }
         }
-        Self { of: [Some(pair.new), pair.old].map(Structure::new), entries }
+        Self { of: [Some(pair.new), pair.old].map(Structure::new), entries, had_same_rows: OnceCell::new() }
+    }
+
+    /// Returns `true` if both samples have the same rows; see [`Snapshot::has_rows_of`].
+    pub fn has_same_rows(&self, pair: SamplePair<'_>) -> bool {
+        let SamplePair { new, old: Some(old) } = pair else { return false };
+        let have_same = || have_same_rows(new, old);
+        // Names and ids are in the blocks, whose structure is that of the samples then. What is beside the blocks can
+        // be different now.
+        let annexes = || new.annex.entries.iter().zip(&old.annex.entries);
+        *self.had_same_rows.get_or_init(have_same) && annexes().all(|(a, b)| a.has_rows_of(b)) || have_same()
     }
 
     /// Returns `true` if the index, made of other samples, is right for these, too: their blocks have the structure of
@@ -113,13 +144,38 @@ fn offsets(snapshot: &Snapshot) -> Vec<usize> {
     results.into_iter().flatten().map_while(Result::ok).map(|result| result.offset()).collect()
 }
 
-/// Finds the rows of a table, and the older row of each.
-fn rows_of(new: &EntryRows<'_>, old: Option<&EntryRows<'_>>) -> Vec<RowIndex> {
-    let Some(table) = new.table() else { return Vec::new() };
-    let place = |row: Instance<'_>| row.place();
-    let older_table = old.and_then(EntryRows::table);
+/// Finds the rows of a result, and the older row of each.
+fn rows_of_result(
+    new: &EntryRows<'_>,
+    places: [Option<ValuesPlace>; 2],
+    old: Option<&EntryRows<'_>>,
+) -> ResultIndex {
+    let has_older = old.is_some_and(|old| !old.is_empty());
+    let (rows, has_places) = match new.table() {
+        None if new.is_empty() => (RowsIndex::One(None), true),
+        None => {
+            let [new, older] = places;
+            (RowsIndex::One(Some(places)), new.is_some() && (older.is_some() || !has_older))
+        }
+        Some(table) => {
+            let rows = rows_of_table(new, table, old);
+            let has_places =
+                |row: &RowIndex| row.place.is_some() && row.older.is_none_or(|(_, place)| place.is_some());
+            let has_places = rows.iter().all(has_places);
+            (RowsIndex::Table(rows), has_places)
+        }
+    };
+    ResultIndex { status: new.head.status, rows, has_older, has_places }
+}
+
+fn rows_of_table(
+    new: &EntryRows<'_>,
+    table: &InstanceTable<'_>,
+    old: Option<&EntryRows<'_>>,
+) -> Vec<RowIndex> {
+    let older_rows = old.and_then(EntryRows::table).map(InstanceTable::rows);
     let older: Vec<_> =
-        older_table.into_iter().flat_map(|table| table.rows().map_while(Result::ok)).map(place).collect();
+        older_rows.into_iter().flatten().map_while(Result::ok).map(|row| row.place()).collect();
     let mut pairing = Pairing::new(old);
     let mut occurrences: HashMap<FoldedName<'_>, u32> = HashMap::new();
     let mut rows = Vec::new();
@@ -165,48 +221,55 @@ impl<'a> SampleReader<'a> {
 /// Reader of the values of one entry.
 pub(crate) struct EntryReader<'a> {
     current: Current<'a>,
-    new: AllRows<'a>,
-    old: AllRows<'a>,
-    /// Blocks of the newer and the older sample.
-    blocks: [&'a [u8]; 2],
-    /// Rows of a table; `None` if the result is of one instance.
-    rows: Option<&'a [RowIndex]>,
-    len: usize,
+    pair: SamplePair<'a>,
+    index: &'a ResultIndex,
+    /// Rows of all entries, if inputs of formulas are in other entries or rows have no places; else empty.
+    new: Vec<Option<EntryRows<'a>>>,
+    old: Vec<Option<EntryRows<'a>>>,
     /// Occurrence of the current row's name.
     occurrence: usize,
 }
 
 impl<'a> EntryReader<'a> {
+    #[inline]
     fn new(pair: SamplePair<'a>, index: &'a SampleIndex, entry: usize) -> Option<Self> {
         let known = index.entries.get(entry)?;
         let info = pair.new.entries.get(entry)?;
-        let (new, old) = match info.is_alone {
-            true => {
-                let new = AllRows::One(entry, rows_at(pair.new, entry, known.new));
-                let older = pair.old.zip(known.old);
-                (new, AllRows::One(entry, older.and_then(|(old, (at, offset))| rows_at(old, at, offset))))
-            }
-            false => (
-                AllRows::Every(entry_rows(pair.new).into_iter().map(Some).collect()),
-                pair.old.map_or(AllRows::NONE, |old| AllRows::Every(aligned(pair.new, old))),
-            ),
-        };
-        let current = Current::new(entry, info, &new, &old)?;
-        let own = new.of(entry)?;
-        let rows =
-            own.table().is_some().then(|| known.rows.get_or_init(|| rows_of(own, old.of(entry))).as_slice());
-        let len = rows.map_or_else(|| usize::from(!own.is_empty()), <[RowIndex]>::len);
-        let blocks = [&*pair.new.block, pair.old.map(|old| &*old.block).unwrap_or_default()];
-        Some(Self { current, new, old, blocks, rows, len, occurrence: 0 })
+        let set = info.counterset.as_deref()?;
+        let older = pair
+            .old
+            .zip(known.old)
+            .and_then(|(old, (at, offset))| Some((old, at, old.entries.get(at)?, offset)));
+        let index = known.rows.get_or_init(|| {
+            let result = result_at(pair.new, known.new);
+            let older = older.map(|(old, at, info, offset)| (old, at, info, result_at(old, offset)));
+            let place =
+                |result: &Option<QueryResult<'_>>| result.as_ref().and_then(QueryResult::values_place);
+            let places = [place(&result), older.as_ref().and_then(|(.., result)| place(result))];
+            let older = older.map(|(old, at, info, result)| EntryRows::new(old, at, info, result));
+            rows_of_result(&EntryRows::new(pair.new, entry, info, result), places, older.as_ref())
+        });
+        let head = ResultHead::new(pair.new, entry, info, index.status);
+        let old_head = older.map(|(old, at, info, _)| ResultHead::new(old, at, info, Status::ERROR_SUCCESS));
+        let current = Current::new((entry, set), head, old_head, index.has_older);
+        let mut reader = Self { current, pair, index, new: Vec::new(), old: Vec::new(), occurrence: 0 };
+        if !info.is_alone || !index.has_places {
+            reader.new = entry_rows(pair.new).into_iter().map(Some).collect();
+            reader.old = pair.old.map(|old| aligned(pair.new, old)).unwrap_or_default();
+        }
+        Some(reader)
     }
 
     /// Returns the number of rows; 0 if the entry failed.
     pub fn len(&self) -> usize {
-        self.len
+        match &self.index.rows {
+            RowsIndex::One(row) => usize::from(row.is_some()),
+            RowsIndex::Table(rows) => rows.len(),
+        }
     }
 
     pub fn info(&self) -> &'a ResolvedEntry {
-        self.current.info
+        self.current.head.info
     }
 
     /// Returns a counter of the entry by its column.
@@ -214,44 +277,67 @@ impl<'a> EntryReader<'a> {
         self.current.column(at)
     }
 
+    /// Moves to a row, unless it is the current one: the properties that are read next are of it.
+    pub fn stay_at(&mut self, at: usize) {
+        if self.current.row.is_none() || self.current.row_index != at {
+            self.go_to(at);
+        }
+    }
+
     /// Moves to a row: the values and properties that are read next are of it.
     pub fn go_to(&mut self, at: usize) {
-        let Self { current, new, old, blocks: [block, older_block], rows, occurrence, .. } = self;
-        let (Some(own), old_rows) = (new.of(current.entry), old.of(current.entry)) else { return };
-        current.row = None;
-        let read = |place: &InstancePlace, block: &'a [u8]| {
-            let (name, values) = place.read(block)?;
-            Some(ResultRow { name, id: Some(place.id()), cells: ResultCells::Several(values) })
-        };
-        let (row, older) = match rows {
-            Some(rows) => {
-                let Some(index) = rows.get(at) else { return };
+        self.current.row = None;
+        let Some((row, older)) = self.row(at) else { return };
+        self.current.set_row((at, row), older);
+        if let Some(annex) = self.current.head.annex.filter(|annex| !annex.notes.is_empty()) {
+            let from = annex.notes.partition_point(|((row, _), _)| *row < at);
+            self.current.notes = annex.notes.get(from..).unwrap_or_default();
+        }
+    }
+
+    /// Finds a row and its older row.
+    fn row(&mut self, at: usize) -> Option<(ResultRow<'a>, Option<OldRow<'a>>)> {
+        let Self { current, pair, index, new, old, occurrence } = self;
+        let (block, older_block) = (&pair.new.block, pair.old.map(|old| &*old.block).unwrap_or_default());
+        let (own, old_rows) = (rows_of(new, current.entry), rows_of(old, current.entry));
+        match &index.rows {
+            RowsIndex::Table(rows) => {
+                let index = rows.get(at)?;
                 *occurrence = usize::try_from(index.occurrence).unwrap_or(usize::MAX);
+                let read = |place: &InstancePlace, block: &'a [u8]| {
+                    let (name, values) = place.read(block)?;
+                    Some(ResultRow { name, id: Some(place.id()), cells: ResultCells::Several(values) })
+                };
                 let row = match &index.place {
                     Some(place) => read(place, block),
-                    None => own.get(at),
+                    None => own?.get(at),
                 };
-                let older = index.older.zip(old_rows).and_then(|((at, place), old)| {
+                let older = index.older.and_then(|(at, place)| {
                     let at = usize::try_from(at).ok()?;
                     let row = match &place {
                         Some(place) => read(place, older_block),
-                        None => old.get(at),
+                        None => old_rows?.get(at),
                     };
-                    Some(OldRow { at, row: row?, birth: old.birth(at) })
+                    Some(OldRow { at, row: row?, birth: current.old_head?.birth(at) })
                 });
-                (row, older)
+                Some((row?, older))
             }
-            None => {
-                let row = own.get(at);
-                let pair = |row: &ResultRow<'a>| Pairing::new(old_rows).find((at, row), own, old_rows?);
-                (row, row.as_ref().and_then(pair))
+            RowsIndex::One(row) => {
+                let [place, older_place] = row.as_ref().filter(|_| at == 0)?;
+                if !index.has_places {
+                    let row = own?.get(at)?;
+                    let older = old_rows.and_then(|old| Pairing::new(Some(old)).find((at, &row), own?, old));
+                    return Some((row, older));
+                }
+                let row = current.head.row(ResultCells::Several(place.as_ref()?.read(block)?));
+                let old_head = current.old_head.as_ref();
+                let older = old_head
+                    .zip(older_place.as_ref())
+                    .and_then(|(head, place)| Some(head.row(ResultCells::Several(place.read(older_block)?))));
+                let birth = old_head.and_then(|head| head.birth(0));
+                let older = older.filter(|older| older.is_same(&row));
+                Some((row, older.map(|row| OldRow { at: 0, row, birth })))
             }
-        };
-        let Some(row) = row else { return };
-        current.set_row((at, row), older, new, old);
-        if let Some(annex) = own.annex.filter(|annex| !annex.notes.is_empty()) {
-            let from = annex.notes.partition_point(|((row, _), _)| *row < at);
-            current.notes = annex.notes.get(from..).unwrap_or_default();
         }
     }
 
@@ -292,9 +378,9 @@ impl<'a> EntryReader<'a> {
 
     /// Returns the clocks of a column in the current row; `None` if the entry failed.
     pub fn clocks(&self, column: usize) -> Option<Clocks> {
-        let Current { info, row, clocks, entry, row_index, .. } = &self.current;
-        let related = info.related.get(column)?;
-        Some(related.clocks(clocks, row.as_ref()?, *entry, &self.new, *row_index))
+        let Current { head, row, entry, row_index, .. } = &self.current;
+        let related = head.info.related.get(column)?;
+        Some(related.clocks(&head.clocks, row.as_ref()?, *entry, &self.new, *row_index))
     }
 
     /// Returns `true` if a value of the current row differs from that of the same instance in the older sample.
@@ -303,12 +389,12 @@ impl<'a> EntryReader<'a> {
     }
 
     fn has_same_numbers(&self, value: &Value<'_>, column: usize) -> Option<bool> {
-        let Current { info, older, entry, row_index, .. } = &self.current;
-        let related = info.related.get(column)?;
+        let Current { head, old_head, older, entry, row_index, .. } = &self.current;
+        let related = head.info.related.get(column)?;
         let older = older.as_ref()?;
-        let birth = |all: &AllRows<'a>, at| all.of(*entry)?.annex?.birth_of(at, column);
+        let birth = |head: &ResultHead<'a>, at| head.annex?.birth_of(at, column);
         // A value of another instance with the same name is new, even if the numbers are equal (F-28).
-        if birth(&self.new, *row_index) != birth(&self.old, older.row_index) {
+        if birth(head, *row_index) != birth(old_head.as_ref()?, older.row_index) {
             return Some(false);
         }
         let number = |place: CellIndex| older.row.number(place, *entry, &self.old, older.row_index).raw();
@@ -325,8 +411,6 @@ pub(crate) struct RowPosition {
     pub occurrence: usize,
 }
 
-fn rows_at(snapshot: &Snapshot, entry: usize, offset: Option<usize>) -> Option<EntryRows<'_>> {
-    let block = Block::parse(&snapshot.block).ok();
-    let result = block.zip(offset).and_then(|(block, offset)| block.result_starting_at(offset));
-    Some(EntryRows::new(snapshot, entry, snapshot.entries.get(entry)?, result))
+fn result_at(snapshot: &Snapshot, offset: Option<usize>) -> Option<QueryResult<'_>> {
+    Block::parse(&snapshot.block).ok()?.result_starting_at(offset?)
 }

@@ -5,7 +5,7 @@ use perfset_core::formula::Computation;
 use perfset_core::sample::Clocks;
 use perfset_core::{Counter, CounterId, CounterType};
 
-use super::entry_rows::{AllRows, CellIndex, ResultRow};
+use super::entry_rows::{All, CellIndex, ResultRow};
 use crate::snapshot::ResolvedEntry;
 
 /// Formula of a counter and the locations of its inputs, requested or not.
@@ -55,7 +55,7 @@ impl FormulaInputs {
         entry_clocks: &Clocks,
         row: &ResultRow<'_>,
         entry: usize,
-        all: &AllRows<'_>,
+        all: &All<'_>,
         at: usize,
     ) -> Clocks {
         match &self.own_clock {

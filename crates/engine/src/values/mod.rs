@@ -3,13 +3,16 @@
 use perfset_catalogue::adds_up;
 use perfset_core::formula::{ClockedComputation, Computation};
 use perfset_core::sample::{Clocks, SampleValues};
-use perfset_core::{Counter, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue, Status};
+use perfset_core::{Counter, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue};
 
 use crate::aggregate::names_sum;
 use crate::rows::CellState;
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 use crate::total::stronger;
-use entry_rows::{AllRows, CellIndex, EntryRows, OldRow, PackedRaw, ResultRow, RowIter, aligned, entry_rows};
+use entry_rows::{
+    All, CellIndex, EntryRows, OldRow, PackedRaw, ResultHead, ResultRow, RowIter, aligned, entry_rows,
+    rows_of,
+};
 use pairing::Pairing;
 
 mod entry_rows;
@@ -55,12 +58,12 @@ impl Value<'_> {
 /// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
 pub(crate) struct SnapshotValues<'a> {
     infos: &'a [ResolvedEntry],
-    new: AllRows<'a>,
-    /// Older rows in the order of `infos`.
-    old: AllRows<'a>,
+    new: Vec<Option<EntryRows<'a>>>,
+    /// Older rows in the order of `infos`; empty without an older snapshot.
+    old: Vec<Option<EntryRows<'a>>>,
     /// Index of the next entry to begin.
     entry: usize,
-    current: Option<Current<'a>>,
+    current: Option<EntryWalk<'a>>,
     /// Counters of the current entry.
     columns: Vec<Column<'a>>,
 }
@@ -101,18 +104,22 @@ impl ColumnFormula {
     }
 }
 
-/// Position of [`SnapshotValues`]: an entry, a row of it, and the older row of the same instance.
-struct Current<'a> {
-    entry: usize,
-    info: &'a ResolvedEntry,
-    set: &'a Counterset,
-    clocks: Clocks,
-    old_clocks: Clocks,
-    /// Notes of this row and column and of all that follow.
-    notes: &'a [((usize, usize), CellState)],
-    /// Rows after this one.
+/// Position of [`SnapshotValues`], and the rows after it.
+struct EntryWalk<'a> {
+    current: Current<'a>,
     rows: RowIter<'a>,
     pairing: Pairing<'a>,
+}
+
+/// Position in a snapshot: an entry, a row of it, and the older row of the same instance.
+struct Current<'a> {
+    entry: usize,
+    set: &'a Counterset,
+    head: ResultHead<'a>,
+    /// Older result of the entry, if there is one.
+    old_head: Option<ResultHead<'a>>,
+    /// Notes of this row and column and of all that follow.
+    notes: &'a [((usize, usize), CellState)],
     row_index: usize,
     /// Mark of this row's values that have no note.
     mark: Option<Mark>,
@@ -171,7 +178,7 @@ impl<'a> Iterator for SnapshotValues<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<Value<'a>> {
         loop {
-            if let Some(current) = &mut self.current {
+            if let Some(EntryWalk { current, .. }) = &mut self.current {
                 if let Some(column) = self.columns.get(current.column) {
                     return Some(current.value(column, &self.new, &self.old, |value| value));
                 }
@@ -184,7 +191,7 @@ impl<'a> Iterator for SnapshotValues<'a> {
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(mut self, init: B, mut f: F) -> B {
         let mut all = init;
         loop {
-            if let Some(current) = &mut self.current {
+            if let Some(EntryWalk { current, .. }) = &mut self.current {
                 for column in self.columns.get(current.column..).unwrap_or_default() {
                     all = current.value(column, &self.new, &self.old, |value| f(all, value));
                 }
@@ -199,16 +206,16 @@ impl<'a> Iterator for SnapshotValues<'a> {
 impl<'a> SnapshotValues<'a> {
     pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
         let infos = new.entries();
-        let old = older.map_or(AllRows::NONE, |older| AllRows::Every(aligned(new, older)));
-        let new = AllRows::Every(entry_rows(new).into_iter().map(Some).collect());
+        let old = older.map(|older| aligned(new, older)).unwrap_or_default();
+        let new = entry_rows(new).into_iter().map(Some).collect();
         Self { infos, new, old, entry: 0, current: None, columns: Vec::new() }
     }
 
     /// Advances to the next row or entry.
     fn next_row(&mut self) -> Option<()> {
-        if let Some(current) = &mut self.current {
-            let at = current.row_index.saturating_add(1);
-            if current.row.is_some() && current.begin_row(at, &self.new, &self.old) {
+        if let Some(walk) = &mut self.current {
+            let at = walk.current.row_index.saturating_add(1);
+            if walk.current.row.is_some() && walk.begin_row(at, &self.new, &self.old) {
                 return Some(());
             }
         }
@@ -221,80 +228,84 @@ impl<'a> SnapshotValues<'a> {
     }
 
     /// Begins an entry; `None` if it has no values.
-    fn begin(&mut self, entry: usize, info: &'a ResolvedEntry) -> Option<Current<'a>> {
-        let mut current = Current::new(entry, info, &self.new, &self.old)?;
+    fn begin(&mut self, entry: usize, info: &'a ResolvedEntry) -> Option<EntryWalk<'a>> {
+        let (rows, old_rows) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry));
+        let set = info.counterset.as_deref()?;
+        let has_older = old_rows.is_some_and(|old| !old.is_empty());
+        let current = Current::new((entry, set), rows.head, old_rows.map(|old| old.head), has_older);
         self.columns.extend((0..).map_while(|at| current.column(at)));
-        current.begin_row(0, &self.new, &self.old);
-        Some(current)
+        let mut walk = EntryWalk { current, rows: rows.iter(), pairing: Pairing::new(old_rows) };
+        walk.begin_row(0, &self.new, &self.old);
+        Some(walk)
+    }
+}
+
+impl<'a> EntryWalk<'a> {
+    /// Begins the next row, which is at this position; returns `true` if it exists.
+    fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
+        let Self { current, rows, pairing } = self;
+        let Some(row) = rows.next() else { return false };
+        let entries = rows_of(new, current.entry).zip(rows_of(old, current.entry));
+        let older = entries.and_then(|(new, old)| pairing.find((at, &row), new, old));
+        current.set_row((at, row), older);
+        true
     }
 }
 
 impl<'a> Current<'a> {
-    /// Begins an entry, before its first row; `None` if it has no values.
-    fn new(entry: usize, info: &'a ResolvedEntry, new: &AllRows<'a>, old: &AllRows<'a>) -> Option<Self> {
-        let (rows, old_rows) = (new.of(entry)?, old.of(entry));
-        Some(Self {
+    /// Begins an entry, before its first row.
+    #[inline]
+    fn new(
+        (entry, set): (usize, &'a Counterset),
+        head: ResultHead<'a>,
+        old_head: Option<ResultHead<'a>>,
+        has_older: bool,
+    ) -> Self {
+        Self {
             entry,
-            info,
-            set: info.counterset.as_deref()?,
-            clocks: rows.clocks,
-            old_clocks: old_rows.map_or(rows.clocks, |old| old.clocks),
-            notes: rows.annex.map(|annex| &*annex.notes).unwrap_or_default(),
-            rows: rows.iter(),
-            pairing: Pairing::new(old_rows),
+            set,
+            head,
+            old_head,
+            notes: head.annex.map(|annex| &*annex.notes).unwrap_or_default(),
             row_index: 0,
             mark: None,
             row: None,
             older: None,
-            has_older: old_rows.is_some_and(|old| !old.is_empty()),
-            with_totals: (rows.has_totals(), old_rows.is_some_and(EntryRows::has_totals)),
+            has_older,
+            with_totals: (head.has_totals(), old_head.is_some_and(|old| old.has_totals())),
             has_totals: false,
             column: 0,
-        })
+        }
+    }
+
+    fn old_clocks(&self) -> &Clocks {
+        self.old_head.as_ref().map_or(&self.head.clocks, |old| &old.clocks)
     }
 
     /// Returns a counter of the entry by its column.
     fn column(&self, at: usize) -> Option<Column<'a>> {
-        let related = self.info.related.get(at)?;
-        let counter = self.set.counters.get(*self.info.counters.get(at)?)?;
-        Some(Column {
-            counter,
-            related,
-            formula: ColumnFormula::new(related, &self.old_clocks, &self.clocks),
-        })
-    }
-
-    /// Begins the next row, which is at this position; returns `true` if it exists.
-    fn begin_row(&mut self, at: usize, new: &AllRows<'a>, old: &AllRows<'a>) -> bool {
-        let Some(rows) = new.of(self.entry) else { return false };
-        let Some(row) = self.rows.next() else { return false };
-        let older = old.of(self.entry).and_then(|old| self.pairing.find((at, &row), rows, old));
-        self.set_row((at, row), older, new, old);
-        true
+        let related = self.head.info.related.get(at)?;
+        let counter = self.set.counters.get(*self.head.info.counters.get(at)?)?;
+        let formula = ColumnFormula::new(related, self.old_clocks(), &self.head.clocks);
+        Some(Column { counter, related, formula })
     }
 
     /// Begins a row, at its position, with the older row of the same name and id.
-    fn set_row(
-        &mut self,
-        (at, row): (usize, ResultRow<'a>),
-        older: Option<OldRow<'a>>,
-        new: &AllRows<'a>,
-        old: &AllRows<'a>,
-    ) {
+    #[inline]
+    fn set_row(&mut self, (at, row): (usize, ResultRow<'a>), older: Option<OldRow<'a>>) {
         (self.row_index, self.column, self.row) = (at, 0, Some(row));
-        let (Some(rows), old) = (new.of(self.entry), old.of(self.entry)) else { return };
-        self.mark = rows.annex.and_then(|annex| annex.row_mark(at));
+        let Self { head, old_head, .. } = self;
+        self.mark = head.annex.and_then(|annex| annex.row_mark(at));
         self.older = older.map(|older| Older {
             row_index: older.at,
             row: older.row,
-            is_same: older.birth == rows.birth(at),
+            is_same: older.birth == head.birth(at),
         });
         // Notes of a row are searched only if the result has totals at all: most results have none.
         let (now, then) = self.with_totals;
-        let has_totals = |rows: &EntryRows<'_>, at| rows.annex.is_some_and(|annex| annex.has_totals_in(at));
-        let older = self.older.as_ref().filter(|_| then).zip(old);
-        self.has_totals =
-            now && has_totals(rows, at) || older.is_some_and(|(older, old)| has_totals(old, older.row_index));
+        let older = self.older.as_ref().filter(|_| then).zip(old_head.as_ref());
+        self.has_totals = now && head.has_totals_in(at)
+            || older.is_some_and(|(older, old)| old.has_totals_in(older.row_index));
     }
 
     /// Computes the next value of the row and passes it on.
@@ -302,15 +313,15 @@ impl<'a> Current<'a> {
     fn value<R>(
         &mut self,
         column: &Column<'a>,
-        new: &AllRows<'a>,
-        old: &AllRows<'a>,
+        new: &All<'a>,
+        old: &All<'a>,
         each: impl FnOnce(Value<'a>) -> R,
     ) -> R {
         let Column { counter, related, formula } = column;
         let at = self.column;
         self.column = at.saturating_add(1);
         let note = self.note(at);
-        let Some(row) = &self.row else { return each(self.failure(counter, new)) };
+        let Some(row) = &self.row else { return each(self.failure(counter)) };
         let raw = row.cells.number(at);
         let base = match related.base {
             Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.row_index),
@@ -318,7 +329,7 @@ impl<'a> Current<'a> {
         };
         let mut mark = note.and_then(CellState::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
         if self.has_totals && raw.width > 0 {
-            mark = self.mark_of_both(mark, at, related, old);
+            mark = self.mark_of_both(mark, at, related);
         }
         // Built where it is passed on. A value is large, and there are many: if it were stored first, the processor
         // would wait for its parts before it could copy it.
@@ -343,8 +354,13 @@ impl<'a> Current<'a> {
                     FastResult::Number(raw) => Ok(FormattedValue { raw, counter_type: counter.counter_type }),
                     _ => self.slow(at, related, note, row, new, old),
                 };
-                let (value, mark) = self.cap(counter, row, value, mark);
-                each(with(value, mark))
+                match value {
+                    Ok(value) if counter.caps && value.raw > MOST => {
+                        let (value, mark) = self.cap(counter, row, value, mark);
+                        each(with(Ok(value), mark))
+                    }
+                    value => each(with(value, mark)),
+                }
             }
         }
     }
@@ -355,18 +371,16 @@ impl<'a> Current<'a> {
         &self,
         counter: &Counter,
         row: &ResultRow<'a>,
-        value: Result<FormattedValue, NoValue>,
+        value: FormattedValue,
         mark: Option<Mark>,
-    ) -> (Result<FormattedValue, NoValue>, Option<Mark>) {
+    ) -> (FormattedValue, Option<Mark>) {
         // A sum over threads reaches 100 for each processor.
         let is_sum = || names_sum(row.name) && adds_up(self.set.guid, counter.id);
-        match value {
+        match is_sum() {
+            true => (value, mark),
             // The kernel counts time in ticks, and collections come between them: in a second of 250 ticks,
             // 251 can be counted.
-            Ok(value) if counter.caps && value.raw > MOST && !is_sum() => {
-                (Ok(FormattedValue { raw: MOST, ..value }), capped(mark))
-            }
-            value => (value, mark),
+            false => (FormattedValue { raw: MOST, ..value }, capped(mark)),
         }
     }
 
@@ -374,16 +388,10 @@ impl<'a> Current<'a> {
     ///
     /// If either total lacks instances, so does the difference.
     #[cold]
-    fn mark_of_both(
-        &self,
-        mark: Option<Mark>,
-        column: usize,
-        related: &FormulaInputs,
-        old: &AllRows<'a>,
-    ) -> Option<Mark> {
+    fn mark_of_both(&self, mark: Option<Mark>, column: usize, related: &FormulaInputs) -> Option<Mark> {
         let takes_difference = related.computation.as_ref().is_some_and(Computation::needs_two_samples);
         let older = self.older.as_ref().filter(|older| takes_difference && older.is_same);
-        let annex = older.and_then(|older| Some((older.row_index, old.of(self.entry)?.annex?)));
+        let annex = older.and_then(|older| Some((older.row_index, self.old_head?.annex?)));
         let then = annex.and_then(|(at, annex)| annex.mark(at, column));
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
     }
@@ -394,16 +402,21 @@ impl<'a> Current<'a> {
         older: &Older<'a>,
         column: usize,
         related: &FormulaInputs,
-        new: &AllRows<'a>,
-        old: &AllRows<'a>,
+        new: &All<'a>,
+        old: &All<'a>,
     ) -> bool {
         if !self.has_totals {
             return older.is_same;
         }
-        let birth =
-            |all: &AllRows<'a>, (entry, column): CellIndex, at| all.of(entry)?.annex?.birth_of(at, column);
-        let mut places = [Some((self.entry, column)), related.base].into_iter().flatten();
-        places.all(|place| birth(new, place, self.row_index) == birth(old, place, older.row_index))
+        let birth = |own: Option<&ResultHead<'a>>, all: &All<'a>, (entry, column): CellIndex, at| {
+            let head = if entry == self.entry { own } else { rows_of(all, entry).map(|rows| &rows.head) };
+            head?.annex?.birth_of(at, column)
+        };
+        let is_same = |place| {
+            birth(Some(&self.head), new, place, self.row_index)
+                == birth(self.old_head.as_ref(), old, place, older.row_index)
+        };
+        [Some((self.entry, column)), related.base].into_iter().flatten().all(is_same)
     }
 
     /// Returns the note of that column of the row.
@@ -462,22 +475,22 @@ impl<'a> Current<'a> {
         related: &FormulaInputs,
         note: Option<&CellState>,
         row: &ResultRow<'a>,
-        new: &AllRows<'a>,
-        old: &AllRows<'a>,
+        new: &All<'a>,
+        old: &All<'a>,
     ) -> Result<FormattedValue, NoValue> {
         let Some(raw) = row.cells.number(column).raw() else {
-            let of_column = || new.of(self.entry)?.annex?.column_reason(column);
+            let of_column = || self.head.annex?.column_reason(column);
             let reason = match note {
                 Some(CellState::Missing(reason)) => Some(reason),
                 _ => of_column(),
             };
             return Err(reason.cloned().unwrap_or(NoValue::NotGiven));
         };
-        let base = |all: &AllRows<'a>, at: usize, row: &ResultRow<'a>| {
+        let base = |all: &All<'a>, at: usize, row: &ResultRow<'a>| {
             related.base.and_then(|place| row.number(place, self.entry, all, at).raw())
         };
         let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
-        let now_clocks = related.clocks(&self.clocks, row, self.entry, new, self.row_index);
+        let now_clocks = related.clocks(&self.head.clocks, row, self.entry, new, self.row_index);
         let now = SampleValues { raw, base: base(new, self.row_index, row), clocks: &now_clocks };
         let Some(older) = &self.older else {
             let reason = if self.has_older { NoValue::NewInstance } else { NoValue::NeedsTwoSamples };
@@ -487,7 +500,7 @@ impl<'a> Current<'a> {
             };
         };
         let Older { row_index: at, row, .. } = older;
-        let then_clocks = related.clocks(&self.old_clocks, row, self.entry, old, *at);
+        let then_clocks = related.clocks(self.old_clocks(), row, self.entry, old, *at);
         let is_same = self.is_same(older, column, related, new, old);
         let then = match (row.cells.number(column).raw(), is_same) {
             _ if !computation.needs_two_samples() => None,
@@ -501,16 +514,15 @@ impl<'a> Current<'a> {
 
     /// Returns the value of a failed entry: only the reason.
     #[cold]
-    fn failure(&self, counter: &'a Counter, new: &AllRows<'a>) -> Value<'a> {
-        let rows = new.of(self.entry);
-        let name = rows.and_then(|rows| rows.annex).and_then(EntryMetadata::instance);
-        let reason = rows.and_then(|rows| rows.annex).and_then(EntryMetadata::failure).cloned();
-        let status = rows.map_or(Status::ERROR_INVALID_DATA, |rows| rows.status);
+    fn failure(&self, counter: &'a Counter) -> Value<'a> {
+        let ResultHead { info, annex, status, .. } = self.head;
+        let name = annex.and_then(EntryMetadata::instance);
+        let reason = annex.and_then(EntryMetadata::failure).cloned();
         Value {
             entry: self.entry,
             counterset: self.set,
             counter,
-            instance: name.unwrap_or_else(|| self.info.instance()),
+            instance: name.unwrap_or_else(|| info.instance()),
             instance_id: None,
             raw: None,
             base: None,

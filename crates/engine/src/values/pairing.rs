@@ -33,7 +33,7 @@ impl<'a> Pairing<'a> {
             if let Some(row) = ahead.next().filter(|row| row.is_same(wanted)) {
                 let at = *next;
                 *next = at.saturating_add(1);
-                return Some(OldRow { at, row, birth: old.birth(at) });
+                return Some(OldRow { at, row, birth: old.head.birth(at) });
             }
             *self = Self::OtherOrder(RowsAhead::new(candidates(new, old)));
         }

@@ -43,8 +43,8 @@ use container::{Event, Events};
 pub use counters::{CounterRecord, EntryScope};
 pub use header::Header;
 pub use names::BlgNames;
-pub(crate) use sample::OwnedSample;
 pub use sample::{CounterBlock, InstanceValues, Sample, Summary};
+pub(crate) use sample::{OwnedSample, SampleBytes};
 
 /// Error for a file that cannot be read as a binary log.
 #[derive(Debug, thiserror::Error)]

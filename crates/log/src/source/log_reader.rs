@@ -321,6 +321,16 @@ impl LogReader {
         Ok(())
     }
 
+    /// Returns `true` if the current sample is of a binary log and complete, as far as it was read.
+    pub fn has_bytes(&self) -> bool {
+        self.is_fresh && !self.now.is_cut && matches!(self.log, Log::Blg(_))
+    }
+
+    /// Returns the damage of the samples found so far.
+    pub fn own_damages(&mut self) -> &mut Damages {
+        &mut self.damages
+    }
+
     /// Records once that the current sample ends too early, however many countersets detect it.
     pub fn cut(&mut self, error: &WireError) {
         if !std::mem::replace(&mut self.now.is_cut, true) {

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::Guid;
 use perfset_core::clock::ClockReading;
-use perfset_engine::{Catalogue, CollectRequest, Rows, SourceError};
+use perfset_engine::{Catalogue, CollectRequest, Rows, SampleForm, SourceError};
 
 use super::OpenError;
+use super::copying::Forms;
 use super::log_reader::{LogEntry, LogReader};
 use super::logged_machine::LoggedMachine;
 use super::overlap::Overlaps;
@@ -23,6 +24,7 @@ pub(super) const ONLY: usize = 0;
 pub(super) struct MergedLogs {
     selection: Arc<Selection>,
     readers: Vec<LogReader>,
+    forms: Forms,
     /// Registered counter list of each log reader.
     lists: Vec<Arc<[LogEntry]>>,
     /// Time at which the last played sample was due, and the number of samples skipped since.
@@ -73,6 +75,7 @@ impl MergedLogs {
             selection: Arc::clone(selection),
             lists: vec![[].into(); readers.len()],
             readers,
+            forms: Forms::default(),
             due: None,
             overlaps: Overlaps::default(),
             machines,
@@ -292,6 +295,24 @@ impl MergedLogs {
         }
         if let Some(known) = self.lists.get_mut(reader_index) {
             *known = Arc::clone(list);
+        }
+    }
+
+    /// Returns the form of the current sample, if it has one.
+    pub fn form(&mut self) -> Option<SampleForm> {
+        self.forms.form(&mut self.readers)
+    }
+
+    /// Plays the current sample with consecutive numbers, or with its own again; see
+    /// [`Player::renumber`](perfset_engine::Player::renumber).
+    pub fn renumber(&mut self, first: Option<u32>) -> bool {
+        self.forms.renumber(&mut self.readers, first)
+    }
+
+    /// Passes on the bytes of the current sample and its clocks, if it has the form with that number.
+    pub fn numbers(&mut self, form: u64, read: impl FnOnce(&[u8], &ClockReading)) {
+        if let Some(bytes) = self.forms.bytes(&mut self.readers, form) {
+            read(bytes, &clocks_at(self.time));
         }
     }
 

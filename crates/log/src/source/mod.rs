@@ -1,9 +1,11 @@
 //! Log source: one or several log files, queried like a machine.
 
+mod copying;
 mod merged;
 mod path_countersets;
 mod overlap;
 mod selection;
+mod series;
 mod table;
 mod log_reader;
 mod logged_machine;
@@ -23,7 +25,7 @@ use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::path::CounterPath;
 use perfset_engine::{
     Catalogue, Clock, CollectRequest, Machine, Player, Provider, QueryHandle, RecordedSample, RegInfo,
-    RegRequest, Replay, Rows, Sampler, Source, SourceError, SourceKind, Window,
+    RegRequest, Replay, Rows, SampleForm, Source, SourceError, SourceKind, Window,
 };
 
 use crate::damage::Damages;
@@ -34,6 +36,7 @@ pub use machine_logs::MachineLogs;
 use merged::{MergedLogs, ONLY};
 pub use selection::Pick;
 use selection::{SampleChoice, Selection};
+use series::series;
 
 /// Log source: each step of a query is the next sample.
 ///
@@ -310,41 +313,6 @@ impl Source for Logs {
     }
 }
 
-fn series(
-    deck: &mut MergedLogs,
-    id: CounterId,
-    instance: &Identity<'_>,
-    each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
-) -> Result<(), SourceError> {
-    const BATCH: usize = 256;
-    let find = |catalogue: &Catalogue| {
-        let set = catalogue.countersets.iter().find(|set| set.guid == instance.counterset);
-        Sampler::new(set.ok_or(SourceError::UnknownCounterset(instance.counterset))?, id, *instance)
-    };
-    let mut catalogue = deck.catalogue(ONLY);
-    let mut sampler = find(&catalogue)?;
-    let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
-    while deck.step(ONLY)? {
-        let now = deck.catalogue(ONLY);
-        // A sample may bring an object with more counters; the sampler is bound to one registration.
-        if !Arc::ptr_eq(&catalogue, &now) {
-            (sampler, catalogue) = (find(&now)?, now);
-        }
-        let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(ONLY, want, rows));
-        batch.push(RecordedSample { time: deck.time(), sample });
-        if batch.len() == BATCH {
-            if each(&batch).is_break() {
-                return Ok(());
-            }
-            batch.clear();
-        }
-    }
-    if !batch.is_empty() {
-        let _ = each(&batch); // it is over anyway
-    }
-    Ok(())
-}
-
 /// Returns the countersets of a machine before the first sample, and `true` if all samples have the same instances.
 /// Damage found meanwhile is discarded.
 fn before_the_first(selection: &Arc<Selection>) -> Result<(Arc<Catalogue>, bool), OpenError> {
@@ -412,6 +380,18 @@ impl LogPlayer {
 impl Player for LogPlayer {
     fn step(&mut self) -> Result<bool, SourceError> {
         self.deck().step(self.machine)
+    }
+
+    fn form(&mut self) -> Option<SampleForm> {
+        self.deck().form()
+    }
+
+    fn renumber(&mut self, first: Option<u32>) -> bool {
+        self.deck().renumber(first)
+    }
+
+    fn numbers(&mut self, form: u64, read: &mut dyn FnMut(&[u8], &ClockReading)) {
+        self.deck().numbers(form, read);
     }
 }
 

@@ -22,10 +22,10 @@ const PATHS: [&str; 9] = [
 
 /// Rows of a sample: name, id, birth, and what is special about it.
 #[derive(Clone, Debug)]
-struct TestRow(&'static str, u32, u64, Special);
+struct TestRow(&'static str, u32, u64, Oddity);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Special {
+enum Oddity {
     Nothing,
     Missing,
     Marked,
@@ -42,10 +42,10 @@ struct TestSample {
 
 fn samples() -> impl Strategy<Value = Vec<TestSample>> {
     let special = prop_oneof![
-        8 => Just(Special::Nothing),
-        1 => Just(Special::Missing),
-        1 => Just(Special::Marked),
-        1 => Just(Special::Counted),
+        8 => Just(Oddity::Nothing),
+        1 => Just(Oddity::Missing),
+        1 => Just(Oddity::Marked),
+        1 => Just(Oddity::Counted),
     ];
     let names = prop::sample::select(vec!["a", "A", "b", "c", "a#1", "long name of an instance"]);
     // Duplicates of name and id are possible.
@@ -139,7 +139,7 @@ fn read(query: &PathQuery) -> (Vec<String>, Vec<RawCounter>, Vec<String>) {
         assert_eq!((raw, query.birth(of_all)), (single, query.birth(v)));
     }
     assert_eq!(single.len(), values.len());
-    for path in (0..query.paths.len()).filter(|path| !query.paths[*path].is_several()) {
+    for path in (0..query.paths.len()).filter(|path| !query.paths[*path].is_several) {
         let first = values.iter().zip(&raw).find(|(v, _)| v.path == path).map(|(_, raw)| *raw);
         assert_eq!(query.raw_value(path).ok(), first);
     }
@@ -167,20 +167,22 @@ proptest! {
             rows = sample.rows.unwrap_or(rows);
             provider.with(|s| {
                 let value = |TestRow(_, id, _, special): &TestRow, column: u64| match special {
-                    Special::Missing if column == 1 => Err(NoValue::Denied("here".into())),
+                    Oddity::Missing if column == 1 => Err(NoValue::Denied("here".into())),
                     _ => Ok(number + u64::from(*id) * 7 + column * sample.step),
                 };
                 s.rows = rows.iter().map(|row| (row.0, row.1, (0..4).map(|at| value(row, at)).collect())).collect();
                 s.births = rows.iter().filter(|row| row.2 > 0).map(|row| (row.1, row.2)).collect();
                 let special = |what| rows.iter().filter(move |row: &&TestRow| row.3 == what);
-                s.marks = special(Special::Marked).map(|row| (row.1, Mark::Held)).collect();
-                s.counts = special(Special::Counted).map(|row| (row.1, 1, row.2 + 5)).collect();
+                s.marks = special(Oddity::Marked).map(|row| (row.1, Mark::Held)).collect();
+                s.counts = special(Oddity::Counted).map(|row| (row.1, 1, row.2 + 5)).collect();
                 s.failure = sample.fails.then(|| crate::SourceError::Failed("cut".into()));
             });
             number += sample.step;
             query.collect().unwrap();
             let kept = read(&query);
             prop_assert_eq!(&kept.0, &searched(&query));
+            let pair = query.pair();
+            prop_assert_eq!(query.has_same_rows(), pair.old.is_some_and(|old| pair.new.has_rows_of(old)));
             let index = std::mem::replace(&mut query.index, OnceCell::new());
             prop_assert_eq!(&kept, &read(&query));
             query.index = index;

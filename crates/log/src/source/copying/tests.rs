@@ -1,0 +1,300 @@
+//! Samples whose numbers are copied, beside the same samples collected one by one.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use perfset_core::clock::ClockReading;
+use perfset_core::{CounterType, Guid, Identity, InstanceId, Name, NoValue, Sample};
+use perfset_engine::{
+    Catalogue, Clock, CollectRequest, NextOutcome, Player, Provider, QueryHandle, RecordedSample, Replay,
+    Rows, Sampler, Snapshot, SourceError,
+};
+use proptest::prelude::*;
+
+use crate::blg::building::*;
+use crate::source::merged::ONLY;
+use crate::source::series::series;
+use crate::source::tests::built;
+use crate::source::{LogPlayer, Logs};
+
+/// A player of the same log whose samples have no form.
+#[derive(Clone)]
+struct Formless(LogPlayer);
+
+impl Player for Formless {
+    fn step(&mut self) -> Result<bool, SourceError> {
+        self.0.step()
+    }
+}
+
+impl Clock for Formless {
+    fn read(&mut self) -> ClockReading {
+        self.0.read()
+    }
+}
+
+impl Provider for Formless {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.0.catalogue()
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.0.instances(counterset, rows)
+    }
+
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.0.collect(want, rows)
+    }
+}
+
+/// All that two snapshots tell of a log: blocks, metadata, and formatted values.
+fn played(logs: &Logs, player: impl Player, paths: &[usize]) -> Vec<String> {
+    let mut query = perfset_engine::path::PathQuery::from_handle(Box::new(Replay::new(player)));
+    let mut source = logs.clone();
+    for path in paths {
+        query.add(&mut source, &PATHS[*path].parse().unwrap()).unwrap();
+    }
+    let mut all = Vec::new();
+    while query.collect().unwrap() == NextOutcome::Sample {
+        let snapshot: &Snapshot = query.snapshot();
+        let annex: Vec<_> = snapshot
+            .annex()
+            .iter()
+            .map(|annex| {
+                let reasons: Vec<_> = (0..9)
+                    .flat_map(|row| (0..9).map(move |column| (row, column)))
+                    .map(|(row, column)| {
+                        (
+                            annex.reason(row, column).cloned(),
+                            annex.mark(row, column),
+                            annex.birth_of(row, column),
+                        )
+                    })
+                    .collect();
+                format!("{:?} {:?} {reasons:?}", annex.failure(), annex.instance())
+            })
+            .collect();
+        let values = query.values();
+        let raw = query.raw_counters(&values);
+        let values: Vec<_> =
+            values.iter().map(|v| (v.path, v.occurrence, format!("{:?}", v.value))).collect();
+        all.push(format!("{:?} {annex:?} {values:?} {raw:?}", snapshot.block()));
+    }
+    all
+}
+
+const PATHS: [&str; 7] = [
+    r"\Thing(*)\*",
+    r"\Thing(a)\Mean",
+    r"\Thing(*)\Busy",
+    r"\Thing(b#1)\Busy",
+    r"\Single\Queue",
+    r"\Single\*",
+    r"\Thing(*)\Same",
+];
+
+/// Blocks of a sample, apart from their numbers.
+#[derive(Clone, Debug)]
+struct BlocksForm {
+    names: Vec<String>,
+    is_missing: bool,
+    is_cut: bool,
+    has_other_kind: bool,
+}
+
+fn forms() -> impl Strategy<Value = Vec<(Option<BlocksForm>, i64)>> {
+    let form = (
+        prop::collection::vec("[ab]{1,2}", 0..4),
+        prop::bool::weighted(0.15),
+        prop::bool::weighted(0.15),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(|(names, is_missing, is_cut, has_other_kind)| BlocksForm {
+            names,
+            is_missing,
+            is_cut,
+            has_other_kind,
+        });
+    // Most samples have the form of the one before.
+    prop::collection::vec((prop_oneof![3 => Just(None), 1 => form.prop_map(Some)], -3..100_i64), 1..40)
+}
+
+fn log(samples: &[(Option<BlocksForm>, i64)], contradicts: bool) -> Vec<u8> {
+    let list = [
+        entry(0, CounterType::PERF_AVERAGE_BULK, 7, r"\\HOST\Thing(a)\Mean"),
+        entry(1, CounterType::PERF_100NSEC_TIMER, 10_000_000, r"\\HOST\Thing(*)\Busy"),
+        entry(0, CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE, 10_000_000, r"\\HOST\Single\Queue"),
+        entry(0, CounterType::PERF_COUNTER_RAWCOUNT, 0, r"\\HOST\Single\Short"),
+        entry(0, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, r"\\HOST\Thing(c)\Same"),
+        entry(0, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, r"\\HOST\Thing(C)\Same"),
+        entry(1, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, r"\\HOST\Thing(*)\Many"),
+    ];
+    let mut form = BlocksForm {
+        names: vec!["a".into(), "b".into()],
+        is_missing: false,
+        is_cut: false,
+        has_other_kind: false,
+    };
+    let mut number = 1_i64 << 40;
+    let samples: Vec<_> = (0..)
+        .zip(samples)
+        .map(|(second, (other, step))| {
+            form = other.clone().unwrap_or_else(|| form.clone());
+            number += step;
+            let items: Vec<_> =
+                form.names.iter().zip(1..).map(|(name, n)| (name.as_str(), number * n, number + n)).collect();
+            let status = if form.is_missing { 0x8000_07D1 } else { 0 };
+            let other = number + i64::from(contradicts && step % 3 == 0);
+            let mut blocks = vec![
+                (1, one(status, number, number / 2, 3)),
+                (2, several(&items)),
+                (1, one(0, number * 3, number, 5)),
+                (
+                    if form.has_other_kind { 5 } else { 1 },
+                    one(1, number, 0, u32::try_from(step + 3).unwrap()),
+                ),
+                (1, one(0, number, 0, 0)),
+                (1, one(0, other, 0, 0)),
+                (2, several(&items)),
+            ];
+            if form.is_cut {
+                blocks.truncate(3);
+            }
+            (second, blocks)
+        })
+        .collect();
+    built(&list, &samples)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Samples whose forms change, with instances that come and go, equal names, missing and contradicting values, and
+    /// samples that end early: copied numbers give what collections give, and the same damage is found.
+    #[test]
+    fn copies_are_collections(
+        samples in forms(),
+        contradicts in prop::bool::weighted(0.2),
+        paths in prop::collection::vec(0..PATHS.len(), 1..5),
+    ) {
+        let log = log(&samples, contradicts);
+        let open = || Logs::from_bytes(&log).unwrap();
+        let player = |logs: &Logs| {
+            let deck = logs.play(&logs.selection).unwrap();
+            LogPlayer { deck: Arc::new(Mutex::new(deck)), machine: ONLY }
+        };
+        let (copied, collected) = (open(), open());
+        let of_copies = played(&copied, player(&copied), &paths);
+        let of_collections = played(&collected, Formless(player(&collected)), &paths);
+        prop_assert_eq!(of_copies, of_collections);
+        prop_assert_eq!(copied.damages(), collected.damages());
+    }
+}
+
+/// Samples of each counter of two instances: read as a series, or each by itself.
+fn series_of(logs: &Logs, is_series: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    let sets: Vec<_> = logs.first.catalogue.countersets.clone();
+    for (set, name) in sets.iter().flat_map(|set| [(set, "a"), (set, "b"), (set, "")]) {
+        let name = wide(name);
+        for (counter, id) in set.counters.iter().flat_map(|counter| [(counter, 0), (counter, 1)]) {
+            let (counterset, instance) = (set.guid, Name::until_nul(&name));
+            let identity = Identity { counterset, instance, instance_id: InstanceId(id), birth: None };
+            let mut deck = logs.play(&logs.selection).unwrap();
+            let mut told = |time: i64, sample: &Result<Sample<'_>, NoValue>| {
+                all.push(format!("{:?} {instance} {id} {time} {sample:?}", counter.id));
+            };
+            if is_series {
+                let mut each = |batch: &[RecordedSample<'_>]| {
+                    batch.iter().for_each(|past| told(past.time, &past.sample));
+                    ControlFlow::Continue(())
+                };
+                series(&mut deck, counter.id, &identity, &mut each).unwrap();
+                continue;
+            }
+            while deck.step(ONLY).unwrap() {
+                let mut sampler = Sampler::new(set, counter.id, identity).unwrap();
+                let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(ONLY, want, rows));
+                told(deck.time(), &sample);
+            }
+        }
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A series has the samples that are read one by one, and finds the same damage.
+    #[test]
+    fn series_are_samples(samples in forms(), contradicts in prop::bool::weighted(0.2)) {
+        let log = log(&samples, contradicts);
+        let [a, b] = [(); 2].map(|()| Logs::from_bytes(&log).unwrap());
+        prop_assert_eq!(series_of(&a, true), series_of(&b, false));
+        prop_assert_eq!(a.damages(), b.damages());
+    }
+}
+
+/// Of many samples with one form, all but three are copied.
+#[test]
+fn numbers_are_copied() {
+    let samples: Vec<_> = (0..100).map(|step| (None, step)).collect();
+    let logs = Logs::from_bytes(&log(&samples, false)).unwrap();
+    let deck = Arc::new(Mutex::new(logs.play(&logs.selection).unwrap()));
+    let counting = CountingPlayer(LogPlayer { deck, machine: ONLY }, Arc::default());
+    let collections = Arc::clone(&counting.1);
+    let mut query = Replay::new(counting);
+    let sets: Vec<_> = logs.machine().countersets();
+    let is_single = |guid: &&Guid| logs.machine().counterset(guid).unwrap().name == "Single";
+    let guid = *sets.iter().find(is_single).unwrap();
+    assert!(query.add(&perfset_engine::Entry::all(guid)).is_success());
+    let (mut a, mut b) = (Snapshot::default(), Snapshot::default());
+    while query.next(&mut a).unwrap() == NextOutcome::Sample {
+        std::mem::swap(&mut a, &mut b);
+    }
+    // Two samples of the form, two collections to find the places, and one for the other snapshot.
+    assert_eq!(*collections.lock().unwrap(), 5);
+}
+
+/// Counts collections.
+#[derive(Clone)]
+struct CountingPlayer(LogPlayer, Arc<Mutex<u32>>);
+
+impl Player for CountingPlayer {
+    fn step(&mut self) -> Result<bool, SourceError> {
+        self.0.step()
+    }
+
+    fn form(&mut self) -> Option<perfset_engine::SampleForm> {
+        self.0.form()
+    }
+
+    fn renumber(&mut self, first: Option<u32>) -> bool {
+        self.0.renumber(first)
+    }
+
+    fn numbers(&mut self, form: u64, read: &mut dyn FnMut(&[u8], &ClockReading)) {
+        self.0.numbers(form, read);
+    }
+}
+
+impl Clock for CountingPlayer {
+    fn read(&mut self) -> ClockReading {
+        self.0.read()
+    }
+}
+
+impl Provider for CountingPlayer {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.0.catalogue()
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.0.instances(counterset, rows)
+    }
+
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        *self.1.lock().unwrap() += 1;
+        self.0.collect(want, rows)
+    }
+}

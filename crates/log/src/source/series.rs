@@ -1,0 +1,231 @@
+//! Series: the samples of one counter of one instance.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
+use perfset_core::{CounterId, Identity, NoValue, RawValue, Sample};
+use perfset_engine::{Catalogue, RecordedSample, SampleForm, Sampler, SourceError};
+
+use super::merged::{MergedLogs, ONLY};
+
+/// Passes on the samples of a counter of an instance.
+pub(super) fn series(
+    deck: &mut MergedLogs,
+    id: CounterId,
+    instance: &Identity<'_>,
+    each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
+) -> Result<(), SourceError> {
+    const BATCH: usize = 256;
+    let find = |catalogue: &Catalogue| {
+        let set = catalogue.countersets.iter().find(|set| set.guid == instance.counterset);
+        Sampler::new(set.ok_or(SourceError::UnknownCounterset(instance.counterset))?, id, *instance)
+    };
+    let mut catalogue = deck.catalogue(ONLY);
+    let mut sampler = find(&catalogue)?;
+    let mut template = TemplateSlot::default();
+    let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
+    while deck.step(ONLY)? {
+        let sample = match template.sample(deck) {
+            Some(sample) => sample,
+            None => {
+                let now = deck.catalogue(ONLY);
+                // A sample may bring an object with more counters; the sampler is bound to one registration.
+                if !Arc::ptr_eq(&catalogue, &now) {
+                    (sampler, catalogue) = (find(&now)?, now);
+                }
+                let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(ONLY, want, rows));
+                template.prepare(deck, &mut sampler, &sample);
+                sample
+            }
+        };
+        batch.push(RecordedSample { time: deck.time(), sample });
+        if batch.len() == BATCH {
+            if each(&batch).is_break() {
+                return Ok(());
+            }
+            batch.clear();
+        }
+    }
+    if !batch.is_empty() {
+        let _ = each(&batch); // it is over anyway
+    }
+    Ok(())
+}
+
+/// SampleTemplate of the samples of the log's current form, if it has one.
+#[derive(Default)]
+struct TemplateSlot<'a> {
+    template: Option<SampleTemplate<'a>>,
+    /// Number of samples before the next attempt, and after the one that follows it.
+    pause: (u32, u32),
+}
+
+/// Sample whose numbers are replaced by those of another log sample of the same form.
+struct SampleTemplate<'a> {
+    form: u64,
+    model: Result<Sample<'a>, NoValue>,
+    fields: [SampleField; FIELDS],
+}
+
+/// Raw value, base, and the clocks.
+const FIELDS: usize = 7;
+
+/// Origin of a number.
+#[derive(Clone, Debug)]
+enum SampleField {
+    /// The same in all samples of the form.
+    Constant(u64),
+    /// At this place in the log sample.
+    Number(Range<usize>),
+    /// Clock of the log sample itself.
+    Clock,
+}
+
+impl<'a> TemplateSlot<'a> {
+    /// Returns the current sample, if it has the form of the template.
+    #[inline]
+    fn sample(&mut self, deck: &mut MergedLogs) -> Option<Result<Sample<'a>, NoValue>> {
+        let template = self.template.as_ref()?;
+        let sample = template.sample(deck)?;
+        let (left, next) = self.pause;
+        self.pause = (left.saturating_sub(1), next.saturating_sub(1));
+        Some(sample)
+    }
+
+    /// Makes a template, after the current sample was read.
+    fn prepare(
+        &mut self,
+        deck: &mut MergedLogs,
+        sampler: &mut Sampler<'a>,
+        read: &Result<Sample<'a>, NoValue>,
+    ) {
+        /// Maximum number of samples between two attempts: those of many logs never have the form of another one.
+        const LONGEST: u32 = 1 << 10;
+        let (left, next) = &mut self.pause;
+        if let Some(fewer) = left.checked_sub(1) {
+            *left = fewer;
+            return;
+        }
+        (*left, *next) = (*next, next.saturating_mul(2).clamp(1, LONGEST));
+        let template = SampleTemplate::new(deck, sampler, read);
+        self.template = template.filter(|template| template.sample(deck).as_ref() == Some(read));
+    }
+}
+
+impl<'a> SampleTemplate<'a> {
+    /// Makes a template of the current sample, which is read twice more, with other numbers.
+    fn new(
+        deck: &mut MergedLogs,
+        sampler: &mut Sampler<'a>,
+        read: &Result<Sample<'a>, NoValue>,
+    ) -> Option<Self> {
+        const FIRST: [u32; 2] = [1 << 30, 1 << 31];
+        let SampleForm { number, places } = deck.form()?;
+        let clocks = deck.clocks();
+        let mut traced = [None, None];
+        let mut is_traced = true;
+        for (first, trace) in FIRST.into_iter().zip(&mut traced) {
+            is_traced &= deck.renumber(Some(first));
+            *trace = Some(sampler.sample(&clocks, |want, rows| deck.collect(ONLY, want, rows)));
+        }
+        // Also after a failure: its own numbers must be back.
+        is_traced &= deck.renumber(None);
+        let [Some(a), Some(b)] = traced else { return None };
+        if !is_traced {
+            return None;
+        }
+        let mut fields = [const { SampleField::Constant(0) }; FIELDS];
+        match (read, &a, &b) {
+            (Ok(_), Ok(a), Ok(b)) => {
+                let own = [0, 0].into_iter().chain(of_clocks(&Clocks::from(&clocks))).zip(0..);
+                let numbers = numbers(a).into_iter().zip(numbers(b)).zip(own);
+                for (((a, b), (own, at)), field) in numbers.zip(&mut fields) {
+                    *field = match (a == b, at < 2 || a != own) {
+                        (false, _) => SampleField::Number(place([a, b], FIRST, &places)?),
+                        (true, true) => SampleField::Constant(a),
+                        (true, false) => SampleField::Clock,
+                    };
+                }
+            }
+            (Err(read), Err(a), Err(b)) if read == a && a == b => {}
+            _ => return None,
+        }
+        Some(Self { form: number, model: read.clone(), fields })
+    }
+
+    fn sample(&self, deck: &mut MergedLogs) -> Option<Result<Sample<'a>, NoValue>> {
+        let mut sample = None;
+        deck.numbers(self.form, |bytes, clocks| {
+            sample = match &self.model {
+                Ok(model) => self.numbers(bytes, clocks).map(|numbers| Ok(with_numbers(model, numbers))),
+                Err(reason) => Some(Err(reason.clone())),
+            };
+        });
+        sample
+    }
+
+    fn numbers(&self, bytes: &[u8], clocks: &ClockReading) -> Option<[u64; FIELDS]> {
+        let mut numbers = [0; FIELDS];
+        let [perf_time, perf_freq, time, object_time, object_freq] = of_clocks(&Clocks::from(clocks));
+        let own = [0, 0, perf_time, perf_freq, time, object_time, object_freq];
+        for ((number, field), own) in numbers.iter_mut().zip(&self.fields).zip(own) {
+            *number = match field {
+                SampleField::Constant(number) => *number,
+                SampleField::Clock => own,
+                SampleField::Number(place) => {
+                    let bytes = bytes.get(place.clone())?;
+                    match bytes.first_chunk() {
+                        Some(long) => u64::from_le_bytes(*long),
+                        None => u32::from_le_bytes(*bytes.first_chunk()?).into(),
+                    }
+                }
+            };
+        }
+        Some(numbers)
+    }
+}
+
+/// Returns the place of a number by what two samples have there.
+fn place(traced: [u64; 2], first: [u32; 2], places: &[Range<usize>]) -> Option<Range<usize>> {
+    let [a, b] = traced;
+    let [first, other] = first.map(u64::from);
+    let number = a.checked_sub(first).filter(|number| b.checked_sub(other) == Some(*number))?;
+    places.get(usize::try_from(number).ok()?).cloned()
+}
+
+fn of_clocks(clocks: &Clocks) -> [u64; 5] {
+    let Clocks { perf_time, perf_freq, time_100ns, object_time, object_freq } = *clocks;
+    [perf_time, perf_freq, time_100ns, object_time, object_freq]
+        .map(|number| u64::from_le_bytes(number.to_le_bytes()))
+}
+
+fn numbers(sample: &Sample<'_>) -> [u64; FIELDS] {
+    let [perf_time, perf_freq, time, object_time, object_freq] = of_clocks(&sample.clocks);
+    [
+        sample.raw.get(),
+        sample.base.map_or(0, RawValue::get),
+        perf_time,
+        perf_freq,
+        time,
+        object_time,
+        object_freq,
+    ]
+}
+
+fn with_numbers<'a>(model: &Sample<'a>, numbers: [u64; FIELDS]) -> Sample<'a> {
+    let [raw, base, clocks @ ..] = numbers;
+    let [perf_time, perf_freq, time_100ns, object_time, object_freq] =
+        clocks.map(|number| i64::from_le_bytes(number.to_le_bytes()));
+    let like = |model: RawValue, number: u64| match model {
+        RawValue::U32(_) => RawValue::U32(u32::try_from(number & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
+        RawValue::U64(_) => RawValue::U64(number),
+    };
+    Sample {
+        raw: like(model.raw, raw),
+        base: model.base.map(|model| like(model, base)),
+        clocks: Clocks { perf_time, perf_freq, time_100ns, object_time, object_freq },
+        ..*model
+    }
+}
