@@ -468,7 +468,8 @@ impl<'a> Current<'a> {
     }
 
     /// Computes the value in every case.
-    #[cold]
+    // Not cold: all values of binary logs with clocks of their own are computed here.
+    #[inline(never)]
     fn slow(
         &self,
         column: usize,
