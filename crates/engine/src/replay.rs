@@ -37,9 +37,9 @@ pub trait Player: Provider + Clock + Clone + 'static {
         None
     }
 
-    /// Plays the current sample with other numbers until the next call, for a collection that shows where each of
-    /// them goes: `first` and those that follow it, in the order of the form's places; `None` plays its own numbers
-    /// again. Returns `false` if the sample cannot be played so, or has been played otherwise than it is.
+    /// Replaces the numbers of the current sample by `first`, `first + 1` and so on, in the order of the form's places,
+    /// for a collection that shows where each of them goes. `None` restores them; until then there is no other step.
+    /// Returns `false` if the sample cannot be renumbered, or if a renumbered collection found damage.
     fn renumber(&mut self, first: Option<u32>) -> bool {
         let _ = first;
         false
@@ -83,7 +83,7 @@ struct Copying {
     copies: Vec<NumberCopy>,
     /// Result of the collection: the numbers of other results are in the same places.
     model: Snapshot,
-    /// Structures of the blocks that are like this one except for numbers.
+    /// Structures of the blocks that are like this one except for numbers: the last ones, newest first.
     structures: Vec<u64>,
     /// Number of samples of the form, up to [`SETTLED`], that were collected since the last one of another form.
     collected: u32,
@@ -92,6 +92,9 @@ struct Copying {
 /// Number of samples of a form that are collected before others are copied. A player may keep instances that have gone
 /// until it has read the next sample, and their order; from the second sample on, nothing of that changes.
 const SETTLED: u32 = 2;
+
+/// Number of structures that are remembered: callers take turns with two snapshots.
+const KEPT: usize = 4;
 
 /// Copy of a number, from an offset in the sample to one in the block.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +114,11 @@ impl<P: Player> Replay<P> {
     /// Copies the numbers of the current sample into a snapshot of its form. Returns `false` if there is none.
     fn copy(&mut self, snapshot: &mut Snapshot) -> bool {
         let Some(copying) = &self.copying else { return false };
-        if copying.collected < SETTLED || !copying.structures.contains(&snapshot.structure) {
+        // Another query may have filled the snapshot since: then its entries are of that query.
+        if copying.collected < SETTLED
+            || !copying.structures.contains(&snapshot.structure)
+            || !Arc::ptr_eq(&copying.model.entries, &snapshot.entries)
+        {
             return false;
         }
         let mut is_copied = false;
@@ -132,7 +139,9 @@ impl<P: Player> Replay<P> {
             let mut is_like = false;
             self.player.numbers(copying.form, &mut |bytes, _| is_like = copying.is_like(bytes, snapshot));
             if is_like {
-                copying.structures.push(snapshot.structure);
+                // A caller that passes a new snapshot each time never copies.
+                copying.structures.truncate(KEPT - 1);
+                copying.structures.insert(0, snapshot.structure);
                 copying.collected = copying.collected.saturating_add(1).min(SETTLED);
                 return;
             }

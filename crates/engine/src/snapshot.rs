@@ -20,7 +20,7 @@ use crate::values::{FormulaInputs, SnapshotValues, Value, have_same_rows, relate
 ///
 /// A snapshot reused from collection to collection allocates nothing while the same instances come. Two snapshots,
 /// swapped, give [`values`](Self::values) of everything.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Snapshot {
     /// V2 block, as a C caller gets it.
     pub(crate) block: Vec<u8>,
@@ -31,6 +31,20 @@ pub struct Snapshot {
     pub(crate) layout: u64,
     /// Number of the structure of `block`: it stays while only values change. 0 = unknown.
     pub(crate) structure: u64,
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        Self {
+            block: self.block.clone(),
+            annex: self.annex.clone(),
+            entries: Arc::clone(&self.entries),
+            clocks: self.clocks,
+            layout: self.layout,
+            // One number belongs to one snapshot: the metadata of the clone will be others.
+            structure: 0,
+        }
+    }
 }
 
 /// Metadata that a block cannot contain: births, owners, reasons and marks.

@@ -39,8 +39,8 @@ pub struct CounterInfo<'a> {
 
 /// Last sample in PDH's terms.
 ///
-/// To read many paths one by one costs as much as to read all of them at once: with [`values`](Self::values), of which
-/// [`raw_counters`](Self::raw_counters) or [`formatted`](Self::formatted) return all results.
+/// Reading many paths one by one costs about as much as reading all at once, which [`values`](Self::values) does:
+/// [`raw_counters`](Self::raw_counters) and [`formatted`](Self::formatted) convert its results.
 ///
 /// ```
 /// use perfset::path::{Format, FormatKind, Number, PathQuery, PdhStatus};

@@ -299,8 +299,14 @@ impl MergedLogs {
     }
 
     /// Returns the form of the current sample, if it has one.
+    ///
+    /// Samples of several machines have none: each machine would compare the bytes of all of them, and meet the numbers
+    /// that another one plays for a trial.
     pub fn form(&mut self) -> Option<SampleForm> {
-        self.forms.form(&mut self.readers)
+        match &*self.machines {
+            [_] => self.forms.form(&mut self.readers),
+            _ => None,
+        }
     }
 
     /// Plays the current sample with consecutive numbers, or with its own again; see

@@ -54,7 +54,7 @@ pub(super) fn series(
     Ok(())
 }
 
-/// SampleTemplate of the samples of the log's current form, if it has one.
+/// Template for samples of the log's current form, if it has one.
 #[derive(Default)]
 struct TemplateSlot<'a> {
     template: Option<SampleTemplate<'a>>,
@@ -71,6 +71,8 @@ struct SampleTemplate<'a> {
 
 /// Raw value, base, and the clocks.
 const FIELDS: usize = 7;
+/// Index of the first clock among them.
+const FIRST_CLOCK: usize = 2;
 
 /// Origin of a number.
 #[derive(Clone, Debug)]
@@ -170,16 +172,18 @@ impl<'a> SampleTemplate<'a> {
         let mut numbers = [0; FIELDS];
         let [perf_time, perf_freq, time, object_time, object_freq] = of_clocks(&Clocks::from(clocks));
         let own = [0, 0, perf_time, perf_freq, time, object_time, object_freq];
-        for ((number, field), own) in numbers.iter_mut().zip(&self.fields).zip(own) {
+        for (at, ((number, field), own)) in numbers.iter_mut().zip(&self.fields).zip(own).enumerate() {
             *number = match field {
                 SampleField::Constant(number) => *number,
                 SampleField::Clock => own,
                 SampleField::Number(place) => {
                     let bytes = bytes.get(place.clone())?;
-                    match bytes.first_chunk() {
+                    let number = match bytes.first_chunk() {
                         Some(long) => u64::from_le_bytes(*long),
                         None => u32::from_le_bytes(*bytes.first_chunk()?).into(),
-                    }
+                    };
+                    // As a sampler converts a number to a clock.
+                    if at < FIRST_CLOCK { number } else { number.min(i64::MAX.unsigned_abs()) }
                 }
             };
         }

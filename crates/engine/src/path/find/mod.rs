@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use perfset_core::{Attributes, Counter, Counterset, Guid};
 
-use self::near::nearest_words;
+use self::near::{nearest_words, vocabulary};
 use self::rank::{Rank, Ranking};
 use self::words::{SearchedWord, words};
 
@@ -31,7 +31,7 @@ pub struct SearchResult {
     pub matches: Vec<CounterMatch>,
     /// Words that no counter contains. If there are any, nothing matches.
     pub unknown: Vec<UnknownWord>,
-    /// Searched words of the query, in lower case, without those that say nothing, such as "of".
+    /// Searched words of the query, in lower case, without common words such as "of".
     pub words: Vec<String>,
 }
 
@@ -90,16 +90,19 @@ pub fn path_of(set: &Counterset, counter: &Counter) -> String {
 
 /// Searches for counters by words, or by a name or path, and ranks them.
 ///
-/// A word matches at the start of a word of the counter's name, its counterset's name, their help texts, and the search
-/// words that the catalogue has for them. The order does not depend on the order of the countersets:
+/// A word matches at the start of a word in the names of counter and counterset, in the search words that the catalogue
+/// has for them, and in the counter's unit, help text and source. If no counter has all words, those with most of them
+/// are found. The order does not depend on the order of the countersets:
 ///
 /// 1. the counter whose name or path is the query;
 /// 2. counters that have a value on this system before those that never have one;
-/// 3. shares, if the query has a percent sign;
-/// 4. counters for which the query is the name, or one of the search words, word by word;
-/// 5. counters with the words in their names and search words, then those with words in help texts;
-/// 6. counters whose name begins with the first word;
-/// 7. common counters: the first one to try in its counterset, then by detail level.
+/// 3. counters that have more of the words;
+/// 4. shares, if the query has a percent sign;
+/// 5. counters for which the query is the name, or one of the search words, word by word;
+/// 6. counters with the words in their names and search words, then those with words in other texts;
+/// 7. counters whose name begins with the first word;
+/// 8. common counters: not those of another counterset once more, then the first one to try in its counterset, then by
+///    detail level and by the words of the name that the query does not have.
 ///
 /// An empty query matches every counter, in the order of the names of countersets.
 ///
@@ -134,9 +137,10 @@ pub fn find(countersets: &[Arc<Counterset>], query: &str) -> SearchResult {
     let unknown: Vec<_> = ranking.unknown().collect();
     let words = query.words.iter().map(|word| word.word.clone()).collect();
     if !unknown.is_empty() && !ranked.iter().any(|(rank, _)| rank.is_exact()) {
+        let vocabulary = vocabulary(countersets);
         let unknown = unknown
             .into_iter()
-            .map(|word| UnknownWord { nearest: nearest_words(countersets, word), word: word.to_owned() });
+            .map(|word| UnknownWord { nearest: nearest_words(&vocabulary, word), word: word.to_owned() });
         return SearchResult { unknown: unknown.collect(), words, ..SearchResult::default() };
     }
     keep_best(&mut ranked, query.words.len());
@@ -181,14 +185,18 @@ struct SearchQuery {
 impl SearchQuery {
     fn new(text: &str) -> Self {
         let text = text.trim();
-        let mut searched: Vec<SearchedWord> = Vec::new();
+        let (mut searched, mut ignored): (Vec<SearchedWord>, Vec<SearchedWord>) = Default::default();
         for word in words(text).map(SearchedWord::new) {
-            if searched.len() < WORDS_MAX && !searched.contains(&word) {
-                searched.push(word);
+            let kept = match IGNORED.contains(&word.word.as_str()) {
+                true => &mut ignored,
+                false => &mut searched,
+            };
+            if kept.len() < WORDS_MAX && !kept.contains(&word) {
+                kept.push(word);
             }
         }
-        if searched.iter().any(|word| !IGNORED.contains(&word.word.as_str())) {
-            searched.retain(|word| !IGNORED.contains(&word.word.as_str()));
+        if searched.is_empty() {
+            searched = ignored;
         }
         let path = text.starts_with(['\\', '/']).then(|| text.parse::<super::CounterPath>().ok()).flatten();
         let path = path.map(|path| (path.counterset, path.counter));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_catalogue::search_words;
-use perfset_core::Counterset;
+use perfset_core::{Attributes, Counter, Counterset};
 
 use super::words::{SearchedWord, words};
 use crate::path::names::{distance, folded};
@@ -13,27 +13,29 @@ use crate::path::names::{distance, folded};
 const SUGGESTED: usize = 3;
 /// Shortest word that is suggested: nearly every text of two letters is near to one.
 const SHORTEST: usize = 3;
+/// Length from which a word is no mistyped one. The cost of a comparison grows with the square of the length.
+const LONGEST: usize = 40;
 
 /// Returns the words of names, search words and help texts that are spelled most similarly, nearest first.
 ///
 /// The most that a word may differ grows with its length: one letter of four, two of seven, three of longer words.
-pub fn nearest_words(countersets: &[Arc<Counterset>], word: &str) -> Vec<String> {
+pub fn nearest_words(vocabulary: &HashMap<&str, bool>, word: &str) -> Vec<String> {
     let wanted = folded(word);
     let most = match wanted.len() {
-        0..SHORTEST => return Vec::new(),
+        0..SHORTEST | LONGEST.. => return Vec::new(),
         SHORTEST..=4 => 1,
         5..=7 => 2,
         _ => 3,
     };
-    let mut near: Vec<_> = vocabulary(countersets)
-        .into_iter()
+    let mut near: Vec<_> = vocabulary
+        .iter()
         .filter(|(other, _)| other.chars().count().abs_diff(wanted.len()) <= most)
         .filter_map(|(other, is_help)| {
             let units = folded(other);
             let distance = distance(&wanted, &units);
             let begins_otherwise = units.first() != wanted.first();
             let is_near = distance <= most && units.len() >= SHORTEST;
-            is_near.then(|| (distance, is_help, begins_otherwise, SearchedWord::new(other).word))
+            is_near.then(|| (distance, *is_help, begins_otherwise, SearchedWord::new(other).word))
         })
         .collect();
     near.sort_unstable();
@@ -51,7 +53,7 @@ pub fn nearest_words(countersets: &[Arc<Counterset>], word: &str) -> Vec<String>
 }
 
 /// Returns every word of the countersets, with `true` for those that only help texts contain.
-fn vocabulary(countersets: &[Arc<Counterset>]) -> HashMap<&str, bool> {
+pub fn vocabulary(countersets: &[Arc<Counterset>]) -> HashMap<&str, bool> {
     let mut all = HashMap::new();
     let mut add = |text, is_help| {
         for word in words(text) {
@@ -62,7 +64,8 @@ fn vocabulary(countersets: &[Arc<Counterset>]) -> HashMap<&str, bool> {
         add(&set.name, false);
         let catalogue = search_words(set.guid);
         catalogue.iter().flat_map(|words| words.counterset).for_each(|phrase| add(phrase, false));
-        for counter in &*set.counters {
+        let is_found = |counter: &&Counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE);
+        for counter in set.counters.iter().filter(is_found) {
             counter.name.iter().for_each(|name| add(name, false));
             let phrases = catalogue.map_or(&[][..], |words| words.counter(counter.id));
             phrases.iter().for_each(|phrase| add(phrase, false));

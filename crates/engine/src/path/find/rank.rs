@@ -12,13 +12,13 @@ pub struct Rank {
     is_not_exact: bool,
     is_never_there: bool,
     missing_words: usize,
-    /// The query has a percent sign, and the counter is no share.
+    /// `true` if the query has a percent sign, and the counter is no share.
     is_no_share: bool,
     sense: Sense,
     cost: u32,
     begins_otherwise: bool,
     is_view: bool,
-    /// The counter is not the first one to try in its counterset.
+    /// `true` if the counter is not the first one to try in its counterset.
     is_not_first: bool,
     detail: u32,
     /// Number of words of the counter's name that the query does not have.

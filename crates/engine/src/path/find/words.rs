@@ -11,6 +11,9 @@ pub enum Occurrence {
     Beginning,
 }
 
+/// Number of letters of a searched word that are compared: in texts of some scripts, a word begins at every letter.
+const LETTERS_MAX: usize = 64;
+
 /// Word of a query, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchedWord {
@@ -21,7 +24,8 @@ pub struct SearchedWord {
 
 impl SearchedWord {
     pub fn new(word: &str) -> Self {
-        let word: String = word.chars().filter(|c| *c != '/').flat_map(char::to_lowercase).collect();
+        let word = word.chars().filter(|c| *c != '/').flat_map(char::to_lowercase);
+        let word: String = word.take(LETTERS_MAX).collect();
         let singular = word.strip_suffix('s').filter(|rest| rest.len() > 2 && !rest.ends_with('s'));
         let singular = singular.map(str::to_owned);
         Self { word, singular }

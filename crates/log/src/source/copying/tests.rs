@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use perfset_core::clock::ClockReading;
 use perfset_core::{CounterType, Guid, Identity, InstanceId, Name, NoValue, Sample};
 use perfset_engine::{
-    Catalogue, Clock, CollectRequest, NextOutcome, Player, Provider, QueryHandle, RecordedSample, Replay,
-    Rows, Sampler, Snapshot, SourceError,
+    Catalogue, Clock, CollectRequest, Entry, NextOutcome, Player, Provider, QueryHandle, RecordedSample,
+    Replay, Rows, Sampler, Snapshot, SourceError,
 };
 use proptest::prelude::*;
 
@@ -119,10 +119,20 @@ fn forms() -> impl Strategy<Value = Vec<(Option<BlocksForm>, i64)>> {
     prop::collection::vec((prop_oneof![3 => Just(None), 1 => form.prop_map(Some)], -3..100_i64), 1..40)
 }
 
+/// First numbers of logs: ordinary ones, and those at which clocks or halves of a number wrap.
+fn firsts() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(1 << 40), Just(0), Just(-50), Just(i64::MAX - 50), Just((1 << 32) - 50), any::<i64>()]
+}
+
 fn log(samples: &[(Option<BlocksForm>, i64)], contradicts: bool) -> Vec<u8> {
+    log_from(1 << 40, 10_000_000, samples, contradicts)
+}
+
+/// A log whose numbers begin at `first`, with a time base of one counter.
+fn log_from(first: i64, time_base: i64, samples: &[(Option<BlocksForm>, i64)], contradicts: bool) -> Vec<u8> {
     let list = [
         entry(0, CounterType::PERF_AVERAGE_BULK, 7, r"\\HOST\Thing(a)\Mean"),
-        entry(1, CounterType::PERF_100NSEC_TIMER, 10_000_000, r"\\HOST\Thing(*)\Busy"),
+        entry(1, CounterType::PERF_COUNTER_TIMER, time_base, r"\\HOST\Thing(*)\Busy"),
         entry(0, CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE, 10_000_000, r"\\HOST\Single\Queue"),
         entry(0, CounterType::PERF_COUNTER_RAWCOUNT, 0, r"\\HOST\Single\Short"),
         entry(0, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, r"\\HOST\Thing(c)\Same"),
@@ -135,20 +145,24 @@ fn log(samples: &[(Option<BlocksForm>, i64)], contradicts: bool) -> Vec<u8> {
         is_cut: false,
         has_other_kind: false,
     };
-    let mut number = 1_i64 << 40;
+    let mut number = first;
     let samples: Vec<_> = (0..)
         .zip(samples)
         .map(|(second, (other, step))| {
             form = other.clone().unwrap_or_else(|| form.clone());
-            number += step;
-            let items: Vec<_> =
-                form.names.iter().zip(1..).map(|(name, n)| (name.as_str(), number * n, number + n)).collect();
+            number = number.wrapping_add(*step);
+            let items: Vec<_> = form
+                .names
+                .iter()
+                .zip(1..)
+                .map(|(name, n)| (name.as_str(), number.wrapping_mul(n), number.wrapping_add(n)))
+                .collect();
             let status = if form.is_missing { 0x8000_07D1 } else { 0 };
-            let other = number + i64::from(contradicts && step % 3 == 0);
+            let other = number.wrapping_add(i64::from(contradicts && step % 3 == 0));
             let mut blocks = vec![
                 (1, one(status, number, number / 2, 3)),
                 (2, several(&items)),
-                (1, one(0, number * 3, number, 5)),
+                (1, one(0, number.wrapping_mul(3), number, 5)),
                 (
                     if form.has_other_kind { 5 } else { 1 },
                     one(1, number, 0, u32::try_from(step + 3).unwrap()),
@@ -173,11 +187,12 @@ proptest! {
     /// samples that end early: copied numbers give what collections give, and the same damage is found.
     #[test]
     fn copies_are_collections(
+        first in firsts(),
         samples in forms(),
         contradicts in prop::bool::weighted(0.2),
         paths in prop::collection::vec(0..PATHS.len(), 1..5),
     ) {
-        let log = log(&samples, contradicts);
+        let log = log_from(first, 10_000_000, &samples, contradicts);
         let open = || Logs::from_bytes(&log).unwrap();
         let player = |logs: &Logs| {
             let deck = logs.play(&logs.selection).unwrap();
@@ -227,12 +242,92 @@ proptest! {
 
     /// A series has the samples that are read one by one, and finds the same damage.
     #[test]
-    fn series_are_samples(samples in forms(), contradicts in prop::bool::weighted(0.2)) {
-        let log = log(&samples, contradicts);
+    fn series_are_samples(
+        first in firsts(),
+        samples in forms(),
+        contradicts in prop::bool::weighted(0.2),
+    ) {
+        let log = log_from(first, 10_000_000, &samples, contradicts);
         let [a, b] = [(); 2].map(|()| Logs::from_bytes(&log).unwrap());
         prop_assert_eq!(series_of(&a, true), series_of(&b, false));
         prop_assert_eq!(a.damages(), b.damages());
     }
+}
+
+/// Plays logs in turn, each by a query of its own, into the snapshot that `next` selects for a step; a snapshot with
+/// a second number is first replaced by a clone of the one with that number.
+fn into_snapshots<P: Player>(
+    mut queries: Vec<Replay<P>>,
+    entry: &Entry,
+    next: impl Fn(usize) -> (usize, Option<usize>),
+) -> Vec<String> {
+    for query in &mut queries {
+        assert!(query.add(entry).is_success());
+    }
+    let mut snapshots = [Snapshot::default(), Snapshot::default()];
+    let mut before = vec![None; queries.len()];
+    let mut all = Vec::new();
+    for step in 0.. {
+        let (into, clone_of) = next(step);
+        if let Some(other) = clone_of {
+            snapshots[into] = snapshots[other].clone();
+        }
+        let at = step % queries.len();
+        if queries[at].next(&mut snapshots[into]).unwrap() == NextOutcome::End {
+            break;
+        }
+        let snapshot = &snapshots[into];
+        let values = snapshot.values(before[at].as_ref()).map(|value| format!("{value:?}"));
+        all.push(format!("{step} {:?} {:?}", snapshot.block(), values.collect::<Vec<_>>()));
+        before[at] = Some(snapshot.clone());
+    }
+    all
+}
+
+/// Snapshots that another query filled meanwhile, or that were cloned: nothing but the numbers of a sample of this
+/// query is ever replaced.
+#[test]
+fn snapshots_of_others_are_not_taken_for_own() {
+    let missing = BlocksForm {
+        names: vec!["a".into(), "b".into()],
+        is_missing: true,
+        is_cut: false,
+        has_other_kind: false,
+    };
+    let whole = BlocksForm { is_missing: false, ..missing.clone() };
+    let samples: Vec<_> = (0..40)
+        .map(|step| match step % 10 {
+            7 => (Some(missing.clone()), step),
+            8 => (Some(whole.clone()), step),
+            _ => (None, step),
+        })
+        .collect();
+    let logs = [10_000_000, 3_579_545]
+        .map(|time_base| Logs::from_bytes(&log_from(1 << 40, time_base, &samples, false)).unwrap());
+    let thing = logs[0].first.catalogue.countersets.iter().find(|set| set.name == "Thing").unwrap();
+    let ids = thing.counters.iter().filter(|counter| matches!(&*counter.shown_name(), "Mean" | "Busy"));
+    let entry = Entry::several(thing.guid, ids.map(|counter| counter.id)).instance("*");
+    let player = |logs: &Logs| {
+        let deck = logs.play(&logs.selection).unwrap();
+        LogPlayer { deck: Arc::new(Mutex::new(deck)), machine: ONLY }
+    };
+    let copies = |logs: &[Logs]| logs.iter().map(|logs| Replay::new(player(logs))).collect::<Vec<_>>();
+    let collections =
+        |logs: &[Logs]| logs.iter().map(|logs| Replay::new(Formless(player(logs)))).collect::<Vec<_>>();
+    // One snapshot for two queries, as several machines are played.
+    let shared = |_| (0, None);
+    assert_eq!(
+        into_snapshots(copies(&logs), &entry, shared),
+        into_snapshots(collections(&logs), &entry, shared)
+    );
+    // A clone takes the sample in which a value is missing, and a later one.
+    let cloned = |step: usize| match step % 10 {
+        7 => (1, Some(0)),
+        9 => (1, None),
+        _ => (0, None),
+    };
+    let one = &logs[..1];
+    assert_eq!(into_snapshots(copies(one), &entry, cloned), into_snapshots(collections(one), &entry, cloned));
 }
 
 /// Of many samples with one form, all but three are copied.
@@ -247,7 +342,7 @@ fn numbers_are_copied() {
     let sets: Vec<_> = logs.machine().countersets();
     let is_single = |guid: &&Guid| logs.machine().counterset(guid).unwrap().name == "Single";
     let guid = *sets.iter().find(is_single).unwrap();
-    assert!(query.add(&perfset_engine::Entry::all(guid)).is_success());
+    assert!(query.add(&Entry::all(guid)).is_success());
     let (mut a, mut b) = (Snapshot::default(), Snapshot::default());
     while query.next(&mut a).unwrap() == NextOutcome::Sample {
         std::mem::swap(&mut a, &mut b);
