@@ -68,7 +68,8 @@ pub struct SampleForm {
 pub struct Replay<P> {
     player: P,
     query: Query,
-    copying: Option<Copying>,
+    /// Boxed, because there are queries of thousands of machines, and few logs have such samples.
+    copying: Option<Box<Copying>>,
     /// Form of the sample before, if it was collected and copying is not prepared for it.
     form_before: Option<u64>,
     /// Number of samples to collect before the next attempt at copying, and after the one that follows it: samples of
@@ -162,7 +163,7 @@ impl<P: Player> Replay<P> {
         (*left, *next) = (*next, next.saturating_mul(2).min(LONGEST));
         if form.is_some() && form == before {
             if let Some(copying) = self.traced(snapshot) {
-                self.copying = Some(copying);
+                self.copying = Some(Box::new(copying));
             }
         }
     }

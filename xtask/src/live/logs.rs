@@ -96,6 +96,8 @@ pub fn wide() -> Result<String> {
     const COLUMNS: usize = 100_000;
     const MACHINES: usize = 8_000;
     const GOAL: (f64, f64) = (1.0, 100.0);
+    // About 10 kB a machine, each of which has a query of its own; it must grow no faster than their number.
+    const MACHINES_MB: f64 = 110.0;
     /// A machine that has much else to do takes longer; of twice as much work for each column it would be far more.
     const LIMIT: f64 = 3.0;
     let folder = Folder::new("wide-log")?;
@@ -151,7 +153,7 @@ pub fn wide() -> Result<String> {
         "relog of {MACHINES} machines writes the same log"
     );
     ensure!(machines_seconds <= LIMIT, "{MACHINES} machines take {machines_seconds:.2} s");
-    ensure!(machines_mb <= GOAL.1, "{MACHINES} machines take {machines_mb:.0} MB");
+    ensure!(machines_mb <= MACHINES_MB, "{MACHINES} machines take {machines_mb:.0} MB");
     let list = ["relog", "LOG", "--list"].map(str::to_owned).to_vec();
     let info = ["log", "info", "LOG"].map(str::to_owned).to_vec();
     let mut of_machines = 0.0_f64;

@@ -51,9 +51,9 @@ pub struct PathQuery {
     old: Snapshot,
     pub(super) samples: u64,
     /// Index of the last two samples, made when a value of them is first read.
-    pub(super) index: OnceCell<SampleIndex>,
+    pub(super) index: OnceCell<Box<SampleIndex>>,
     /// Index of the samples before. The next sample often has the structure of the last but one.
-    spare: Option<SampleIndex>,
+    spare: Option<Box<SampleIndex>>,
     /// Number of values of the last reading, for the size of the next one.
     pub(super) len: Cell<usize>,
     /// `true` if there might be entries that no path needs.
@@ -348,7 +348,9 @@ impl PathQuery {
             Ok(NextOutcome::Sample) => {
                 self.samples = self.samples.saturating_add(1);
                 self.paths.iter().for_each(|path| path.is_read.set(false));
-                let last_but_one = std::mem::replace(&mut self.spare, self.index.take());
+                // That of one row is as quickly made anew, and there can be thousands of such queries.
+                let last = self.index.take().filter(|index| index.is_worth_keeping());
+                let last_but_one = std::mem::replace(&mut self.spare, last);
                 self.index = last_but_one
                     .filter(|index| index.fits(self.pair()))
                     .map(OnceCell::from)
@@ -369,7 +371,7 @@ impl PathQuery {
     #[must_use]
     pub fn has_same_rows(&self) -> bool {
         let pair = self.pair();
-        self.index.get_or_init(|| SampleIndex::new(pair)).has_same_rows(pair)
+        self.index.get_or_init(|| Box::new(SampleIndex::new(pair))).has_same_rows(pair)
     }
 
     /// Returns the number of entries that the paths need, including bases.
@@ -396,6 +398,6 @@ impl PathQuery {
     /// Returns a reader of the last sample.
     pub(super) fn reader(&self) -> SampleReader<'_> {
         let pair = self.pair();
-        SampleReader::new(pair, self.index.get_or_init(|| SampleIndex::new(pair)))
+        SampleReader::new(pair, self.index.get_or_init(|| Box::new(SampleIndex::new(pair))))
     }
 }

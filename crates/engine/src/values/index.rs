@@ -130,6 +130,14 @@ impl SampleIndex {
         *self.had_same_rows.get_or_init(have_same) && annexes().all(|(a, b)| a.has_rows_of(b)) || have_same()
     }
 
+    /// Returns `true` unless the index has at most one row.
+    pub fn is_worth_keeping(&self) -> bool {
+        let is_table = |entry: &EntryIndex| {
+            entry.rows.get().is_some_and(|result| matches!(result.rows, RowsIndex::Table(_)))
+        };
+        self.entries.len() > 1 || self.entries.iter().any(is_table)
+    }
+
     /// Returns `true` if the index, made of other samples, is right for these, too: their blocks have the structure of
     /// those.
     pub fn fits(&self, pair: SamplePair<'_>) -> bool {
