@@ -10,10 +10,10 @@ use perfset_core::{CounterId, InstanceId};
 /// Counters of every instance.
 pub const COUNTERS: usize = 32;
 
-/// How many instances the tables have.
+/// Numbers of instances, one table each.
 pub const SIZES: [usize; 4] = [1, IN_CACHE, 4_096, LARGEST];
 
-/// What the caches hold.
+/// Number of instances whose block fits into the caches.
 pub const IN_CACHE: usize = 64;
 
 /// More than fits into the caches.

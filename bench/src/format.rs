@@ -88,7 +88,7 @@ impl Change {
         }
     }
 
-    /// What a value should cost at most, in multiples of the floor.
+    /// Goal: highest cost of a value, in multiples of the floor.
     fn goal(self) -> f64 {
         match self {
             Self::None => 4.0,

@@ -61,6 +61,7 @@ fn relog(path: &Path, out: impl Write) -> Result<()> {
     let options = PdhCsvOptions { is_learned: true, ..PdhCsvOptions::default() };
     let mut output = PdhCsv::new(SampleWriter::buffered(out), options, PdhCsvColumns::of_machines());
     learn_series(&mut query_of_all(&logs)?, &mut output)?;
+    // A log is not waited for: the next sample is there at once.
     write_samples(&mut query_of_all(&logs)?, &mut output, || true)?;
     Ok(())
 }

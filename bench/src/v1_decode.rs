@@ -13,7 +13,7 @@ use crate::blocks::{COUNTERS, Copy, LARGEST};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// How many instances the tables have.
+/// Numbers of instances, one table each.
 const SIZES: [usize; 5] = [1, 64, IN_CACHE, 4_096, LARGEST];
 
 /// What a second-level cache holds.

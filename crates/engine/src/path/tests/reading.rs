@@ -127,8 +127,8 @@ fn searched(query: &PathQuery) -> Vec<String> {
     found
 }
 
-/// What the query tells of its last sample: values, raw counters with statuses, clocks, births; all at once and one by
-/// one.
+/// Returns the query's last sample as text: values, raw counters with statuses, clocks and births, read all at once
+/// and one by one.
 fn read(query: &PathQuery) -> (Vec<String>, Vec<RawCounter>, Vec<String>) {
     let values = query.values();
     let lines = values.iter().map(|v| told(v.path, &v.value, v.occurrence)).collect();

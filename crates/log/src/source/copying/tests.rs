@@ -330,7 +330,7 @@ fn snapshots_of_others_are_not_taken_for_own() {
     assert_eq!(into_snapshots(copies(one), &entry, cloned), into_snapshots(collections(one), &entry, cloned));
 }
 
-/// Of many samples with one form, all but three are copied.
+/// Copying begins after a few collections of samples with one form.
 #[test]
 fn numbers_are_copied() {
     let samples: Vec<_> = (0..100).map(|step| (None, step)).collect();
