@@ -39,10 +39,11 @@ use crate::values::{SampleIndex, SamplePair, SampleReader, Value};
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
     pub(super) paths: Vec<BoundPath>,
-    /// Entries of the query in its order; before the first sample also those in `replaced`.
+    /// Entries of the last sample in its order, then those added since. Some may be in `deleted`.
     entries: Vec<Entry>,
-    /// Positions of entries that are no longer in the query. They are removed all at once, because there can be many.
-    replaced: HashSet<usize>,
+    /// Positions of entries that are no longer in the query. They are removed with the next sample, because the last
+    /// one still contains them.
+    deleted: HashSet<usize>,
     /// Each replaced entry and the later entry that replaced it, in the order of replacement.
     moved: Vec<(usize, usize)>,
     /// Positions of the entries of the same instances, ascending; empty if it must be rebuilt.
@@ -167,7 +168,7 @@ impl PathQuery {
             query,
             paths: Vec::new(),
             entries: Vec::new(),
-            replaced: HashSet::new(),
+            deleted: HashSet::new(),
             moved: Vec::new(),
             positions: HashMap::new(),
             new: Snapshot::default(),
@@ -228,7 +229,7 @@ impl PathQuery {
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
         // Found by their instances: to compare each path with every entry took 2.4 s for 16,000 paths.
         if self.positions.is_empty() {
-            for (at, entry) in self.entries.iter().enumerate().filter(|(at, _)| !self.replaced.contains(at)) {
+            for (at, entry) in self.entries.iter().enumerate().filter(|(at, _)| !self.deleted.contains(at)) {
                 self.positions.entry(instances_of(entry)).or_default().push(at);
             }
         }
@@ -259,15 +260,15 @@ impl PathQuery {
             let _ = self.query.delete(&known); // which was added
             positions.retain(|position| *position != at);
             // Removed later, all at once: each removal moves all entries behind it.
-            self.replaced.insert(at);
+            self.deleted.insert(at);
             self.moved.push((at, last));
         }
         Ok(last)
     }
 
-    /// Removes the entries that others replaced.
-    fn drop_replaced(&mut self) {
-        if self.replaced.is_empty() {
+    /// Removes the deleted entries, and gives the paths the new positions of the others.
+    fn drop_deleted(&mut self) {
+        if self.deleted.is_empty() {
             return;
         }
         // Each entry is replaced by a later one, which may be replaced as well.
@@ -278,12 +279,12 @@ impl PathQuery {
                 *place = end;
             }
         }
-        let replaced = std::mem::take(&mut self.replaced);
-        let mut kept = Vec::with_capacity(self.entries.len().saturating_sub(replaced.len()));
+        let deleted = std::mem::take(&mut self.deleted);
+        let mut kept = Vec::with_capacity(self.entries.len().saturating_sub(deleted.len()));
         let mut now = Vec::with_capacity(self.entries.len());
         for (at, entry) in self.entries.drain(..).enumerate() {
             now.push(kept.len());
-            if !replaced.contains(&at) {
+            if !deleted.contains(&at) {
                 kept.push(entry);
             }
         }
@@ -303,27 +304,20 @@ impl PathQuery {
         }
     }
 
-    /// Removes the entries that no path needs. Not before the next sample, because the last one still contains them.
-    fn drop_unused(&mut self) {
+    /// Deletes the entries that no path needs from the query. Not before the next sample, so that several removed
+    /// paths cost one pass.
+    fn delete_unused(&mut self) {
         if !std::mem::take(&mut self.has_unused) {
             return;
         }
         let used: HashSet<usize> =
             self.paths.iter().flat_map(|path| &path.counters).map(|(_, entry)| *entry).collect();
-        let mut places = Vec::with_capacity(self.entries.len());
-        let mut kept = Vec::with_capacity(used.len());
-        for (at, entry) in self.entries.drain(..).enumerate() {
-            places.push(kept.len());
-            match used.contains(&at) {
-                true => kept.push(entry),
-                false => drop(self.query.delete(&entry)), // which was added
+        for (at, entry) in self.entries.iter().enumerate() {
+            if !used.contains(&at) && self.deleted.insert(at) {
+                let _ = self.query.delete(entry); // which was added
             }
         }
-        self.entries = kept;
         self.positions.clear();
-        for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
-            *entry = places.get(*entry).copied().unwrap_or(usize::MAX);
-        }
     }
 
     /// Returns the birth of a value of the last sample: the start of its instance, or of counting if that is separate.
@@ -340,13 +334,17 @@ impl PathQuery {
     /// # Errors
     /// If there is nothing to deliver at all.
     pub fn collect(&mut self) -> Result<NextOutcome, SourceError> {
-        self.drop_replaced();
-        self.drop_unused();
+        if self.samples == 0 {
+            self.drop_deleted(); // a path whose entry was replaced needs the one that replaced it
+        }
+        self.delete_unused();
         std::mem::swap(&mut self.new, &mut self.old);
         let next = self.query.next(&mut self.new);
         match next {
             Ok(NextOutcome::Sample) => {
                 self.samples = self.samples.saturating_add(1);
+                // Without a sample, the positions stay those of the last one, which is still read.
+                self.drop_deleted();
                 self.paths.iter().for_each(|path| path.is_read.set(false));
                 // That of one row is as quickly made anew, and there can be thousands of such queries.
                 let last = self.index.take().filter(|index| index.is_worth_keeping());
@@ -377,7 +375,7 @@ impl PathQuery {
     /// Returns the number of entries that the paths need, including bases.
     #[must_use]
     pub fn entries_len(&self) -> usize {
-        self.entries.len().saturating_sub(self.replaced.len())
+        self.entries.len().saturating_sub(self.deleted.len())
     }
 
     /// Returns the last sample.

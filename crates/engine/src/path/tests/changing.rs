@@ -1,7 +1,105 @@
 //! Paths that come and go, and the greatest of many values.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use super::*;
 use crate::path::{find, keep_greatest};
+use crate::{Entry, NextOutcome, Query, QueryHandle, ResolvedEntry, Snapshot, SourceError};
+
+/// Query of a machine that can be told to deliver no sample: 1 is the end of a log, 2 an error.
+struct Interrupted {
+    query: Query,
+    outcome: Arc<AtomicU8>,
+}
+
+impl QueryHandle for Interrupted {
+    fn add(&mut self, entry: &Entry) -> Status {
+        self.query.add(entry)
+    }
+
+    fn delete(&mut self, entry: &Entry) -> Status {
+        self.query.delete(entry)
+    }
+
+    fn info(&mut self) -> Arc<[ResolvedEntry]> {
+        self.query.infos()
+    }
+
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<NextOutcome, SourceError> {
+        match self.outcome.load(Ordering::Relaxed) {
+            0 => self.query.collect(snapshot).map(|()| NextOutcome::Sample),
+            1 => Ok(NextOutcome::End),
+            _ => Err(SourceError::UnknownCounterset(own::GUID)),
+        }
+    }
+}
+
+/// Change of a query, or a step of it.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Add(usize),
+    Remove(usize),
+    /// A collection with an outcome of [`Interrupted`].
+    Collect(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..5_usize).prop_map(Step::Add),
+        2 => (0..6_usize).prop_map(Step::Remove),
+        4 => (0..3_u8).prop_map(Step::Collect),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_path_shows_its_own_value_after_every_step(steps in proptest::collection::vec(step(), 1..40)) {
+        const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+        let (mut machine, provider) = machine();
+        let outcome = Arc::new(AtomicU8::new(0));
+        let handle = Interrupted { query: machine.query(), outcome: Arc::clone(&outcome) };
+        let mut query = PathQuery::from_handle(Box::new(handle));
+        // The instance of each path, and whether the last sample has it.
+        let mut paths: Vec<(usize, bool)> = Vec::new();
+        let mut second = 0_u64;
+        for step in steps {
+            match step {
+                Step::Add(name) => {
+                    let path = format!(r"\Test Set({})\Size", NAMES[name]);
+                    query.add(&mut machine, &path.parse().unwrap()).unwrap();
+                    let has_twin = paths.iter().any(|(other, is_sampled)| *other == name && *is_sampled);
+                    paths.push((name, has_twin));
+                }
+                Step::Remove(at) => {
+                    query.remove(at);
+                    if at < paths.len() {
+                        paths.remove(at);
+                    }
+                }
+                Step::Collect(how) => {
+                    outcome.store(how, Ordering::Relaxed);
+                    if how == 0 {
+                        second += 1;
+                        paths.iter_mut().for_each(|(_, is_sampled)| *is_sampled = true);
+                    }
+                    let row = |(id, name): (u32, &&'static str)| (*name, id, vec![Ok(second * 10 + u64::from(id))]);
+                    provider.with(|s| s.rows = (0..).zip(&NAMES).map(row).collect());
+                    let _ = query.collect();
+                }
+            }
+            for (path, (name, is_sampled)) in paths.iter().enumerate() {
+                let want = (second * 10 + u64::try_from(*name).unwrap()) as f64;
+                let found: Vec<_> = query.values().into_iter().filter(|v| v.path == path).collect();
+                for value in found.iter().filter(|v| v.value.value.is_ok()) {
+                    prop_assert_eq!(value.value.instance.to_string(), NAMES[*name]);
+                    prop_assert_eq!(value.value.value.as_ref().unwrap().raw, want);
+                }
+                prop_assert!(!*is_sampled || found.iter().any(|v| v.value.value.is_ok()), "{:?}", found);
+            }
+        }
+    }
+}
 
 fn lines(query: &PathQuery) -> Vec<String> {
     query.values().iter().map(|v| format!("{} {}", v.path, line(v))).collect()
