@@ -27,6 +27,7 @@
 mod csv;
 mod form;
 mod found;
+mod human;
 pub mod json;
 mod left_out;
 mod marked;
@@ -46,6 +47,7 @@ mod writer;
 pub use csv::CsvLines;
 pub use form::NumberForm;
 pub use found::FoundRecord;
+pub use human::{human, push_human, unit_name};
 pub use jiff::tz::TimeZone;
 pub use json::JsonLines;
 pub use left_out::{LeftOut, LeftOutRecord, NeverThere, first_sentences};
