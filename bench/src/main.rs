@@ -7,6 +7,8 @@ mod blocks;
 mod c;
 #[cfg(target_os = "linux")]
 mod collect;
+#[cfg(target_os = "linux")]
+mod cost;
 mod counting;
 mod decode;
 mod encode;
@@ -41,7 +43,7 @@ use crate::record::Record;
 
 const USAGE: &str =
     "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
-  machine, log, shm, scrape, all
+  machine, cost, log, shm, scrape, all
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process` and `machine` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -94,6 +96,8 @@ const BENCHES: &[(&str, Bench)] = &[
     ("thread", process::threads::reports),
     #[cfg(target_os = "linux")]
     ("machine", machine::reports),
+    #[cfg(target_os = "linux")]
+    ("cost", cost::reports),
     #[cfg(target_os = "linux")]
     ("log", log::reports),
     #[cfg(target_os = "linux")]

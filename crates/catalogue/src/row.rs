@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::mem::{forget, replace};
 
 use perfset_core::{
-    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceType,
-    Text, Translation,
+    Aggregate, Attributes, CostClass, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid,
+    InstanceType, Text, Translation,
 };
 
 /// Definition of one counter. Properties that are not set are the most frequent ones of the catalogue.
@@ -29,6 +29,7 @@ pub struct Row {
     aggregate: Aggregate,
     wraps: bool,
     caps: bool,
+    cost_class: CostClass,
 }
 
 /// Creates the row of a counter. An empty name means that the counter has none.
@@ -52,6 +53,7 @@ pub const fn row(id: CounterId, name: &'static str, counter_type: CounterType, v
         aggregate: Aggregate::Undefined,
         wraps: false,
         caps: false,
+        cost_class: CostClass::Cheap,
     }
 }
 
@@ -122,6 +124,10 @@ impl Row {
         Self { caps: true, ..self }
     }
 
+    pub const fn cost_class(self, cost_class: CostClass) -> Self {
+        Self { cost_class, ..self }
+    }
+
     const fn counter(self) -> Counter {
         let mut counter = Counter::new(self.id, self.counter_type);
         if !self.name.is_empty() {
@@ -140,6 +146,7 @@ impl Row {
         put(&mut counter.unit, self.unit);
         counter.wraps = self.wraps;
         counter.caps = self.caps;
+        counter.cost_class = self.cost_class;
         put(&mut counter.source.file, self.file);
         put(&mut counter.source.field, self.field);
         put(&mut counter.availability, self.availability);

@@ -35,7 +35,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     }
     // Without an interval, one sample is taken.
     let live_count = operands.interval.is_none().then_some(1);
-    let mut samples = Samples::open(operands, &args.files, &args.window)?;
+    let mut samples = Samples::open(operands, &args.files, &args.window, args.all)?;
     let asked = samples.query_source();
     let paths = || samples.operands().paths.iter();
     asked.warn_of_left_out(|set| set.is_some_and(|set| paths().any(|path| names(path, set))));

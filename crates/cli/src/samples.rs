@@ -1,6 +1,6 @@
 //! Samples of counter paths: live, or from a log.
 
-use std::io;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use perfset::log::Pick;
 use perfset::output::text::escaped;
 use perfset::path::{BindError, CounterPath, PathQuery, PathValue};
 use perfset::{
-    Identity, NextOutcome, NoValue, RecordedSample, Sample, Source, SourceError, SourceKind, Value, Window,
+    CostClass, Counter, Counterset, Identity, NextOutcome, NoValue, RecordedSample, Sample, Source,
+    SourceError, SourceKind, Value, Window,
 };
 
 use crate::args::{LogFiles, LogWindow};
@@ -41,28 +42,59 @@ pub struct Samples {
     source: Box<dyn Source>,
     query: PathQuery,
     operands: Operands,
+    /// Class above which counters are left out if only a pattern selects them.
+    most_costly: CostClass,
 }
 
 impl Samples {
-    /// Binds the operands' paths to this machine, or to the logs if `files` names any.
-    pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
+    /// Binds the operands' paths to this machine, or to the logs if `files` names any. Expensive counters that only a
+    /// pattern selects are left out, unless `all`.
+    pub fn open(
+        operands: Operands,
+        files: &LogFiles,
+        window: &LogWindow,
+        all: bool,
+    ) -> Result<Self, Failure> {
         files.processes.apply()?;
         // Before the source is opened: threads that it starts would keep the capabilities.
         if files.log.is_empty() && operands.interval.is_some() {
             bpf_capabilities::settle_for(&operands.paths, operands.count);
         }
-        Self::new(QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
+        let source = QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?;
+        // What a log contains costs nothing more.
+        let is_free = all || matches!(source, QuerySource::Logs { .. });
+        let samples =
+            Self::bound(source, operands, if is_free { CostClass::Expensive } else { CostClass::Moderate })?;
+        samples.note_costly();
+        Ok(samples)
     }
 
     /// Binds the operands' paths to a machine or to logs.
     pub fn new(query_source: QuerySource, operands: Operands) -> Result<Self, Failure> {
-        let (source, query) = bound(&query_source, &operands.paths)?;
-        Ok(Self { query_source, source, query, operands })
+        Self::bound(query_source, operands, CostClass::Expensive)
+    }
+
+    fn bound(query_source: QuerySource, operands: Operands, most_costly: CostClass) -> Result<Self, Failure> {
+        let (source, query) = bound(&query_source, &operands.paths, most_costly)?;
+        Ok(Self { query_source, source, query, operands, most_costly })
+    }
+
+    /// Prints to standard error the expensive counters that were left out.
+    fn note_costly(&self) {
+        let path = |(set, counter): (&Counterset, &Counter)| {
+            escaped(&format!("\\{}\\{}", set.name, counter.shown_name()))
+        };
+        let paths: Vec<_> = self.query.left_out().map(path).collect();
+        if !paths.is_empty() {
+            let (paths, s) = (paths.join(", "), if paths.len() == 1 { "" } else { "s" });
+            // Standard error is the last place to report to, so a failure of it is ignored.
+            let _ = writeln!(io::stderr(), "note: expensive counter{s} left out unless named: {paths}");
+        }
     }
 
     /// Restarts at the first sample of a log.
     pub fn rewind(&mut self) -> Result<(), Failure> {
-        (self.source, self.query) = bound(&self.query_source, &self.operands.paths)?;
+        (self.source, self.query) = bound(&self.query_source, &self.operands.paths, self.most_costly)?;
         Ok(())
     }
 
@@ -158,9 +190,14 @@ impl Samples {
 }
 
 /// Returns a source, and a query of these paths on it.
-fn bound(asked: &QuerySource, paths: &[CounterPath]) -> Result<(Box<dyn Source>, PathQuery), Failure> {
+fn bound(
+    asked: &QuerySource,
+    paths: &[CounterPath],
+    most_costly: CostClass,
+) -> Result<(Box<dyn Source>, PathQuery), Failure> {
     let mut source = asked.source();
     let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
+    query.leave_out_above(most_costly);
     for path in paths {
         query.add(&mut *source, path).map_err(|error| asked.failed(unbound(asked, path, error)))?;
     }

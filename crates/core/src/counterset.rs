@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use crate::counter_type::CounterType;
 use crate::guid::Guid;
@@ -193,6 +194,48 @@ pub struct ProviderIdentity {
     pub name: Text,
 }
 
+/// Cost of collecting a counter: the time that it takes for one instance, in classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CostClass {
+    /// Less than 20 microseconds per instance.
+    #[default]
+    Cheap,
+    /// Less than 200 microseconds per instance.
+    Moderate,
+    /// 200 microseconds per instance or more: read only if it is named.
+    Expensive,
+}
+
+impl CostClass {
+    /// Returns the class of a measured time per instance.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use perfset::CostClass;
+    ///
+    /// assert_eq!(CostClass::of(Duration::from_micros(19)), CostClass::Cheap);
+    /// assert_eq!(CostClass::of(Duration::from_millis(1)), CostClass::Expensive);
+    /// ```
+    #[must_use]
+    pub const fn of(per_instance: Duration) -> Self {
+        match per_instance.as_micros() {
+            0..20 => Self::Cheap,
+            20..200 => Self::Moderate,
+            _ => Self::Expensive,
+        }
+    }
+
+    /// Returns the keyword of the class, as in the catalogue.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Cheap => "cheap",
+            Self::Moderate => "moderate",
+            Self::Expensive => "expensive",
+        }
+    }
+}
+
 /// Counter of a counterset.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -228,6 +271,8 @@ pub struct Counter {
     /// `true` if the formatted value is a share of one resource. A share above 100 is a measurement error: it is
     /// limited to 100 and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that add up.
     pub caps: bool,
+    /// Cost of collecting the counter.
+    pub cost_class: CostClass,
     /// Source of the value; empty = not named. A counter that never has a value has no source, and an
     /// [`availability`](Self::availability).
     pub source: CounterSource,
@@ -257,6 +302,7 @@ impl Counter {
             unit: NO_TEXT,
             wraps: false,
             caps: false,
+            cost_class: CostClass::Cheap,
             source: CounterSource { file: NO_TEXT, field: NO_TEXT },
             availability: NO_TEXT,
             v1_index: None,
@@ -351,6 +397,12 @@ impl Counter {
     #[must_use]
     pub fn caps(self, caps: bool) -> Self {
         Self { caps, ..self }
+    }
+
+    /// Sets the cost of collecting the counter.
+    #[must_use]
+    pub fn cost_class(self, cost_class: CostClass) -> Self {
+        Self { cost_class, ..self }
     }
 
     /// Sets the source of the value: a description, or a file and a field of it.

@@ -50,8 +50,8 @@ mod vectors;
 
 pub use counter_type::CounterType;
 pub use counterset::{
-    Aggregate, Attributes, Counter, CounterFilter, CounterId, CounterSource, Counterset, DetailLevel,
-    InstanceType, Language, ProviderIdentity, Text, Translation,
+    Aggregate, Attributes, CostClass, Counter, CounterFilter, CounterId, CounterSource, Counterset,
+    DetailLevel, InstanceType, Language, ProviderIdentity, Text, Translation,
 };
 pub use guid::Guid;
 pub use instance::{Birth, Identity, Instance, InstanceId, InstanceIdFilter, Owner};

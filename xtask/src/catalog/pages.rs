@@ -2,7 +2,7 @@
 
 use super::header::prefix;
 use super::notice;
-use super::set::{Counter, Entry, Instances, Range, Set, Text};
+use super::set::{CostClass, Counter, Entry, Instances, Range, Set, Text};
 
 /// The page of one counterset.
 pub fn counterset(set: &Set) -> String {
@@ -126,8 +126,18 @@ fn section(counter: &Counter) -> String {
     let notes = notes.iter().filter(|(_, text)| !text.is_empty());
     let notes: String = notes.map(|(what, text)| format!("\n**{what}**: {}\n", &***text)).collect();
     let rises = if counter.rises { "\nRises until what it counts starts again.\n" } else { "" };
+    let cost = match counter.cost_class {
+        CostClass::Cheap => "",
+        CostClass::Moderate => "\n**Cost**: moderate, 20 to 200 microseconds per instance\n",
+        CostClass::Expensive => "\n**Cost**: expensive, more than 200 microseconds per instance\n",
+    };
     let exported = counter.windows_exporter.as_deref();
     let exported = exported.map(|name| format!("\n**In windows_exporter**: `{name}`\n")).unwrap_or_default();
     let words = found_by(&counter.words);
-    format!("\n### {} {}\n\n{}\n{rises}{notes}{exported}{words}", counter.id, counter.label(), &*counter.help)
+    format!(
+        "\n### {} {}\n\n{}\n{rises}{notes}{cost}{exported}{words}",
+        counter.id,
+        counter.label(),
+        &*counter.help
+    )
 }

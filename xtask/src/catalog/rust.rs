@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::notice;
-use super::set::{Aggregate, Attribute, Counter, Detail, Entry, Instances, Set, Text, Translation};
+use super::set::{
+    Aggregate, Attribute, CostClass, Counter, Detail, Entry, Instances, Set, Text, Translation,
+};
 
 /// The module of one counterset.
 pub fn counterset(set: &Set) -> String {
@@ -116,8 +118,12 @@ fn former_v1_indexes(sets: &[Set]) -> impl Iterator<Item = (u32, u32)> {
 /// Returns the types of `perfset_core` that the module needs.
 fn used(set: &Set, rows: &str) -> Vec<&'static str> {
     let mut names = vec!["Counter", "CounterId", "CounterType as T", "Counterset", "Guid", "InstanceType"];
-    let in_rows =
-        [("Aggregate::", "Aggregate"), ("Attributes::", "Attributes"), ("DetailLevel::", "DetailLevel")];
+    let in_rows = [
+        ("Aggregate::", "Aggregate"),
+        ("Attributes::", "Attributes"),
+        ("CostClass::", "CostClass"),
+        ("DetailLevel::", "DetailLevel"),
+    ];
     names.extend(in_rows.iter().filter(|(part, _)| rows.contains(part)).map(|(_, name)| *name));
     if !set.entry.translations.is_empty() {
         names.extend(["Language", "Translation"]);
@@ -210,6 +216,11 @@ fn row(counter: &Counter, entry: &Entry) -> String {
     }
     if counter.caps {
         call.put(".caps()");
+    }
+    match counter.cost_class {
+        CostClass::Cheap => {}
+        CostClass::Moderate => call.put(".cost_class(CostClass::Moderate)"),
+        CostClass::Expensive => call.put(".cost_class(CostClass::Expensive)"),
     }
     call.put_text("file", &counter.file);
     call.put_text("field", &counter.field);

@@ -77,6 +77,7 @@ impl Entry {
             counter.scale = counter.scale.or(of_base.scale);
             counter.range = of_base.range;
             counter.caps = of_base.caps;
+            counter.cost_class = of_base.cost_class;
             counter.rises = of_base.rises;
             counter.adds_up = of_base.adds_up;
             counter.windows_exporter.clone_from(&of_base.windows_exporter);
@@ -165,6 +166,9 @@ pub struct Counter {
     /// that add up are not capped.
     #[serde(default)]
     pub caps: bool,
+    /// Cost of collecting the counter.
+    #[serde(default)]
+    pub cost_class: CostClass,
     /// `true` if the sum of the values of several instances has a meaning.
     #[serde(default)]
     pub adds_up: bool,
@@ -383,6 +387,16 @@ pub enum Attribute {
     NoDigitGrouping,
     DisplayAsReal,
     DisplayAsHex,
+}
+
+/// Time that collecting a counter takes per instance.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostClass {
+    #[default]
+    Cheap,
+    Moderate,
+    Expensive,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]

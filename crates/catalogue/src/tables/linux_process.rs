@@ -2,7 +2,7 @@
 
 //! Linux Process: ids as constants, and the counterset as a table.
 
-use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType};
+use perfset_core::{CostClass, Counter, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType};
 
 use crate::row::{counters, row, set};
 
@@ -75,7 +75,7 @@ static COUNTERS: [Counter; 15] = counters([
         .help("Memory of the process that was moved to swap space. No value for kernel threads, which have no memory \
             of their own, nor for a process that has ended or whose first thread has ended."),
     row(PROPORTIONAL_SET_BYTES, "Proportional Set Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 24024).scale(-5).unit("By")
-        .file("/proc/PID/smaps_rollup").field("Pss, KiB -> bytes")
+        .cost_class(CostClass::Expensive).file("/proc/PID/smaps_rollup").field("Pss, KiB -> bytes")
         .availability("No value for kernel threads, which have no memory of their own, nor for a process that has \
             ended or whose first thread has ended. Since Linux 4.14.")
         .help("Physical memory used by the process, with each page divided by the number of processes that use it. \

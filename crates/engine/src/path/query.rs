@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use perfset_core::pdh::Scale;
-use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceIdFilter};
+use perfset_core::{Birth, CostClass, Counter, CounterId, Counterset, Guid, InstanceIdFilter};
 
 use super::bind::{BindError, ResolvedPath, resolve};
 use super::expand::{is_pattern, with_index};
@@ -59,6 +59,10 @@ pub struct PathQuery {
     pub(super) len: Cell<usize>,
     /// `true` if there might be entries that no path needs.
     has_unused: bool,
+    /// Class above which counters are left out if only a pattern selects them.
+    most_costly: CostClass,
+    /// Counters that were left out, with their countersets.
+    left_out: Vec<(Arc<Counterset>, CounterId)>,
 }
 
 impl std::fmt::Debug for PathQuery {
@@ -178,6 +182,35 @@ impl PathQuery {
             spare: None,
             len: Cell::new(0),
             has_unused: false,
+            most_costly: CostClass::Expensive,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Leaves out counters above this class, if only a pattern selects them and it selects cheaper ones too. Valid for
+    /// paths that are added later; by default, nothing is left out.
+    pub fn leave_out_above(&mut self, most_costly: CostClass) {
+        self.most_costly = most_costly;
+    }
+
+    /// Returns the counters that [`leave_out_above`](Self::leave_out_above) left out, with their countersets.
+    pub fn left_out(&self) -> impl Iterator<Item = (&Counterset, &Counter)> {
+        self.left_out.iter().filter_map(|(set, id)| Some((&**set, set.counter(*id)?)))
+    }
+
+    /// Removes the counters of a path that are too costly, and stores them as left out.
+    fn without_costly(&mut self, set: &Arc<Counterset>, ids: &mut Vec<CounterId>) {
+        let is_costly =
+            |id: &CounterId| set.counter(*id).is_some_and(|counter| counter.cost_class > self.most_costly);
+        let costly: Vec<_> = ids.iter().copied().filter(is_costly).collect();
+        if costly.len() == ids.len() {
+            return; // the pattern means them
+        }
+        ids.retain(|id| !costly.contains(id));
+        for id in costly {
+            if !self.left_out.iter().any(|(known, other)| known.guid == set.guid && *other == id) {
+                self.left_out.push((Arc::clone(set), id));
+            }
         }
     }
 
@@ -188,12 +221,16 @@ impl PathQuery {
     /// # Errors
     /// If counterset or counter do not exist, or the instance does not fit the counterset.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<usize, BindError> {
-        let ResolvedPath { set, counters: ids, instances } = resolve(source, path)?;
+        let ResolvedPath { set, counters: mut ids, instances } = resolve(source, path)?;
+        let selected = ids.len();
+        if is_pattern(&path.counter) {
+            self.without_costly(&set, &mut ids);
+        }
         let instance = instances.as_deref();
         // The engine's patterns have no alternatives, exclusions or numbers: these are applied later.
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);
-        let all_counters = path.counter == "*";
+        let all_counters = path.counter == "*" && ids.len() == selected;
         let written = path.instance.as_deref().unwrap_or_default();
         let instance = written.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let needed = ids.iter().filter_map(|id| set.counter(*id)).flat_map(|counter| counter.needed());

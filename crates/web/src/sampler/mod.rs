@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use perfset::output::{MachineValues, Output, OutputSample, Record};
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
-use perfset::{Machine, NoValue};
+use perfset::{CostClass, Machine, NoValue};
 use perfset_export::{Exporter, ExpositionFormat};
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -250,7 +250,8 @@ impl Sampler {
         limits: Limits,
         unread: UnreadBytes,
     ) -> Result<Self, ApiError> {
-        let query = PathQuery::open(&mut machine)?;
+        let mut query = PathQuery::open(&mut machine)?;
+        query.leave_out_above(CostClass::Moderate);
         let too_long = |error: ServeError| ApiError::new(StatusCode::BAD_REQUEST, error.to_string());
         let table = SeriesTable::new(limits.series, limits.depth(interval).map_err(too_long)?);
         let mut sampler = Self {
@@ -540,6 +541,7 @@ impl Sampler {
             return Err(ApiError::busy());
         }
         let mut query = PathQuery::open(&mut self.machine)?;
+        query.leave_out_above(CostClass::Moderate);
         for path in &paths {
             on_this_machine(path)?;
             query.add(&mut self.machine, path)?;

@@ -200,3 +200,29 @@ fn counters_are_found_by_words() {
     let collections = found("collections");
     assert!(collections[0].contains("Collections"), "{collections:?}");
 }
+
+#[test]
+fn expensive_counters_are_left_out_unless_meant() {
+    use perfset_catalogue::linux_process::{COUNTERSET, PROPORTIONAL_SET_BYTES};
+
+    let mut machine = Machine::new(Box::new(FixedClock::default()));
+    machine.register(Box::new(Scripted::new(vec![COUNTERSET.clone()])));
+    let selected = |machine: &mut Machine, limit, path: &str| {
+        let mut query = PathQuery::open(machine).unwrap();
+        query.leave_out_above(limit);
+        query.add(machine, &path.parse().unwrap()).unwrap();
+        let left_out: Vec<_> = query.left_out().map(|(set, counter)| (set.guid, counter.id)).collect();
+        let is_read = query.paths[0].counters.iter().any(|(id, _)| *id == PROPORTIONAL_SET_BYTES);
+        assert_ne!(is_read, left_out == [(COUNTERSET.guid, PROPORTIONAL_SET_BYTES)], "{path}");
+        (is_read, query.paths[0].all_counters)
+    };
+    for (limit, path, want) in [
+        (CostClass::Expensive, r"\Linux Process(*)\*", (true, true)),
+        (CostClass::Moderate, r"\Linux Process(*)\*", (false, false)),
+        (CostClass::Moderate, r"\Linux Process(*)\*Bytes", (false, false)),
+        (CostClass::Moderate, r"\Linux Process(*)\Prop*", (true, false)),
+        (CostClass::Moderate, r"\Linux Process(*)\Proportional Set Bytes", (true, false)),
+    ] {
+        assert_eq!(selected(&mut machine, limit, path), want, "{path}");
+    }
+}
