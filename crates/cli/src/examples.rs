@@ -4,9 +4,39 @@
 //! wraps them. The tests run the command after each `$`.
 
 /// Examples for `perfset` without a command.
-pub const LIVE: &str = "\
+pub const OVERVIEW: &str = "\
 Examples:
-  $ perfset 1 2
+  $ perfset
+  VM  Linux 6.18.44  2 processors  23.5 GiB            up 00:41:17  05:50:28 UTC
+  load 5.06 4.17 3.17   94 processes, 5 running, 0 blocked     every 1 s, q ends
+  cpu   [||||||||||||]  99.5 %!  user 84.0  kernel 14.5  iowait 0.0  steal 0.0
+  mem   [|           ]   4.6 %   1.1 GiB used, 22.4 GiB available
+  swap  this machine has no swap
+  waits for cpu 56.9 %  memory 0.0 %  storage 0.3 %   TCP resends 0.0 %
+  !  tasks wait for a processor in 57 % of the time                 perfset proc
+  -60 s rustc:28300 started (78.5 %), rustc:26542 started (50.4 %)
+  disk        busy       bytes  latency   network  received       sent   drops
+  vda        1.2 % 176.0 KiB/s 318.2 us   eth0    1.2 KiB/s    420 B/s     0/s
+  process             cpu   process        memory   process           disk
+  rustc:28300      78.5 %   rustc:26542 343.5 MiB   rustc:28300  5.3 MiB/s
+  rustc:26542      50.4 %   rustc:28300 281.5 MiB
+
+  The state of the machine over the last second. \"waits\" is the share of time
+  in which work waited. Lines with ! are findings, and on their right is the
+  command that shows more. The line -60 s has the differences from a minute ago.
+  A value that is not known is -. In a pipe, each sample is a block of lines.
+
+  $ perfset 500ms 10
+  Ten samples, twice a second.
+
+  $ perfset disk
+  Disks, file systems, and the processes that read and write most. The other
+  screens are cpu, mem, net, proc and cgroup.";
+
+/// Examples for `perfset cpu`.
+pub const CPU: &str = "\
+Examples:
+  $ perfset cpu 1 2
   Processor Information          2 processors, 2026-11-21 21:04:50.288 UTC
   instance     % busy   % user  % kernel  % intr   % DPC    intr/s     MHz
   _Total         14.5      8.0       6.0     0.0     0.5       358   2,445
@@ -18,10 +48,16 @@ Examples:
   that second. The columns are shares of the second, interrupts per second and
   the frequency; --full-names shows the full names. _Total is the machine, 0,1
   the second processor of NUMA node 0, and 0,_Total that node. A value that this
-  machine does not have is -, with the reason below the table.
+  machine does not have is -, with the reason below the table.";
 
-  $ perfset 500ms
-  A table twice a second, until Ctrl+C.";
+/// Examples for `perfset disk`, `mem`, `net`, `proc` and `cgroup`.
+pub const SCREENS: &str = "\
+Examples:
+  $ perfset proc 2
+  The screen every two seconds, until q or Ctrl+C.
+
+  $ perfset disk 1 1 > now.txt
+  One sample as text, with all rows.";
 
 /// Examples for `perfset get`.
 pub const GET: &str = r"Examples:

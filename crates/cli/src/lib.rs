@@ -27,7 +27,6 @@ mod get;
 mod input;
 mod instances;
 mod list;
-mod live;
 mod log;
 #[cfg(feature = "man")]
 mod man;
@@ -44,6 +43,7 @@ mod provider;
 pub mod relog;
 mod resolve;
 pub mod samples;
+mod screen;
 #[cfg(feature = "serve")]
 mod serve;
 mod terminal;
@@ -60,6 +60,7 @@ use clap::Parser;
 
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
+use crate::screen::ScreenPart;
 use crate::windows::Tool;
 
 /// Runs the command line.
@@ -69,9 +70,15 @@ pub fn run() -> ExitCode {
     if let Some(tool) = args.next().and_then(|program| Tool::from_program(Path::new(&program))) {
         return tool.run(args);
     }
-    let Args { command, live } = Args::parse();
+    let Args { command, screen } = Args::parse();
     let done = match command {
-        None => live::run(&live),
+        None => screen::run(&screen, None),
+        Some(Command::Cpu(args)) => screen::processors::run(&args),
+        Some(Command::Mem(args)) => screen::run(&args, Some(ScreenPart::Memory)),
+        Some(Command::Disk(args)) => screen::run(&args, Some(ScreenPart::Disks)),
+        Some(Command::Net(args)) => screen::run(&args, Some(ScreenPart::Network)),
+        Some(Command::Proc(args)) => screen::run(&args, Some(ScreenPart::Processes)),
+        Some(Command::Cgroup(args)) => screen::run(&args, Some(ScreenPart::Groups)),
         Some(Command::Get(args)) => get::run(&args),
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Find(args)) => find::run(&args),

@@ -1,6 +1,6 @@
 //! Timer for collections: until Ctrl+C, or for a given number of times.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Sleeps between collections, on a grid that does not drift.
@@ -10,21 +10,28 @@ pub struct Pace {
     /// Number of collections after this one; `None` is no limit.
     left: Option<u64>,
     stop: Receiver<()>,
+    stopper: Sender<()>,
 }
 
 impl Pace {
     /// Starts the timer now. `more` collections follow the first one; `None` continues until the user ends it. A zero
     /// interval never waits; only tests can request it.
     pub fn new(interval: Duration, more: Option<u64>) -> anyhow::Result<Self> {
-        let (sender, stop) = channel();
+        let (stopper, stop) = channel();
+        let sender = stopper.clone();
         // A process can set its handler once, and tests take samples many times.
         if interval.is_zero() {
-            return Ok(Self { interval, next: Instant::now(), left: more, stop });
+            return Ok(Self { interval, next: Instant::now(), left: more, stop, stopper });
         }
         ctrlc::set_handler(move || {
             let _ = sender.send(()); // fails only when nobody waits any more
         })?;
-        Ok(Self { interval, next: Instant::now(), left: more, stop })
+        Ok(Self { interval, next: Instant::now(), left: more, stop, stopper })
+    }
+
+    /// Returns a sender whose message ends the current wait and all later ones, as Ctrl+C does.
+    pub fn stopper(&self) -> Sender<()> {
+        self.stopper.clone()
     }
 
     /// Sets the interval between the following collections.

@@ -4,9 +4,45 @@
 //! file, because programs read them. On a terminal the same bytes would be control sequences. So all output to a
 //! terminal passes through this module.
 
+use std::env;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Stdout, Write};
 
+use clap::ValueEnum;
 use perfset::output::text::is_harmful;
+
+/// Use of colours in output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// Colours on a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is set
+    #[default]
+    Auto,
+    /// Colours everywhere, also in a pipe or a file
+    Always,
+    /// No colours at all
+    Never,
+}
+
+impl ColorChoice {
+    /// Returns `true` if output gets colours.
+    pub fn applies_to(self, is_terminal: bool) -> bool {
+        self.applies(is_terminal, |name| env::var_os(name))
+    }
+
+    /// Returns `true` if output gets colours with these variables of the environment.
+    fn applies<T: AsRef<OsStr>>(self, is_terminal: bool, variable: impl Fn(&str) -> Option<T>) -> bool {
+        // An empty variable counts as unset. Sources: no-color.org, bixense.com/clicolors.
+        let is_set = |name| variable(name).is_some_and(|value| !value.as_ref().is_empty());
+        let is_zero = |name| variable(name).is_some_and(|value| value.as_ref() == "0");
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto if is_set("NO_COLOR") => false,
+            Self::Auto if is_set("CLICOLOR_FORCE") && !is_zero("CLICOLOR_FORCE") => true,
+            Self::Auto => is_terminal && !is_zero("CLICOLOR"),
+        }
+    }
+}
 
 /// Returns standard output, with control characters escaped on a terminal.
 pub fn stdout() -> Escaping<Stdout> {
@@ -81,6 +117,27 @@ mod tests {
         escaping.write_all(&text[..cut]).unwrap();
         escaping.write_all(&text[cut..]).unwrap();
         String::from_utf8(escaping.out).unwrap()
+    }
+
+    #[test]
+    fn colours_follow_option_then_environment() {
+        type Variables = &'static [(&'static str, &'static str)];
+        let cases: [(ColorChoice, Variables, [bool; 2]); 9] = [
+            (ColorChoice::Auto, &[], [true, false]),
+            (ColorChoice::Auto, &[("NO_COLOR", "1")], [false, false]),
+            (ColorChoice::Auto, &[("NO_COLOR", "")], [true, false]),
+            (ColorChoice::Auto, &[("CLICOLOR", "0")], [false, false]),
+            (ColorChoice::Auto, &[("CLICOLOR_FORCE", "1")], [true, true]),
+            (ColorChoice::Auto, &[("CLICOLOR_FORCE", "0")], [true, false]),
+            (ColorChoice::Auto, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], [false, false]),
+            (ColorChoice::Always, &[("NO_COLOR", "1")], [true, true]),
+            (ColorChoice::Never, &[("CLICOLOR_FORCE", "1")], [false, false]),
+        ];
+        for (choice, variables, [on_terminal, in_pipe]) in cases {
+            let variable = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
+            assert_eq!(choice.applies(true, variable), on_terminal, "{choice:?} {variables:?}");
+            assert_eq!(choice.applies(false, variable), in_pipe, "{choice:?} {variables:?}");
+        }
     }
 
     #[test]

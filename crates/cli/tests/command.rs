@@ -11,8 +11,42 @@ use running::{outcome, perfset, run, testdata, text};
 
 /// The kernel files of a fixture stand still, so every difference is 0: 100 % busy, as idle time does not advance.
 #[test]
-fn live_in_a_pipe_is_blocks_of_lines() {
-    let (code, out, err) = run("two-nodes", &["10ms", "2"]);
+fn the_overview_in_a_pipe_is_blocks_of_lines() {
+    for fixture in ["two-nodes", "small-vm", "old-kernel"] {
+        let (code, out, err) = run(fixture, &["10ms", "2"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{fixture}");
+        let blocks: Vec<_> = out.split("\n\n").filter(|block| !block.is_empty()).collect();
+        assert_eq!(blocks.len(), 2, "{fixture}: {out}");
+        for block in blocks {
+            assert!(block.lines().next().is_some_and(|line| line.ends_with(" UTC")), "{fixture}: {block}");
+            for line in ["load ", "cpu ", "mem ", "swap ", "waits "] {
+                assert!(block.lines().any(|it| it.starts_with(line)), "{fixture}: {line} in {block}");
+            }
+            assert!(!block.contains('\x1b'), "{fixture}: {block}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_the_overview_have_screens() {
+    for (part, want) in [
+        ("mem", "\nmem "),
+        ("disk", "\ndisk "),
+        ("net", "\nnetwork "),
+        ("proc", "\nprocess "),
+        ("cgroup", "\ncgroup "),
+    ] {
+        let (code, out, err) = run("two-nodes", &[part, "10ms", "1"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{part}");
+        assert!(out.contains(want), "{part}: {out}");
+        let (_, colours, _) = run("two-nodes", &[part, "10ms", "1", "--color", "always"]);
+        assert!(colours.contains("\x1b[1m") && !out.contains('\x1b'), "{part}: {colours}");
+    }
+}
+
+#[test]
+fn processors_in_a_pipe_are_blocks_of_lines() {
+    let (code, out, err) = run("two-nodes", &["cpu", "10ms", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let blocks: Vec<_> = out.split("\n\n").filter(|block| !block.is_empty()).collect();
     assert_eq!(blocks.len(), 2, "{out}");
@@ -33,7 +67,7 @@ fn live_in_a_pipe_is_blocks_of_lines() {
 
 #[test]
 fn missing_value_is_a_dash_with_a_reason() {
-    let (code, out, _) = run("old-kernel", &["10ms", "1"]);
+    let (code, out, _) = run("old-kernel", &["cpu", "10ms", "1"]);
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(code, 0);
     assert!(lines[2].starts_with("_Total        100.0      0.0       0.0       -       -"), "{out}");
@@ -139,10 +173,12 @@ fn mistakes() {
         assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
         assert!(err.contains("error: "), "{err}");
     }
-    let (code, out, err) = run("no-such-fixture", &["10ms", "1"]);
-    assert_eq!((code, out.as_str()), (4, ""));
-    assert!(err.starts_with("error: Processor Information: no CPU can be listed"), "{err}");
-    assert_eq!(err.matches("no CPU can be listed").count(), 1, "said once: {err}");
+    for args in [&["10ms", "1"][..], &["cpu", "10ms", "1"]] {
+        let (code, out, err) = run("no-such-fixture", args);
+        assert_eq!((code, out.as_str()), (4, ""));
+        assert!(err.starts_with("error: ") && err.contains("no CPU can be listed"), "{err}");
+        assert_eq!(err.matches("no CPU can be listed").count(), 1, "said once: {err}");
+    }
 }
 
 /// Whatever reads it: what is said of a file has its name, harmless, and the reason once.
@@ -197,7 +233,7 @@ fn help_says_the_exit_codes() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut child =
-        perfset("two-nodes", &["10ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        perfset("two-nodes", &["cpu", "10ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 21];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap(); // and closes the pipe
     assert_eq!(&first, b"Processor Information");
@@ -380,13 +416,13 @@ fn options_that_do_not_go_together() {
         &["get", "mem", "--summary", "--raw"],
         &["get", "mem", "--format", "pdh-csv", "--top", "1"],
         &["lits"],
-        &["cpu"],
+        &[r"\Memory\*"],
     ] {
         let (code, out, err) = run("two-nodes", args);
         assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
     }
     assert!(run("two-nodes", &["lits"]).2.contains("nearest: list"));
-    assert!(run("two-nodes", &["cpu"]).2.contains("try: perfset get 'cpu'"));
+    assert!(run("two-nodes", &[r"\Memory\*"]).2.contains(r"try: perfset get '\Memory\*'"));
 }
 
 /// More than a double can hold: 2^53 + 1.

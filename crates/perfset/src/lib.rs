@@ -38,6 +38,7 @@
 //! | add counters of another source to a machine | [`provider`] |
 //! | find a counterset, with its GUID and counter ids as constants | [`catalogue`] |
 //! | read logs of Performance Monitor | [`log`] |
+//! | see the state of a machine at a glance, with findings | [`overview`](overview/index.html) (feature `output`) |
 //! | write values as tables, CSV or JSON, or in your own format | [`output`](output/index.html) (feature `output`) |
 //! | read and write blocks, also of other programs, without a machine | [`v2`], [`v1`] |
 //! | call PerfLib's functions for consumers, as the C library does | [`perflib`] |
@@ -54,6 +55,8 @@
 //! documents.
 
 mod machine;
+#[cfg(feature = "output")]
+pub mod overview;
 #[cfg(all(feature = "publish", target_os = "linux"))]
 pub mod publish;
 
@@ -86,10 +89,10 @@ pub use machine::{
 };
 pub use perfset_catalogue as catalogue;
 pub use perfset_core::{
-    Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterSource, CounterType, Counterset,
-    DetailLevel, FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType,
-    Language, Mark, Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation,
-    Utf16,
+    Aggregate, Attributes, Birth, CostClass, Counter, CounterFilter, CounterId, CounterSource, CounterType,
+    Counterset, DetailLevel, FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter,
+    InstanceType, Language, Mark, Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text,
+    Translation, Utf16,
 };
 pub use perfset_core::{clock, counter_type, formula, likeness, sample, utf16, v2, visit, wire};
 pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};

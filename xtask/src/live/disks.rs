@@ -306,15 +306,15 @@ fn swap(place: &Folder) -> Result<String> {
 }
 
 /// A file system on a loop device, unmounted and detached when it is dropped.
-struct Image {
+pub struct Image {
     /// The kernel's name of the device.
     device: String,
-    mount_point: PathBuf,
+    pub mount_point: PathBuf,
     is_mounted: bool,
 }
 
 impl Image {
-    fn mount(place: &Folder) -> Result<Self> {
+    pub fn mount(place: &Folder) -> Result<Self> {
         let (file, mount_point) = (place.0.join("image"), place.0.join("mount"));
         File::create(&file)?.set_len(IMAGE_MIB << 20)?;
         fs::create_dir_all(&mount_point)?;
@@ -339,10 +339,10 @@ impl Drop for Image {
 }
 
 /// A swap file in use, until it is dropped.
-struct Swap(PathBuf);
+pub struct Swap(PathBuf);
 
 impl Swap {
-    fn on(file: PathBuf) -> Result<Self> {
+    pub fn on(file: PathBuf) -> Result<Self> {
         run("swapon", &[path(&file)?], "mount")?;
         Ok(Self(file))
     }

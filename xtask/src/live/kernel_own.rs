@@ -24,7 +24,7 @@ pub fn control_groups() -> Result<String> {
 }
 
 /// The folder with a controller: version 2 if it has it, else version 1.
-fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
+pub fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
     let mount = Path::new(MOUNT);
     for folder in [mount.to_owned(), mount.join("unified")] {
         let Ok(controllers) = fs::read_to_string(folder.join("cgroup.controllers")) else { continue };
@@ -41,19 +41,19 @@ fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
 }
 
 /// A control group of our own. What runs in it is ended when it is dropped, and it is removed.
-struct Group {
+pub struct Group {
     folder: PathBuf,
     children: Vec<Child>,
 }
 
 impl Group {
-    fn make(folder: PathBuf) -> Result<Self> {
+    pub fn make(folder: PathBuf) -> Result<Self> {
         fs::create_dir(&folder).with_context(|| format!("{} (needs root)", folder.display()))?;
         Ok(Self { folder, children: Vec::new() })
     }
 
     /// Starts a shell inside.
-    fn start(&mut self, script: &str) -> Result<()> {
+    pub fn start(&mut self, script: &str) -> Result<()> {
         let script = format!("echo $$ > {}/cgroup.procs || exit; {script}", self.folder.display());
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::null());

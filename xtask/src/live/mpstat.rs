@@ -22,7 +22,7 @@ pub fn check(rounds: usize) -> Result<String> {
     let mut busiest: f64 = 0.0;
     let mut missing = BTreeSet::new();
     for _ in 0..rounds {
-        let ours = perfset().args([SECONDS, "1"]).spawn().context("cannot start perfset")?;
+        let ours = perfset().args(["cpu", SECONDS, "1"]).spawn().context("cannot start perfset")?;
         let theirs = Command::new("mpstat")
             .args(["-u", "-I", "SUM", "-P", "ALL", "-o", "JSON", SECONDS, "1"])
             .env("LC_ALL", "C")

@@ -95,7 +95,7 @@ impl Drop for Pair {
     }
 }
 
-fn ip(arguments: &[&str]) -> Result<String> {
+pub fn ip(arguments: &[&str]) -> Result<String> {
     let output = Command::new("ip").args(arguments).output();
     finished(output.context("cannot start ip (Debian package iproute2)")?)
         .with_context(|| format!("ip {}", arguments.join(" ")))

@@ -18,6 +18,7 @@ mod plot;
 mod processes;
 #[cfg(feature = "publish")]
 mod publish;
+mod screen;
 #[cfg(feature = "serve")]
 mod serve;
 
@@ -26,24 +27,43 @@ pub use plot::{PictureFormat, PlotArgs, ThemeName};
 pub use processes::ProcessArgs;
 #[cfg(feature = "publish")]
 pub use publish::*;
+pub use screen::{ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
 pub use serve::ServeArgs;
 
 /// Read performance counters of this machine, under the names that Windows uses
 ///
-/// Without a command, perfset shows the processors live: in place on a terminal, as blocks of lines in a pipe.
+/// Without a command, perfset shows an overview of the machine: in place on a terminal, as blocks of lines in a pipe.
 #[derive(Debug, Parser)]
 #[command(name = "perfset", version, after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
-#[command(after_long_help = format!("{}\n\n{}", examples::LIVE, crate::exit::HELP))]
+#[command(after_long_help = format!("{}\n\n{}", examples::OVERVIEW, crate::exit::HELP))]
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
-    pub live: LiveArgs,
+    pub screen: ScreenArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show each processor: time, interrupts, frequency
+    #[command(after_long_help = examples::CPU)]
+    Cpu(ProcessorsArgs),
+    /// Show memory, swap, and the processes that use most memory
+    #[command(after_long_help = examples::SCREENS)]
+    Mem(ScreenArgs),
+    /// Show disks, file systems, and the processes that read and write most
+    #[command(after_long_help = examples::SCREENS)]
+    Disk(ScreenArgs),
+    /// Show network interfaces and TCP
+    #[command(after_long_help = examples::SCREENS)]
+    Net(ScreenArgs),
+    /// Show the processes that use most processor time
+    #[command(after_long_help = examples::SCREENS)]
+    Proc(ScreenArgs),
+    /// Show the control groups that use most: services, containers, sessions
+    #[command(after_long_help = examples::SCREENS)]
+    Cgroup(ScreenArgs),
     Get(GetArgs),
     List(ListArgs),
     Find(FindArgs),
@@ -96,7 +116,7 @@ pub struct GetArgs {
     /// _Total and Idle are left out if there are other instances.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Include counters that Linux does not have, if a pattern selects them
+    /// Include counters that Linux does not have or that are expensive to read, if a pattern selects them
     #[arg(long)]
     pub all: bool,
     /// Print minimum, mean and maximum of each counter of each instance at the end
@@ -246,22 +266,6 @@ pub struct InstancesArgs {
     pub name: String,
     #[command(flatten)]
     pub files: LogFiles,
-}
-
-/// Options of the live screen.
-#[derive(Debug, clap::Args)]
-pub struct LiveArgs {
-    /// Interval between two collections, in seconds or as 500ms
-    #[arg(default_value = "1", value_parser = live_interval)]
-    pub interval: Duration,
-    /// Number of tables to show [default: until Ctrl+C]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub count: Option<u64>,
-    /// Show the full names of counters instead of short ones
-    #[arg(long)]
-    pub full_names: bool,
-    #[command(flatten)]
-    pub processes: ProcessArgs,
 }
 
 /// List the countersets of this machine
@@ -517,7 +521,7 @@ fn live_interval(text: &str) -> Result<Duration, String> {
     if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return interval(text);
     }
-    if text.starts_with(['\\', '/']) || matches!(text, "cpu" | "mem" | "disk" | "net" | "proc") {
+    if text.starts_with(['\\', '/']) {
         return Err(format!("try: perfset get '{}'", escaped(text)));
     }
     let command = Args::command();

@@ -1,19 +1,20 @@
-//! `perfset` without a command: a live table of the processors.
+//! `perfset cpu`: a table of the processors.
 
-use std::env;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Stdout, Write};
+use std::io;
 use std::time::Duration;
 
 use perfset::catalogue::processor_information as cpu;
 use perfset::clock::SystemTime;
-use perfset::output::text::{cut, escaped, grouped};
+use perfset::output::text::{escaped, grouped};
 use perfset::output::{Output, OutputSample, write_samples};
 use perfset::path::{CounterPath, PathQuery, PathValue};
 use perfset::{CounterId, Machine, NoValue};
-use terminal_size::{Height, Width, terminal_size};
 
-use crate::args::LiveArgs;
+use super::canvas::Canvas;
+use super::draw::{Style, StyledLine};
+use super::keys::Keys;
+use crate::args::ProcessorsArgs;
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
@@ -36,21 +37,23 @@ struct LiveColumn {
     decimals: usize,
 }
 
-pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
-    args.processes.apply()?;
+/// Shows the table of the processors.
+pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
+    let options = &args.screen;
+    options.processes.apply()?;
     // The table shows processors only, so nothing is loaded; the capabilities are dropped all the same.
     bpf_capabilities::settle(false);
     let mut query = query(&mut perfset::local())?;
+    let mut pace =
+        Pace::new(options.interval, options.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
+    let _keys = Keys::read(pace.stopper());
     let mut screen = Screen {
-        out: io::stdout(),
-        terminal: Terminal::stdout(),
+        canvas: Canvas::stdout(options.color),
         heads: Heads::new(args.full_names),
-        interval: args.interval,
-        drawn: 0,
+        interval: options.interval,
         is_first: true,
         failure: None,
     };
-    let mut pace = Pace::new(args.interval, args.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
     let done = write_samples(&mut query, &mut screen, || pace.wait());
     // The error of the output has no reason.
     if let Some(failure) = screen.failure {
@@ -81,12 +84,9 @@ fn query(machine: &mut Machine) -> Result<PathQuery, Failure> {
 
 /// Output that draws tables: in place on a terminal, one after the other elsewhere.
 struct Screen {
-    out: Stdout,
-    terminal: Option<Terminal>,
+    canvas: Canvas,
     heads: Heads,
     interval: Duration,
-    /// Number of lines of the previous table, above the cursor.
-    drawn: usize,
     /// `true` before the first sample.
     is_first: bool,
     /// Reason for having nothing to show at all.
@@ -105,47 +105,21 @@ impl Output for Screen {
             self.failure = Some(format!("Processor Information: {}", reasons.join("; ")));
             return Err(io::Error::other("nothing to show"));
         }
-        let mut frame = String::new();
-        match &self.terminal {
-            Some(terminal) => {
-                let (width, height) = terminal.size();
-                // One line stays free for the cursor: a table of full height would scroll.
-                let lines =
-                    table.lines(&self.heads, &self.state(&table, None), Some(height.saturating_sub(1)));
-                if self.drawn > 0 {
-                    let _ = write!(frame, "\x1b[{}A", self.drawn); // a String takes everything
-                }
-                self.drawn = lines.len();
-                for (i, line) in lines.iter().enumerate() {
-                    let bold = terminal.colour && (1..=self.heads.height()).contains(&i);
-                    let (on, off) = if bold { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
-                    let _ = writeln!(frame, "{on}{}{off}\x1b[K", cut(line, width));
-                }
-                // Erases the rest of a table that had more lines.
-                frame.push_str("\x1b[J");
-            }
-            None if is_first => return Ok(()), // differences have no value yet
-            None => {
-                let state = self.state(&table, Some(sample.clocks.system_time));
-                for line in table.lines(&self.heads, &state, None) {
-                    frame.push_str(&line);
-                    frame.push('\n');
-                }
-                frame.push('\n');
-            }
+        let is_live = self.canvas.is_terminal();
+        if is_first && !is_live {
+            return Ok(()); // differences have no value yet
         }
-        // A single write, so that no half-drawn table is visible.
-        self.out.write_all(frame.as_bytes())?;
-        self.out.flush()
+        let state = self.state(&table, (!is_live).then_some(sample.clocks.system_time));
+        let lines = table.lines(&self.heads, &state, self.canvas.size().1);
+        let heads = 1..=self.heads.height();
+        let style = |at| if heads.contains(&at) { Style::Head } else { Style::Plain };
+        let lines: Vec<_> =
+            lines.into_iter().enumerate().map(|(at, line)| StyledLine::new(style(at), line)).collect();
+        self.canvas.draw(&lines)
     }
 
-    /// Moves the cursor to where the shell expects it: the terminal has echoed the Ctrl+C.
     fn finish(&mut self) -> io::Result<()> {
-        if self.terminal.is_some() {
-            self.out.write_all(b"\r\x1b[K")?;
-            self.out.flush()?;
-        }
-        Ok(())
+        self.canvas.finish()
     }
 }
 
@@ -157,31 +131,8 @@ impl Screen {
         let every = self.interval.as_secs_f64();
         match time {
             Some(time) => format!("{processors} processor{s}, {time} UTC"),
-            None => format!("{processors} processor{s}, every {every} s, Ctrl+C ends"),
+            None => format!("{processors} processor{s}, every {every} s, q ends"),
         }
-    }
-}
-
-/// Terminal on which tables are drawn.
-struct Terminal {
-    colour: bool,
-}
-
-impl Terminal {
-    fn stdout() -> Option<Self> {
-        // Such a terminal cannot move the cursor, so tables follow each other as in a pipe.
-        let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-        if dumb || !io::stdout().is_terminal() {
-            return None;
-        }
-        // An empty NO_COLOR counts as unset. Source: no-color.org.
-        let colour = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Some(Self { colour })
-    }
-
-    /// Returns the current number of columns and rows: the window might have changed since the last table.
-    fn size(&self) -> (usize, usize) {
-        terminal_size().map_or((80, 24), |(Width(width), Height(height))| (width.into(), height.into()))
     }
 }
 
@@ -352,7 +303,7 @@ impl LiveTable {
         }
         if shown.len() < self.rows.len() {
             let more = self.rows.len().saturating_sub(shown.len());
-            lines.push(format!("{more} less busy are not shown; perfset | cat shows all"));
+            lines.push(format!("{more} less busy are not shown; perfset cpu | cat shows all"));
         }
         lines.extend(notes);
         // The terminal cannot draw over more lines than it has.
@@ -438,7 +389,7 @@ mod tests {
                 "_Total",
                 "0,3",
                 "0,1",
-                "2 less busy are not shown; perfset | cat shows all"
+                "2 less busy are not shown; perfset cpu | cat shows all"
             ]
         );
     }

@@ -1,0 +1,106 @@
+//! Standard output as a canvas: a terminal is drawn over in place, anything else gets one block of lines a sample.
+
+use std::env;
+use std::io::{self, IsTerminal, Stdout, Write};
+
+use terminal_size::{Height, Width, terminal_size};
+
+use super::draw::StyledLine;
+use crate::terminal::ColorChoice;
+
+/// Width of lines that are not for a terminal.
+const PIPE_WIDTH: usize = 100;
+
+/// Canvas on standard output.
+#[derive(Debug)]
+pub struct Canvas {
+    out: Stdout,
+    /// `true` for a terminal that can move its cursor.
+    is_terminal: bool,
+    has_colour: bool,
+    /// Number of lines of the previous drawing, above the cursor.
+    drawn: usize,
+    /// Size of the terminal at the previous drawing.
+    size: (usize, usize),
+}
+
+impl Canvas {
+    /// Creates the canvas of standard output.
+    pub fn stdout(color: ColorChoice) -> Self {
+        let out = io::stdout();
+        // Such a terminal cannot move the cursor, so drawings follow each other as in a pipe.
+        let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+        let is_terminal = out.is_terminal() && (!is_dumb || cfg!(windows));
+        Self { out, is_terminal, has_colour: color.applies_to(is_terminal), drawn: 0, size: (0, 0) }
+    }
+
+    /// Returns `true` if drawings replace each other.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Returns the width of the next drawing, and its number of lines if that is limited. The window might have
+    /// changed since the last drawing.
+    pub fn size(&self) -> (usize, Option<usize>) {
+        match self.is_terminal {
+            true => {
+                let (width, height) = window();
+                // One line stays free for the cursor: a drawing of full height would scroll.
+                (width, Some(height.saturating_sub(1).max(1)))
+            }
+            false => (self.plain_width(), None),
+        }
+    }
+
+    /// Returns the width of lines that follow each other: a terminal that cannot move its cursor wraps longer ones.
+    fn plain_width(&self) -> usize {
+        if self.out.is_terminal() { window().0 } else { PIPE_WIDTH }
+    }
+
+    /// Draws lines, over the previous ones if this is a terminal.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn draw(&mut self, lines: &[StyledLine]) -> io::Result<()> {
+        let mut frame = String::new();
+        // In a pipe nothing is cut: a long line is a reason.
+        let mut width = usize::MAX;
+        if self.is_terminal {
+            let size = window();
+            width = size.0;
+            match self.drawn {
+                0 => {}
+                // A smaller window has wrapped the previous lines, so nobody knows where they begin.
+                _ if size != self.size => frame.push_str("\x1b[H\x1b[2J"),
+                drawn => frame.push_str(&format!("\x1b[{drawn}A")),
+            }
+            (self.size, self.drawn) = (size, lines.len());
+        }
+        for line in lines {
+            line.render(width, self.has_colour, &mut frame);
+            frame.push_str(if self.is_terminal { "\x1b[K\n" } else { "\n" });
+        }
+        // Erases the rest of a drawing that had more lines; elsewhere an empty line separates two drawings.
+        frame.push_str(if self.is_terminal { "\x1b[J" } else { "\n" });
+        // A single write, so that no half-drawn screen is visible.
+        self.out.write_all(frame.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Moves the cursor to where the shell expects it: the terminal may have echoed the Ctrl+C.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if self.is_terminal {
+            self.out.write_all(b"\r\x1b[K")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of columns and rows of the window.
+fn window() -> (usize, usize) {
+    terminal_size().map_or((80, 24), |(Width(width), Height(height))| (width.into(), height.into()))
+}

@@ -1,0 +1,298 @@
+//! Lines of a screen: styled pieces of text, bars, and tables.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use perfset::NoValue;
+use perfset::output::human;
+use perfset::output::text::escaped;
+use perfset::overview::StateValue;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Style of a piece of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    #[default]
+    Plain,
+    /// Heads of tables, and names of lines.
+    Head,
+    /// Text of less importance.
+    Dim,
+    /// Good or harmless values.
+    Good,
+    /// Values that slow something down.
+    Warning,
+    /// Values that stop something.
+    Critical,
+}
+
+impl Style {
+    /// Returns the sequence that a terminal begins the style with; empty for plain text.
+    fn sequence(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Head => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Good => "\x1b[32m",
+            Self::Warning => "\x1b[33m",
+            Self::Critical => "\x1b[1;31m",
+        }
+    }
+}
+
+/// StyledLine of a screen: pieces of text with a style each. It contains no control characters.
+#[derive(Clone, Debug, Default)]
+pub struct StyledLine {
+    pieces: Vec<(Style, String)>,
+}
+
+impl StyledLine {
+    /// Creates a line of one style.
+    pub fn new(style: Style, text: impl Into<String>) -> Self {
+        Self::default().with(style, text)
+    }
+
+    /// Appends a piece. Harmful characters are escaped: names come from the machine.
+    #[must_use]
+    pub fn with(mut self, style: Style, text: impl Into<String>) -> Self {
+        self.push(style, text);
+        self
+    }
+
+    /// Appends a piece, as [`with`](Self::with).
+    pub fn push(&mut self, style: Style, text: impl Into<String>) {
+        self.pieces.push((style, escaped(&text.into())));
+    }
+
+    /// Appends the pieces of another line.
+    pub fn extend(&mut self, other: Self) {
+        self.pieces.extend(other.pieces);
+    }
+
+    /// Returns the number of columns.
+    pub fn width(&self) -> usize {
+        self.pieces.iter().fold(0, |sum, (_, text)| sum.saturating_add(text.width()))
+    }
+
+    /// Appends blanks up to a width, or cuts the line to it.
+    #[must_use]
+    pub fn padded(mut self, width: usize) -> Self {
+        let mut left = width;
+        for (_, text) in &mut self.pieces {
+            *text = cut(text, left).to_owned();
+            left = left.saturating_sub(text.width());
+        }
+        self.pieces.push((Style::Plain, " ".repeat(left)));
+        self
+    }
+
+    /// Appends the line to a text: without trailing blanks, at most `width` characters, with sequences for colours if
+    /// `colour`.
+    pub fn render(&self, width: usize, colour: bool, out: &mut String) {
+        let text: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
+        let mut left = text.trim_end().width().min(width);
+        for (style, text) in &self.pieces {
+            let shown = cut(text, left);
+            left = left.saturating_sub(shown.width());
+            if shown.is_empty() {
+                continue;
+            }
+            match style.sequence() {
+                sequence if colour && !sequence.is_empty() => {
+                    let _ = write!(out, "{sequence}{shown}\x1b[0m"); // a String takes everything
+                }
+                _ => out.push_str(shown),
+            }
+        }
+    }
+}
+
+/// Returns the beginning of a text that has at most `width` columns.
+pub fn cut(text: &str, width: usize) -> &str {
+    let mut taken = 0_usize;
+    let end = text.char_indices().find(|(_, c)| {
+        taken = taken.saturating_add(c.width().unwrap_or(0));
+        taken > width
+    });
+    end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
+/// Appends blanks up to a width.
+fn padded(text: String, width: usize) -> String {
+    let blanks = width.saturating_sub(text.width());
+    text + &" ".repeat(blanks)
+}
+
+/// Thresholds from which a value is shown as a warning, and as critical.
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds {
+    pub warning: f64,
+    pub critical: f64,
+}
+
+impl Thresholds {
+    /// Thresholds of a value that is never remarkable.
+    pub const NONE: Self = Self { warning: f64::INFINITY, critical: f64::INFINITY };
+
+    /// Returns the style of a value, and the sign that stands for it without colours.
+    pub fn style(self, value: &StateValue) -> (Style, &'static str) {
+        match value {
+            Ok(value) if *value >= self.critical => (Style::Critical, "!"),
+            Ok(value) if *value >= self.warning => (Style::Warning, "!"),
+            Ok(_) => (Style::Plain, " "),
+            Err(_) => (Style::Dim, " "),
+        }
+    }
+}
+
+/// Unit of an age in seconds.
+pub const AGE: &str = "age";
+
+/// Returns a value with its unit for users, or a dash. All values of a unit have the same form, so that a column is
+/// compared at a glance.
+pub fn text_of(value: &StateValue, unit: &str) -> String {
+    match value {
+        Ok(value) if unit == AGE => duration(*value),
+        Ok(value) if unit == "%" => format!("{value:.1} %"),
+        Ok(value) if *value == 0.0 && unit == "/s" => "0/s".into(),
+        Ok(value) if unit.is_empty() => format!("{value:.1}"),
+        Ok(value) => human(*value, unit),
+        Err(_) => "-".into(),
+    }
+}
+
+/// Returns a duration in whole seconds: `3 d 04:12`, `04:12:33`.
+pub fn duration(seconds: f64) -> String {
+    let whole = Duration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
+    let part = |unit: u64, of: u64| whole.checked_div(unit).and_then(|n| n.checked_rem(of)).unwrap_or(0);
+    let (days, hours, minutes) = (part(86_400, u64::MAX), part(3_600, 24), part(60, 60));
+    match days {
+        0 => format!("{hours:02}:{minutes:02}:{:02}", part(1, 60)),
+        days => format!("{days} d {hours:02}:{minutes:02}"),
+    }
+}
+
+/// Returns the reason for a missing value, unless the next sample has it.
+pub fn reason(value: &StateValue) -> Option<String> {
+    match value {
+        Ok(_) | Err(NoValue::NeedsTwoSamples | NoValue::NewInstance) => None,
+        Err(reason) => Some(reason.to_string()),
+    }
+}
+
+/// Returns a bar for a share in percent.
+pub fn bar(share: &StateValue, width: usize, limits: Thresholds) -> StyledLine {
+    let filled = match share {
+        Ok(share) => {
+            let whole = (0..width).filter(|at| {
+                // A cell is filled if the share reaches its middle.
+                let middle = (f64::from(u16::try_from(*at).unwrap_or(u16::MAX)) + 0.5)
+                    / f64::from(u16::try_from(width.max(1)).unwrap_or(u16::MAX));
+                *share / 100.0 >= middle
+            });
+            whole.count()
+        }
+        Err(_) => 0,
+    };
+    let style = match limits.style(share).0 {
+        Style::Plain => Style::Good,
+        style => style,
+    };
+    StyledLine::new(Style::Plain, "[")
+        .with(style, "|".repeat(filled))
+        .with(Style::Plain, " ".repeat(width.saturating_sub(filled)))
+        .with(Style::Plain, "]")
+}
+
+/// Returns a name of at most `width` columns. Of a longer one, the middle is left out: its end is an id.
+pub fn shortened(name: &str, width: usize) -> String {
+    let name = escaped(name);
+    if name.width() <= width {
+        return name;
+    }
+    let id = name.rfind(':').and_then(|at| name.get(at..)).filter(|id| id.len() < width.saturating_sub(2));
+    match id {
+        Some(id) => {
+            let kept = width.saturating_sub(id.len()).saturating_sub(1);
+            format!("{}~{id}", cut(&name, kept))
+        }
+        None => {
+            // The end of a path says more than its beginning. Of the last part, the beginning says most.
+            let last = name.rsplit('/').next().unwrap_or_default();
+            if last.len() < name.len() && last.width() >= width.saturating_sub(1) {
+                return format!("~{}~", cut(last, width.saturating_sub(2)));
+            }
+            let ends = name.char_indices().map(|(at, _)| name.get(at..).unwrap_or_default());
+            let end = ends.into_iter().find(|end| end.width() < width).unwrap_or_default();
+            format!("~{end}")
+        }
+    }
+}
+
+/// TableHead of a table: head, and width including the blanks before it.
+#[derive(Clone, Copy, Debug)]
+pub struct TableHead {
+    pub head: &'static str,
+    pub width: usize,
+}
+
+/// ScreenTable of a screen: the name of each row stands left, its values right.
+#[derive(Debug)]
+pub struct ScreenTable {
+    name_head: String,
+    name_width: usize,
+    columns: Vec<TableHead>,
+    rows: Vec<StyledLine>,
+}
+
+impl ScreenTable {
+    /// Creates a table of a total width; the names get what the columns leave, at least eight characters.
+    pub fn new(name_head: &str, width: usize, columns: &[TableHead]) -> Self {
+        let taken = columns.iter().fold(0_usize, |sum, column| sum.saturating_add(column.width));
+        let name_width = width.saturating_sub(taken).max(8);
+        Self { name_head: name_head.to_owned(), name_width, columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row: its name, then for each column a value, its unit and its limits.
+    pub fn row(&mut self, name: &str, cells: &[(&StateValue, &str, Thresholds)]) {
+        let mut line = StyledLine::default();
+        line.push(Style::Plain, padded(shortened(name, self.name_width), self.name_width));
+        for (column, (value, unit, limits)) in self.columns.iter().zip(cells) {
+            let (style, sign) = limits.style(value);
+            let text = text_of(value, unit);
+            // The sign has a place of its own, so that numbers stay below each other.
+            let blanks = column.width.saturating_sub(text.chars().count()).saturating_sub(1);
+            line.push(Style::Plain, " ".repeat(blanks));
+            line.push(style, format!("{text}{sign}"));
+        }
+        self.rows.push(line);
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns the head and at most `most` rows.
+    pub fn lines(&self, most: usize) -> Vec<StyledLine> {
+        let mut head = format!("{:1$}", self.name_head, self.name_width);
+        for column in &self.columns {
+            let _ = write!(head, "{:>1$} ", column.head, column.width.saturating_sub(1)); // a String takes everything
+        }
+        let head = StyledLine::new(Style::Head, head);
+        std::iter::once(head).chain(self.rows.iter().take(most).cloned()).collect()
+    }
+}
+
+/// Returns two or more blocks of lines beside each other, each of a width.
+pub fn beside(blocks: Vec<(usize, Vec<StyledLine>)>) -> Vec<StyledLine> {
+    let height = blocks.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0);
+    let mut out = vec![StyledLine::default(); height];
+    for (width, lines) in blocks {
+        let mut lines = lines.into_iter();
+        for line in &mut out {
+            line.extend(lines.next().unwrap_or_default().padded(width));
+        }
+    }
+    out
+}

@@ -1,0 +1,100 @@
+//! Screens: `perfset` without a command, and `perfset cpu`, `mem`, `disk`, `net`, `proc` and `cgroup`.
+
+use std::time::Duration;
+
+use perfset::overview::{MachineState, Overview};
+use perfset::{NextOutcome, SourceError};
+
+use crate::args::ScreenArgs;
+use crate::bpf_capabilities;
+use crate::exit::{Exit, Failure};
+use crate::pace::Pace;
+
+use canvas::Canvas;
+use keys::Keys;
+pub use overview::ScreenPart;
+
+mod canvas;
+mod draw;
+mod keys;
+mod overview;
+pub mod processors;
+#[cfg(test)]
+mod tests;
+
+/// Time until the second sample on a terminal, where nobody wants to wait for the first rates. Elsewhere the first
+/// sample covers a whole interval, as all others do.
+const WARMUP: Duration = Duration::from_millis(300);
+
+/// Number of processes and control groups for each use on a terminal without a table of them.
+const LISTED: usize = 30;
+
+/// Shows the overview, or one part of the machine.
+///
+/// # Errors
+/// If this machine cannot be read, or the screen cannot be written.
+pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
+    args.processes.apply()?;
+    // Before the first thread: threads would keep the capabilities.
+    bpf_capabilities::settle(true);
+    let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
+    let mut overview = Overview::open(&mut perfset::local()).map_err(failed)?;
+    let mut canvas = Canvas::stdout(args.color);
+    let warmup = if canvas.is_terminal() { WARMUP.min(args.interval) } else { args.interval };
+    let mut pace = Pace::new(warmup, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    let _keys = Keys::read(pace.stopper());
+    let (machine, system) = (perfset::computer_name(), perfset::system());
+    let every = args.interval.as_secs_f64();
+    let right = match canvas.is_terminal() {
+        true => format!("every {every} s, q ends"),
+        false => format!("every {every} s"),
+    };
+    let mut left = args.count;
+    let mut is_first = true;
+    loop {
+        if overview.collect().map_err(failed)? == NextOutcome::End {
+            break;
+        }
+        let (width, height) = canvas.size();
+        let state = overview.state(height.map_or(usize::MAX, |height| height.max(LISTED)));
+        if !is_first {
+            readable(&state)?;
+        }
+        let screen = overview::Screen {
+            state: &state,
+            machine: &machine,
+            system: &system,
+            right: &right,
+            width,
+            height,
+        };
+        // In a pipe, a sample without rates is only the base of the next one.
+        if canvas.is_terminal() || !is_first {
+            canvas.draw(&part.map_or_else(|| screen.overview(), |part| screen.part(part)))?;
+        }
+        if !std::mem::take(&mut is_first) {
+            left = left.map(|left| left.saturating_sub(1));
+        }
+        if left == Some(0) || !pace.wait() {
+            break;
+        }
+        // From the second sample on, the grid is that of the interval.
+        if !is_first && left == args.count {
+            pace.every(args.interval);
+        }
+    }
+    canvas.finish()?;
+    Ok(Exit::Ok)
+}
+
+/// Fails if nothing of a machine can be read: a screen without any value shows nothing.
+fn readable(state: &MachineState) -> Result<(), Failure> {
+    let values = [&state.processors.busy, &state.memory.available, &state.process_count];
+    match values.map(|value| value.as_ref().err()) {
+        [Some(reason), Some(_), Some(_)] => Err(Failure::escaped(
+            Exit::SourceFailed,
+            anyhow::anyhow!("this machine cannot be read: {reason}"),
+        )),
+        _ => Ok(()),
+    }
+}

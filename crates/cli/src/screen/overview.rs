@@ -1,0 +1,562 @@
+//! Drawing of the overview and of its parts: a pure function of state and size.
+
+use perfset::output::human;
+use perfset::overview::{
+    Finding, GroupState, MachineState, PressureState, ProcessState, Severity, StateValue, busiest,
+};
+
+use super::draw::{
+    AGE, ScreenTable, Style, StyledLine, TableHead, Thresholds, bar, beside, duration, reason, shortened,
+    text_of,
+};
+
+/// ScreenPart of a machine that has a screen of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScreenPart {
+    Memory,
+    Disks,
+    Network,
+    Processes,
+    Groups,
+}
+
+/// Data and size of a screen.
+#[derive(Debug)]
+pub struct Screen<'a> {
+    pub state: &'a MachineState,
+    /// Name of the machine.
+    pub machine: &'a str,
+    /// System and kernel of the machine.
+    pub system: &'a str,
+    /// Text on the right of the second line, such as the keys.
+    pub right: &'a str,
+    pub width: usize,
+    /// Number of lines; `None` for everything.
+    pub height: Option<usize>,
+}
+
+const BUSY: Thresholds = Thresholds { warning: 80.0, critical: 95.0 };
+const FULL: Thresholds = Thresholds { warning: 90.0, critical: 97.0 };
+const WAITING: Thresholds = Thresholds { warning: 10.0, critical: 50.0 };
+const STOLEN: Thresholds = Thresholds { warning: 10.0, critical: 30.0 };
+const SLOW: Thresholds = Thresholds { warning: 0.05, critical: 0.5 };
+const ANY: Thresholds = Thresholds { warning: 1.0, critical: 100.0 };
+
+/// Rows of each list in the overview in a pipe.
+const PIPE_ROWS: usize = 10;
+
+impl Screen<'_> {
+    /// Returns the lines of the overview.
+    pub fn overview(&self) -> Vec<StyledLine> {
+        let mut lines = self.head();
+        lines.extend([self.processors(), self.memory(), self.swap(), self.pressure()]);
+        let height = self.height.unwrap_or(usize::MAX);
+        let left = |lines: &[StyledLine]| height.saturating_sub(lines.len());
+        lines.extend(self.findings(if height < 30 { 2 } else { 6 }));
+        lines.push(self.changes());
+        // Of a small window, half of the rest is for processes, and what they leave for control groups.
+        let rows = match self.height {
+            None => PIPE_ROWS,
+            Some(_) => left(&lines).saturating_sub(3),
+        };
+        let devices = rows.saturating_div(6).max(2);
+        lines.extend(self.devices(devices));
+        if self.width >= 100 && height >= 35 {
+            lines.extend(self.file_systems(self.width).lines(3));
+        }
+        let rows = match self.height {
+            None => PIPE_ROWS,
+            Some(_) => left(&lines).saturating_sub(2),
+        };
+        let groups = self
+            .state
+            .groups_by_time
+            .len()
+            .max(self.state.groups_by_memory.len())
+            .min(rows.saturating_mul(2).saturating_div(5))
+            .max(1);
+        lines.extend(self.processes_by_use(rows.saturating_sub(groups)));
+        lines.extend(self.groups_by_use(groups));
+        lines.truncate(height);
+        lines
+    }
+
+    /// Returns the lines of one part.
+    pub fn part(&self, part: ScreenPart) -> Vec<StyledLine> {
+        let mut lines = self.head();
+        let rows = |lines: &[StyledLine]| match self.height {
+            None => usize::MAX,
+            Some(height) => height.saturating_sub(lines.len()).saturating_sub(1),
+        };
+        let findings = |command: &str| {
+            let of_part = self.state.findings.iter().filter(|finding| finding.next == command);
+            of_part.map(|finding| self.finding(finding)).collect::<Vec<_>>()
+        };
+        match part {
+            ScreenPart::Memory => {
+                lines.extend([self.memory(), self.swap(), self.pressure()]);
+                lines.extend(findings("perfset mem"));
+                lines.push(StyledLine::default());
+                let table = self.processes(|process| process.memory.clone());
+                lines.extend(table.lines(rows(&lines)));
+            }
+            ScreenPart::Disks => {
+                lines.push(self.pressure());
+                lines.extend(findings("perfset disk"));
+                let disks = self.disks(self.width);
+                lines.extend(disks.lines(usize::MAX));
+                lines.push(StyledLine::default());
+                lines.extend(self.file_systems(self.width).lines(match self.height {
+                    None => usize::MAX,
+                    Some(_) => rows(&lines).saturating_div(2).max(2),
+                }));
+                lines.push(StyledLine::default());
+                let table = self.processes(ProcessState::storage);
+                lines.extend(table.lines(rows(&lines).saturating_sub(1)));
+                lines.extend(self.refused());
+            }
+            ScreenPart::Network => {
+                lines.push(self.tcp());
+                lines.extend(findings("perfset net"));
+                lines.push(StyledLine::default());
+                lines.extend(self.interfaces(self.width).lines(rows(&lines)));
+            }
+            ScreenPart::Processes => {
+                lines.push(self.processors());
+                lines.extend(findings("perfset proc"));
+                let table = self.processes(|process| process.processor_time.clone());
+                lines.extend(table.lines(rows(&lines).saturating_sub(1)));
+                lines.extend(self.refused());
+            }
+            ScreenPart::Groups => {
+                lines.push(self.processors());
+                lines.extend(self.groups(self.width).lines(rows(&lines)));
+                lines.extend(self.no_groups());
+            }
+        }
+        lines.truncate(self.height.unwrap_or(usize::MAX));
+        lines
+    }
+
+    /// Returns the two lines about the machine.
+    fn head(&self) -> Vec<StyledLine> {
+        let MachineState { processors, memory, up_time, time, load, process_count, running, blocked, .. } =
+            self.state;
+        let s = if processors.count == 1 { "" } else { "s" };
+        let size = memory.total.as_ref().map_or(String::new(), |total| format!("  {}", human(*total, "By")));
+        let about = format!("{}  {}  {} processor{s}{size}", self.machine, self.system, processors.count);
+        let up = up_time.as_ref().map_or(String::new(), |up| format!("up {}  ", duration(*up)));
+        let time = match self.height {
+            // On a terminal, the day is known.
+            Some(_) => format!("{:02}:{:02}:{:02}", time.hour, time.minute, time.second),
+            None => time.to_string(),
+        };
+        let first = self.ends(StyledLine::new(Style::Head, about), &format!("{up}{time} UTC"));
+        let mut second = StyledLine::new(Style::Head, "load ");
+        match load.iter().all(Result::is_ok) {
+            true => second.push(Style::Plain, load.each_ref().map(|load| number(load, 2)).join(" ")),
+            false => second.push(Style::Dim, "-"),
+        }
+        second.push(Style::Plain, format!("   {} processes", number(process_count, 0)));
+        for (count, what) in [(running, "running"), (blocked, "blocked")] {
+            if count.is_ok() {
+                second.push(Style::Plain, format!(", {} {what}", number(count, 0)));
+            }
+        }
+        vec![first, self.ends(second, self.right)]
+    }
+
+    /// Returns a line with a text at its right end. Of the two, the left one is cut if they do not fit.
+    fn ends(&self, left: StyledLine, right: &str) -> StyledLine {
+        let right_width = right.chars().count().saturating_add(1);
+        left.padded(self.width.saturating_sub(right_width)).with(Style::Plain, format!(" {right}"))
+    }
+
+    /// Returns a line with a name, a bar, and texts.
+    fn gauge(&self, name: &str, share: &StateValue, limits: Thresholds, texts: StyledLine) -> StyledLine {
+        let (style, sign) = limits.style(share);
+        let mut line = StyledLine::new(Style::Head, format!("{name:6}"));
+        line.extend(bar(share, self.width.saturating_sub(66).clamp(8, 40), limits));
+        line.push(style, format!("{:>8}{sign}  ", text_of(share, "%")));
+        line.extend(texts);
+        line
+    }
+
+    fn processors(&self) -> StyledLine {
+        let processors = &self.state.processors;
+        let mut texts = StyledLine::default();
+        for (name, value, limits) in [
+            ("user", &processors.user, Thresholds::NONE),
+            ("kernel", &processors.kernel, Thresholds::NONE),
+            ("iowait", &processors.io_wait, Thresholds::NONE),
+            ("steal", &processors.steal, STOLEN),
+        ] {
+            let (style, sign) = limits.style(value);
+            texts.push(Style::Dim, format!("{name} "));
+            texts.push(style, format!("{}{sign} ", number(value, 1)));
+        }
+        self.gauge("cpu", &processors.busy, BUSY, texts)
+    }
+
+    fn memory(&self) -> StyledLine {
+        let memory = &self.state.memory;
+        let texts = match &memory.total {
+            Ok(_) => format!(
+                "{} used, {} available",
+                text_of(&memory.used(), "By"),
+                text_of(&memory.available, "By")
+            ),
+            // Windows has no counter of the size of the memory.
+            Err(_) => format!("{} available", text_of(&memory.available, "By")),
+        };
+        self.gauge("mem", &memory.used_percent(), FULL, StyledLine::new(Style::Plain, texts))
+    }
+
+    fn swap(&self) -> StyledLine {
+        let memory = &self.state.memory;
+        let Ok(total) = memory.swap_total else {
+            let why = reason(&memory.swap_total).unwrap_or_default();
+            return StyledLine::new(Style::Head, "swap   ").with(Style::Dim, format!("-  {why}"));
+        };
+        if total <= 0.0 {
+            return StyledLine::new(Style::Head, "swap  ").with(Style::Dim, "this machine has no swap");
+        }
+        let used = memory.swap_used();
+        let share = used.clone().map(|used| used / total * 100.0);
+        let traffic = |value: &StateValue| value.as_ref().map_or("-".into(), |value| human(*value, "/s"));
+        let is_swapping =
+            [&memory.swap_in, &memory.swap_out].into_iter().any(|v| v.clone().unwrap_or(0.0) > 0.0);
+        let style = if is_swapping { Style::Warning } else { Style::Plain };
+        let of_total = if self.width < 90 { String::new() } else { format!(" of {}", human(total, "By")) };
+        let texts = StyledLine::new(Style::Plain, format!("{} used{of_total}, pages ", text_of(&used, "By")))
+            .with(style, format!("in {}, out {}", traffic(&memory.swap_in), traffic(&memory.swap_out)));
+        self.gauge("swap", &share, FULL, texts)
+    }
+
+    fn pressure(&self) -> StyledLine {
+        let PressureState { processors, memory, storage, .. } = &self.state.pressure;
+        let mut line = StyledLine::new(Style::Head, "waits ");
+        if let (None, Some(why)) = (storage.as_ref().ok(), reason(storage)) {
+            return line.with(Style::Dim, format!("-  {why}"));
+        }
+        for (name, value, limits) in
+            [("for cpu", processors, BUSY), ("memory", memory, WAITING), ("storage", storage, WAITING)]
+        {
+            let (style, sign) = limits.style(value);
+            line.push(Style::Dim, format!("{name} "));
+            line.push(style, format!("{}{sign} ", text_of(value, "%")));
+        }
+        line.push(Style::Plain, " ");
+        line.extend(self.tcp());
+        line
+    }
+
+    fn tcp(&self) -> StyledLine {
+        let tcp = &self.state.tcp;
+        let again = match (&tcp.retransmitted, tcp.retransmitted_percent()) {
+            // Nothing was sent, so nothing was sent again.
+            (Ok(again), Err(_)) if *again <= 0.0 => Ok(0.0),
+            (_, share) => share,
+        };
+        let (style, sign) = Thresholds { warning: 1.0, critical: 10.0 }.style(&again);
+        StyledLine::new(Style::Dim, "TCP resends ").with(style, format!("{}{sign}", text_of(&again, "%")))
+    }
+
+    fn findings(&self, most: usize) -> Vec<StyledLine> {
+        let all = &self.state.findings;
+        if all.is_empty() {
+            let text = match self.state.interval {
+                Some(_) => "nothing remarkable",
+                None => "measuring the first interval",
+            };
+            return vec![StyledLine::new(Style::Head, "found ").with(Style::Dim, text)];
+        }
+        let mut lines: Vec<_> = all.iter().take(most).map(|finding| self.finding(finding)).collect();
+        let more = all.len().saturating_sub(most);
+        if let Some((last, finding)) =
+            lines.last_mut().zip(all.get(most.saturating_sub(1))).filter(|_| more > 0)
+        {
+            // In the place of its next command.
+            *last = self.ends(Self::sentence(finding), &format!("+{more} more"));
+        }
+        lines
+    }
+
+    /// Returns a finding with its next command, if both fit.
+    fn finding(&self, finding: &Finding) -> StyledLine {
+        let line = Self::sentence(finding);
+        let fits = line.width().saturating_add(finding.next.len()).saturating_add(2) <= self.width;
+        if fits { self.ends(line, finding.next) } else { line }
+    }
+
+    /// Returns a finding as a line, with a sign for its urgency.
+    fn sentence(finding: &Finding) -> StyledLine {
+        let (style, sign) = match finding.severity {
+            Severity::Note => (Style::Plain, "*"),
+            Severity::Warning => (Style::Warning, "!"),
+            Severity::Critical => (Style::Critical, "!!"),
+        };
+        StyledLine::new(style, format!("{sign:<3}{}", finding.text))
+    }
+
+    fn changes(&self) -> StyledLine {
+        let changes = &self.state.changes;
+        let line = StyledLine::new(Style::Head, format!("{:<6}", format!("-{:.0} s", changes.seconds)));
+        let started = changes
+            .started
+            .iter()
+            .map(|(name, time)| format!("{} started ({})", shortened(name, 24), text_of(time, "%")));
+        let values = changes.values.iter();
+        let values =
+            values.map(|change| format!("{} {:.0} -> {:.0} %", change.name, change.before, change.now));
+        // What does not fit is left out, and said to be.
+        let mut text = String::new();
+        let mut left_out = 0_usize;
+        for change in values.chain(started) {
+            let comma = if text.is_empty() { "" } else { ", " };
+            let taken = [text.as_str(), comma, &change].map(|part| part.chars().count());
+            let taken = taken.into_iter().fold(line.width(), usize::saturating_add);
+            // Room for the sign of the others.
+            if text.is_empty() || taken.saturating_add(5) <= self.width && left_out == 0 {
+                text.push_str(comma);
+                text.push_str(&change);
+            } else {
+                left_out = left_out.saturating_add(1);
+            }
+        }
+        match (text.is_empty(), left_out) {
+            (true, _) => line.with(Style::Dim, "no great change"),
+            (false, 0) => line.with(Style::Plain, text),
+            (false, left_out) => line.with(Style::Plain, text).with(Style::Dim, format!(" +{left_out}")),
+        }
+    }
+
+    /// Returns disks and interfaces beside each other.
+    fn devices(&self, rows: usize) -> Vec<StyledLine> {
+        let left = match self.width {
+            0..100 => self.width.saturating_div(2),
+            width => width.saturating_mul(3).saturating_div(5),
+        };
+        let right = self.width.saturating_sub(left);
+        let (disks, interfaces) = (self.disks(left.saturating_sub(2)), self.interfaces(right));
+        let rows = rows.min(disks.len().max(interfaces.len()).max(1));
+        beside(vec![(left, disks.lines(rows)), (right, interfaces.lines(rows))])
+    }
+
+    fn disks(&self, width: usize) -> ScreenTable {
+        let is_wide = width >= 60;
+        let columns: &[TableHead] = match is_wide {
+            true => &[
+                TableHead { head: "busy", width: 10 },
+                TableHead { head: "read", width: 13 },
+                TableHead { head: "written", width: 13 },
+                TableHead { head: "per read", width: 10 },
+                TableHead { head: "per write", width: 10 },
+                TableHead { head: "queue", width: 7 },
+            ],
+            false => &[
+                TableHead { head: "busy", width: 8 },
+                TableHead { head: "bytes", width: 12 },
+                TableHead { head: "latency", width: 9 },
+            ],
+        };
+        let mut table = ScreenTable::new("disk", width, columns);
+        for disk in &self.state.disks {
+            let none = Thresholds::NONE;
+            let both = disk.read.clone().and_then(|read| Ok(read + disk.written.clone()?));
+            let slowest = match (&disk.read_latency, &disk.write_latency) {
+                (Ok(read), Ok(write)) => Ok(read.max(*write)),
+                (Ok(_), Err(_)) => disk.read_latency.clone(),
+                (Err(_), _) => disk.write_latency.clone(),
+            };
+            match is_wide {
+                true => table.row(
+                    &disk.name,
+                    &[
+                        (&disk.busy, "%", BUSY),
+                        (&disk.read, "By/s", none),
+                        (&disk.written, "By/s", none),
+                        (&disk.read_latency, "s", SLOW),
+                        (&disk.write_latency, "s", SLOW),
+                        (&disk.queue, "", none),
+                    ],
+                ),
+                false => table.row(
+                    &disk.name,
+                    &[(&disk.busy, "%", BUSY), (&both, "By/s", none), (&slowest, "s", SLOW)],
+                ),
+            }
+        }
+        table
+    }
+
+    fn file_systems(&self, width: usize) -> ScreenTable {
+        let columns = [
+            TableHead { head: "used", width: 10 },
+            TableHead { head: "free", width: 12 },
+            TableHead { head: "size", width: 12 },
+        ];
+        let mut table = ScreenTable::new("file system", width.min(70), &columns);
+        for one in &self.state.file_systems {
+            let used = one.free_percent.clone().map(|free| 100.0 - free);
+            let size = one.free_percent.clone().and_then(|percent| {
+                let free = one.free.clone()?;
+                // A full file system has no free share to compute its size from.
+                if percent > 0.5 {
+                    Ok(free / percent * 100.0)
+                } else {
+                    Err(perfset::NoValue::NegativeDenominator)
+                }
+            });
+            table.row(
+                &one.name,
+                &[(&used, "%", FULL), (&one.free, "By", Thresholds::NONE), (&size, "By", Thresholds::NONE)],
+            );
+        }
+        table
+    }
+
+    fn interfaces(&self, width: usize) -> ScreenTable {
+        let columns: &[TableHead] = match width >= 55 {
+            true => &[
+                TableHead { head: "received", width: 13 },
+                TableHead { head: "sent", width: 13 },
+                TableHead { head: "drops", width: 10 },
+                TableHead { head: "errors", width: 10 },
+            ],
+            false => &[
+                TableHead { head: "received", width: 12 },
+                TableHead { head: "sent", width: 12 },
+                TableHead { head: "drops", width: 8 },
+            ],
+        };
+        let mut table = ScreenTable::new("network", width, columns);
+        for one in &self.state.interfaces {
+            table.row(
+                &one.name,
+                &[
+                    (&one.received, "By/s", Thresholds::NONE),
+                    (&one.sent, "By/s", Thresholds::NONE),
+                    (&one.drops, "/s", ANY),
+                    (&one.errors, "/s", ANY),
+                ],
+            );
+        }
+        table
+    }
+
+    /// Returns the busiest processes in lists beside each other: by processor time, by memory, by storage.
+    fn processes_by_use(&self, rows: usize) -> Vec<StyledLine> {
+        let uses = [
+            Use { head: "cpu", unit: "%", of: |process: &ProcessState| process.processor_time.clone() },
+            Use { head: "memory", unit: "By", of: |process| process.memory.clone() },
+            Use { head: "disk", unit: "By/s", of: ProcessState::storage },
+        ];
+        let width = self.width.saturating_div(3);
+        let name = |process: &ProcessState| process.name.clone();
+        let list = |one| (width, list(("process", width), &self.state.processes, name, one, rows));
+        beside(uses.iter().map(list).collect())
+    }
+
+    fn groups_by_use(&self, rows: usize) -> Vec<StyledLine> {
+        let MachineState { groups_by_time, groups_by_memory, .. } = self.state;
+        if groups_by_time.is_empty() && groups_by_memory.is_empty() {
+            return self.no_groups();
+        }
+        let width = self.width.saturating_div(2);
+        let name = |group: &GroupState| group.name.clone();
+        let time = Use { head: "cpu", unit: "%", of: |group: &GroupState| group.processor_time.clone() };
+        let memory = Use { head: "memory", unit: "By", of: |group: &GroupState| group.memory.clone() };
+        beside(vec![
+            (width, list(("cgroup", width), groups_by_time, name, &time, rows)),
+            (width, list(("cgroup", width), groups_by_memory, name, &memory, rows)),
+        ])
+    }
+
+    fn no_groups(&self) -> Vec<StyledLine> {
+        let why = self.state.no_groups.as_ref().and_then(|why| reason(&Err(why.clone())));
+        why.map(|why| StyledLine::new(Style::Head, "cgroup ").with(Style::Dim, format!("-  {why}")))
+            .into_iter()
+            .collect()
+    }
+
+    /// Returns a table of processes, those with the greatest value first.
+    fn processes(&self, value: impl Fn(&ProcessState) -> StateValue) -> ScreenTable {
+        let columns = [
+            TableHead { head: "cpu", width: 10 },
+            TableHead { head: "memory", width: 11 },
+            TableHead { head: "read", width: 13 },
+            TableHead { head: "written", width: 13 },
+            TableHead { head: "age", width: 12 },
+        ];
+        let mut table = ScreenTable::new("process", self.width.min(110), &columns);
+        for process in busiest(&self.state.processes, usize::MAX, value) {
+            table.row(
+                &process.name,
+                &[
+                    (&process.processor_time, "%", Thresholds::NONE),
+                    (&process.memory, "By", Thresholds::NONE),
+                    (&process.read, "By/s", Thresholds::NONE),
+                    (&process.written, "By/s", Thresholds::NONE),
+                    (&process.age, AGE, Thresholds::NONE),
+                ],
+            );
+        }
+        table
+    }
+
+    fn groups(&self, width: usize) -> ScreenTable {
+        let columns = [TableHead { head: "cpu", width: 11 }, TableHead { head: "memory", width: 12 }];
+        let mut table = ScreenTable::new("cgroup", width.min(100), &columns);
+        let groups = match self.state.groups_by_time.is_empty() {
+            true => &self.state.groups_by_memory,
+            false => &self.state.groups_by_time,
+        };
+        for group in groups {
+            table.row(
+                &group.name,
+                &[(&group.processor_time, "%", Thresholds::NONE), (&group.memory, "By", Thresholds::NONE)],
+            );
+        }
+        table
+    }
+
+    /// Returns a line about processes whose storage bytes were refused.
+    fn refused(&self) -> Option<StyledLine> {
+        let (count, why) = self.state.refused.as_ref()?;
+        Some(StyledLine::new(Style::Dim, format!("disk bytes of {count} processes: {why}")))
+    }
+}
+
+/// Use of the machine by which rows are ranked.
+struct Use<T> {
+    head: &'static str,
+    unit: &'static str,
+    of: fn(&T) -> StateValue,
+}
+
+/// Returns a list of the busiest rows. The first parameter is the title of the names, and the width with the space to
+/// the next list.
+fn list<T>(
+    (title, width): (&str, usize),
+    rows: &[T],
+    name: impl Fn(&T) -> String,
+    one: &Use<T>,
+    most: usize,
+) -> Vec<StyledLine> {
+    let mut table =
+        ScreenTable::new(title, width.saturating_sub(2), &[TableHead { head: one.head, width: 12 }]);
+    for row in busiest(rows, most, one.of) {
+        let value = (one.of)(row);
+        // An idle row is not busy.
+        if value.as_ref().is_ok_and(|value| *value > 0.0) {
+            table.row(&name(row), &[(&value, one.unit, Thresholds::NONE)]);
+        }
+    }
+    table.lines(most)
+}
+
+/// Returns a number with that many decimals, or a dash.
+fn number(value: &StateValue, decimals: usize) -> String {
+    value.as_ref().map_or("-".into(), |value| format!("{value:.decimals$}"))
+}

@@ -1,0 +1,241 @@
+//! Findings: remarkable facts about a machine, from one table of rules.
+
+use crate::output::human;
+
+use super::busiest;
+use super::state::{DiskState, Finding, InterfaceState, MachineState, Severity, StateValue};
+
+/// Rule of the table: a condition, the text of a finding, and the next command.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct FindingRule {
+    /// Name of the rule.
+    pub name: &'static str,
+    /// Condition in words for users.
+    pub condition: &'static str,
+    /// Command that shows more.
+    pub next: &'static str,
+    find: fn(&MachineState) -> Vec<(Severity, String)>,
+}
+
+/// Rules of all findings.
+pub const RULES: &[FindingRule] = &[
+    FindingRule {
+        name: "out-of-memory",
+        condition: "the kernel ended a process for lack of memory in the last interval",
+        next: "perfset mem",
+        find: |state| {
+            above(&state.memory.kills, 0.0)
+                .map(|_| (Severity::Critical, "the kernel ended a process for lack of memory".into()))
+                .into_iter()
+                .collect()
+        },
+    },
+    FindingRule {
+        name: "file-system-full",
+        condition: "a file system has less than 10 % free space; critical below 3 %",
+        next: "perfset disk",
+        find: |state| {
+            let full = state.file_systems.iter().filter_map(|one| {
+                let free = below(&one.free_percent, 10.0)?;
+                let severity = if free < 3.0 { Severity::Critical } else { Severity::Warning };
+                let rest = one
+                    .free
+                    .as_ref()
+                    .map_or(String::new(), |free| format!(", {} are free", human(*free, "By")));
+                Some((severity, format!("{} is {} full{rest}", one.name, percentage(100.0 - free))))
+            });
+            full.collect()
+        },
+    },
+    FindingRule {
+        name: "memory-low",
+        condition: "less than 5 % of the memory is available",
+        next: "perfset mem",
+        find: |state| {
+            let free = state.memory.used_percent().ok().map(|used| 100.0 - used).filter(|free| *free < 5.0);
+            let text = |free: f64| {
+                let biggest = busiest(&state.processes, 1, |process| process.memory.clone());
+                let biggest = biggest.first().and_then(|process| {
+                    Some(format!("; {} uses {}", process.name, human(*process.memory.as_ref().ok()?, "By")))
+                });
+                format!("only {} of the memory is available{}", percentage(free), biggest.unwrap_or_default())
+            };
+            free.map(|free| (Severity::Warning, text(free))).into_iter().collect()
+        },
+    },
+    FindingRule {
+        name: "swapping",
+        condition: "at least 50 pages a second are read from and written to swap",
+        next: "perfset mem",
+        find: |state| {
+            let (into, out) = (&state.memory.swap_in, &state.memory.swap_out);
+            let both = into.as_ref().unwrap_or(&0.0) + out.as_ref().unwrap_or(&0.0);
+            let text = || {
+                format!("memory is swapped: {} pages in, {} pages out per second", count(into), count(out))
+            };
+            (both >= 50.0).then(|| (Severity::Warning, text())).into_iter().collect()
+        },
+    },
+    FindingRule {
+        name: "memory-pressure",
+        condition: "tasks wait for memory in at least 10 % of the time",
+        next: "perfset mem",
+        find: |state| waiting(&state.pressure.memory, 10.0, "memory"),
+    },
+    FindingRule {
+        name: "storage-pressure",
+        condition: "tasks wait for storage in at least 20 % of the time",
+        next: "perfset disk",
+        find: |state| waiting(&state.pressure.storage, 20.0, "storage"),
+    },
+    FindingRule {
+        name: "disk-busy",
+        condition: "a disk is busy for at least 80 % of the time",
+        next: "perfset disk",
+        find: |state| state.disks.iter().filter_map(busy_disk).collect(),
+    },
+    FindingRule {
+        name: "disk-slow",
+        condition: "a disk that is not busy needs at least 100 ms for a read or a write",
+        next: "perfset disk",
+        find: |state| state.disks.iter().filter_map(slow_disk).collect(),
+    },
+    FindingRule {
+        name: "processors-busy",
+        condition: "the processors are busy for at least 90 % of the time",
+        next: "perfset proc",
+        find: |state| {
+            let text = |busy: f64| {
+                let first = busiest(&state.processes, 1, |process| process.processor_time.clone());
+                let first = first.first().and_then(|process| {
+                    let time = process.processor_time.as_ref().ok()?;
+                    Some(format!("; {} uses {} of one", process.name, percentage(*time)))
+                });
+                format!("the processors are {} busy{}", percentage(busy), first.unwrap_or_default())
+            };
+            above(&state.processors.busy, 90.0).map(|busy| (Severity::Note, text(busy))).into_iter().collect()
+        },
+    },
+    FindingRule {
+        name: "processor-pressure",
+        condition: "tasks wait for a processor in at least 50 % of the time",
+        next: "perfset proc",
+        find: |state| waiting(&state.pressure.processors, 50.0, "a processor"),
+    },
+    FindingRule {
+        name: "steal",
+        condition: "the hypervisor takes at least 10 % of the processors' time",
+        next: "perfset cpu",
+        find: |state| {
+            let text = |steal| format!("the hypervisor takes {} of the processors' time", percentage(steal));
+            above(&state.processors.steal, 10.0)
+                .map(|steal| (Severity::Warning, text(steal)))
+                .into_iter()
+                .collect()
+        },
+    },
+    FindingRule {
+        name: "packets-lost",
+        condition: "an interface drops at least one packet per second, or has one with an error",
+        next: "perfset net",
+        find: |state| state.interfaces.iter().flat_map(lost_packets).collect(),
+    },
+    FindingRule {
+        name: "tcp-retransmits",
+        condition: "TCP sends at least 1 % of its segments again, and at least one per second",
+        next: "perfset net",
+        find: |state| {
+            let share = state.tcp.retransmitted_percent().ok().filter(|share| *share >= 1.0);
+            let again = above(&state.tcp.retransmitted, 1.0);
+            let text = |share| {
+                format!("the network loses packets: TCP sends {} of its segments again", percentage(share))
+            };
+            share
+                .filter(|_| again.is_some())
+                .map(|share| (Severity::Warning, text(share)))
+                .into_iter()
+                .collect()
+        },
+    },
+];
+
+/// Returns all findings, the most urgent first.
+pub(super) fn findings(state: &MachineState) -> Vec<Finding> {
+    let found = RULES.iter().flat_map(|rule| {
+        let finding = |(severity, text)| Finding { rule: rule.name, severity, text, next: rule.next };
+        (rule.find)(state).into_iter().map(finding)
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    found
+}
+
+/// Returns a value that is at least `limit`; one that is just 0 never is.
+fn above(value: &StateValue, limit: f64) -> Option<f64> {
+    value.as_ref().ok().copied().filter(|value| *value >= limit && *value > 0.0)
+}
+
+fn below(value: &StateValue, limit: f64) -> Option<f64> {
+    value.as_ref().ok().copied().filter(|value| *value < limit)
+}
+
+/// Returns a percentage as text, rounded as in a sentence.
+fn percentage(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+}
+
+/// Returns a number of things as text, or a dash.
+fn count(value: &StateValue) -> String {
+    value.as_ref().map_or("-".into(), |value| human(value.round(), ""))
+}
+
+fn waiting(share: &StateValue, limit: f64, resource: &str) -> Vec<(Severity, String)> {
+    let text = |share| format!("tasks wait for {resource} in {} of the time", percentage(share));
+    above(share, limit).map(|share| (Severity::Warning, text(share))).into_iter().collect()
+}
+
+/// Returns the time of a disk's reads and writes as text.
+fn latencies(disk: &DiskState) -> Option<String> {
+    let part =
+        |latency: &StateValue, kind| Some(format!("{} per {kind}", human(*latency.as_ref().ok()?, "s")));
+    let parts = [part(&disk.read_latency, "read"), part(&disk.write_latency, "write")];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Returns the longer of the mean times of reads and writes, in seconds.
+fn slowest(disk: &DiskState) -> Option<f64> {
+    let times = [&disk.read_latency, &disk.write_latency];
+    times.into_iter().filter_map(|time| time.as_ref().ok().copied()).reduce(f64::max)
+}
+
+fn busy_disk(disk: &DiskState) -> Option<(Severity, String)> {
+    let busy = above(&disk.busy, 80.0)?;
+    let text = format!("{} is {} busy", disk.name, percentage(busy));
+    Some(match (latencies(disk), slowest(disk)) {
+        // A device that serves requests in parallel can be busy all the time and still be fast.
+        (Some(times), Some(slowest)) if slowest < 0.01 => {
+            (Severity::Note, format!("{text} and fast: {times}"))
+        }
+        (Some(times), _) => (Severity::Warning, format!("{text}, {times}")),
+        (None, _) => (Severity::Warning, format!("{text}, and no request ended")),
+    })
+}
+
+fn slow_disk(disk: &DiskState) -> Option<(Severity, String)> {
+    let busy = below(&disk.busy, 80.0)?;
+    let times = latencies(disk).filter(|_| slowest(disk).is_some_and(|time| time >= 0.1))?;
+    Some((Severity::Warning, format!("{} is slow: {times}, at {} busy", disk.name, percentage(busy))))
+}
+
+fn lost_packets(interface: &InterfaceState) -> Vec<(Severity, String)> {
+    let name = &interface.name;
+    let drops = above(&interface.drops, 1.0).map(|drops| {
+        (Severity::Warning, format!("{name} drops {} packets a second", human(drops.round(), "")))
+    });
+    let errors = above(&interface.errors, 1.0).map(|errors| {
+        (Severity::Warning, format!("{name} has errors in {} packets a second", human(errors.round(), "")))
+    });
+    drops.into_iter().chain(errors).collect()
+}

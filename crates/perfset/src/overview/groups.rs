@@ -1,0 +1,55 @@
+//! Control groups with the greatest use.
+
+use crate::NoValue;
+
+use super::paths::{BoundPath, GroupPaths, SampleValues};
+use super::state::{GroupState, StateValue};
+use super::{greatest, name, number};
+
+/// Share of a group's use above which a group below it stands for it.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Function that returns one use of a group.
+type UseOf = fn(&GroupState) -> StateValue;
+
+/// Returns the groups with most processor time and those with most memory, or the reason for none.
+pub(super) fn groups(
+    values: &SampleValues<'_>,
+    paths: &GroupPaths,
+    most: usize,
+) -> ([Vec<GroupState>; 2], Option<NoValue>) {
+    let uses: [(&BoundPath, UseOf); 2] = [(&paths.time, time), (&paths.memory, memory)];
+    let found = uses.map(|(path, use_of)| {
+        // Some are left out below, because a group below them says more.
+        let rows = greatest(values, path, most.saturating_mul(4).saturating_add(1), |_, v| number(v));
+        let rows = rows.into_iter().map(|(at, v)| GroupState {
+            name: name(v),
+            processor_time: values.reading(&paths.time, at, v),
+            memory: values.reading(&paths.memory, at, v),
+        });
+        let rows: Vec<_> = rows.filter(|group| group.name != "/").collect();
+        let shown = rows.iter().filter(|group| !is_explained(group, &rows, use_of));
+        shown.take(most).cloned().collect::<Vec<_>>()
+    });
+    let reason = found.iter().all(Vec::is_empty).then(|| match &paths.time {
+        Err(reason) => reason.clone(),
+        Ok(_) => values.single(&paths.time).err().unwrap_or(NoValue::NoInstance),
+    });
+    (found, reason)
+}
+
+fn time(group: &GroupState) -> StateValue {
+    group.processor_time.clone()
+}
+
+fn memory(group: &GroupState) -> StateValue {
+    group.memory.clone()
+}
+
+/// Returns `true` if a group below this one uses nearly all of what it uses.
+fn is_explained(group: &GroupState, all: &[GroupState], use_of: UseOf) -> bool {
+    let Ok(whole) = use_of(group) else { return false };
+    let is_below =
+        |other: &&GroupState| other.name.strip_prefix(&*group.name).is_some_and(|rest| rest.starts_with('/'));
+    all.iter().filter(is_below).any(|other| use_of(other).is_ok_and(|part| part >= whole * NEARLY_ALL))
+}

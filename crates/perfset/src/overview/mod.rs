@@ -1,0 +1,348 @@
+//! Overview of a machine: what a first look at it needs, from any source.
+//!
+//! An [`Overview`] collects the counters and returns a [`MachineState`]: processors, memory, pressure, disks, file
+//! systems, networks, the busiest processes and control groups, [`findings`](Finding) such as "sda is 93 % busy, 41 ms
+//! per write", and the differences from a minute ago. The screen of the command `perfset` draws it.
+//!
+//! ```no_run
+//! use perfset::overview::Overview;
+//!
+//! let mut overview = Overview::open(&mut perfset::local())?;
+//! overview.collect()?;
+//! std::thread::sleep(std::time::Duration::from_secs(1));
+//! overview.collect()?; // rates need two samples
+//! for finding in overview.state(5).findings {
+//!     println!("{}: try {}", finding.text, finding.next);
+//! }
+//! # Ok::<_, perfset::SourceError>(())
+//! ```
+
+mod changes;
+mod findings;
+mod groups;
+mod paths;
+mod rates;
+mod state;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::path::{PathQuery, PathValue};
+use crate::{NextOutcome, NoValue, Source, SourceError};
+
+use changes::EarlierState;
+use groups::groups;
+use paths::{GroupPaths, MachinePaths, SampleValues, capped};
+use rates::RateTracker;
+
+pub use findings::{FindingRule, RULES};
+pub use state::{
+    ChangedValue, Changes, DiskState, FileSystemState, Finding, GroupState, InterfaceState, MachineState,
+    MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState,
+};
+
+/// Collector of the state of a machine.
+///
+/// Control groups are read in every fifth collection if that takes more than a millisecond.
+#[derive(Debug)]
+pub struct Overview {
+    query: PathQuery,
+    paths: MachinePaths,
+    group_query: PathQuery,
+    group_paths: GroupPaths,
+    /// Duration of the last collection of control groups.
+    group_cost: Duration,
+    /// Number of collections until that of control groups.
+    group_wait: u32,
+    /// Error of the last collection of control groups.
+    group_error: Option<NoValue>,
+    rates: RateTracker,
+    /// Number of collections of control groups, at most two.
+    group_samples: u32,
+    /// Times of the last sample and the one before, in 100 ns.
+    times: [Option<i64>; 2],
+    /// Earlier states, the oldest first.
+    history: VecDeque<EarlierState>,
+}
+
+/// Duration of a collection of control groups above which they are read less often.
+const GROUP_COST: Duration = Duration::from_millis(1);
+
+/// Number of collections that skip control groups if they cost more.
+const GROUP_WAIT: u32 = 4;
+
+impl Overview {
+    /// Creates the overview of a source. Counters that it lacks are missing in the state, with the reason.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn open(source: &mut dyn Source) -> Result<Self, SourceError> {
+        let mut query = PathQuery::open(source)?;
+        let paths = MachinePaths::bind(&mut query, source);
+        let mut group_query = PathQuery::open(source)?;
+        let group_paths = GroupPaths::bind(&mut group_query, source);
+        Ok(Self {
+            query,
+            paths,
+            group_query,
+            group_paths,
+            group_cost: Duration::ZERO,
+            group_wait: 0,
+            group_error: None,
+            rates: RateTracker::default(),
+            group_samples: 0,
+            times: [None; 2],
+            history: VecDeque::new(),
+        })
+    }
+
+    /// Collects a sample. Rates have values from the second one on.
+    ///
+    /// # Errors
+    /// If there is nothing to deliver at all. A failing counter is only missing in the state.
+    pub fn collect(&mut self) -> Result<NextOutcome, SourceError> {
+        if self.query.collect()? == NextOutcome::End {
+            return Ok(NextOutcome::End);
+        }
+        match self.group_wait.checked_sub(1) {
+            Some(left) => self.group_wait = left,
+            None => {
+                let start = Instant::now();
+                self.group_error =
+                    self.group_query.collect().err().map(|error| NoValue::Failed(error.to_string().into()));
+                self.group_cost = start.elapsed();
+                self.group_samples = self.group_samples.saturating_add(1).min(2);
+                // The second sample comes at once: without it there are no rates.
+                let is_costly = self.group_cost > GROUP_COST && self.group_samples > 1;
+                self.group_wait = if is_costly { GROUP_WAIT } else { 0 };
+            }
+        }
+        let values = SampleValues::new(&self.query);
+        let now = self.query.snapshot().clocks().time_100ns;
+        self.times = [Some(now), self.times[0]];
+        self.rates.learn(&values, self.paths.drops.iter().chain(&self.paths.errors), now);
+        Ok(NextOutcome::Sample)
+    }
+
+    /// Returns the state at the last sample, with this number of processes and control groups for each use: those with
+    /// most processor time, most memory and most storage.
+    #[must_use]
+    pub fn state(&mut self, most: usize) -> MachineState {
+        let (values, paths) = (SampleValues::new(&self.query), &self.paths);
+        let clocks = self.query.snapshot().clocks();
+        let single = |path| values.single(path);
+        // Only these get names of their own: there can be tens of thousands.
+        let (processes, refused) = processes(&values, paths, most);
+        let ([groups_by_time, groups_by_memory], no_groups) = match &self.group_error {
+            Some(error) => ([Vec::new(), Vec::new()], Some(error.clone())),
+            None => groups(&SampleValues::new(&self.group_query), &self.group_paths, most),
+        };
+        let mut state = MachineState {
+            time: clocks.system_time,
+            interval: match self.times {
+                [Some(now), Some(before)] => Some(seconds(now.saturating_sub(before))),
+                _ => None,
+            },
+            up_time: single(&paths.up_time),
+            load: paths.load.each_ref().map(single),
+            process_count: single(&paths.process_count),
+            running: single(&paths.running),
+            blocked: single(&paths.blocked),
+            processors: ProcessorState {
+                count: values.of(&paths.each_busy).iter().filter(|v| !v.sums_up()).count(),
+                busy: single(&paths.busy),
+                user: single(&paths.user),
+                kernel: single(&paths.kernel),
+                io_wait: single(&paths.io_wait),
+                steal: single(&paths.steal),
+            },
+            memory: MemoryState {
+                total: single(&paths.total),
+                available: single(&paths.available),
+                swap_total: single(&paths.swap_total),
+                swap_free: single(&paths.swap_free),
+                swap_in: single(&paths.swap_in),
+                swap_out: single(&paths.swap_out),
+                kills: single(&paths.kills),
+            },
+            pressure: PressureState {
+                processors: single(&paths.processor_pressure),
+                memory: single(&paths.memory_pressure[0]),
+                memory_full: single(&paths.memory_pressure[1]),
+                storage: single(&paths.storage_pressure[0]),
+                storage_full: single(&paths.storage_pressure[1]),
+            },
+            disks: disks(&values, paths),
+            file_systems: file_systems(&values, paths),
+            interfaces: interfaces(&values, paths, &self.rates),
+            tcp: TcpState {
+                sent: values.sum(&paths.tcp_sent),
+                retransmitted: values.sum(&paths.tcp_retransmitted),
+            },
+            processes,
+            refused,
+            groups_by_time,
+            groups_by_memory,
+            no_groups,
+            findings: Vec::new(),
+            changes: Changes::default(),
+        };
+        // The changes are those from earlier states, so this one is stored after them.
+        let now = EarlierState::new(&state, clocks.time_100ns);
+        state.changes = changes::since(&self.history, &now, &state);
+        changes::remember(&mut self.history, now);
+        // Rules read the whole state.
+        state.findings = findings::findings(&state);
+        state
+    }
+}
+
+/// Returns the rows with the greatest values, without a value last. The order of equal ones stays.
+///
+/// ```
+/// use perfset::overview::busiest;
+///
+/// let rows = [("a", Ok(1.0)), ("b", Ok(3.0)), ("c", Err(perfset::NoValue::Late))];
+/// let names: Vec<_> = busiest(&rows, 2, |row| row.1.clone()).iter().map(|row| row.0).collect();
+/// assert_eq!(names, ["b", "a"]);
+/// ```
+#[must_use]
+pub fn busiest<T>(rows: &[T], most: usize, value: impl Fn(&T) -> StateValue) -> Vec<&T> {
+    let known = |row: &T| value(row).ok().filter(|value| !value.is_nan());
+    let mut sorted: Vec<(&T, f64)> =
+        rows.iter().map(|row| (row, known(row).unwrap_or(f64::NEG_INFINITY))).collect();
+    sorted.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    sorted.into_iter().take(most).map(|(row, _)| row).collect()
+}
+
+fn seconds(time_100ns: i64) -> f64 {
+    Duration::from_nanos(u64::try_from(time_100ns).unwrap_or(0).saturating_mul(100)).as_secs_f64()
+}
+
+fn name(v: &PathValue<'_>) -> String {
+    v.value.instance.to_string()
+}
+
+/// Returns the values of single instances of a path, with their positions.
+fn instances<'v, 'a>(
+    values: &'v SampleValues<'a>,
+    path: &paths::BoundPath,
+) -> impl Iterator<Item = (usize, &'v PathValue<'a>)> {
+    let rows = values.of(path).iter().enumerate();
+    rows.filter(|(_, v)| v.value.instance_id.is_some() && !v.sums_up())
+}
+
+fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
+    let disk = |(at, v): (usize, &PathValue<'_>)| {
+        let reading = |path| values.reading(path, at, v);
+        // Without a request there is no time of one, and the formula gives 0.
+        let latency = |bytes, path| match reading(bytes) {
+            Ok(bytes) if bytes <= 0.0 => Err(NoValue::Unavailable("no request in this interval".into())),
+            Ok(_) => reading(path),
+            Err(reason) => Err(reason),
+        };
+        DiskState {
+            name: name(v),
+            busy: capped(v).map(|idle| 100.0 - idle),
+            read: reading(&paths.disk_read),
+            written: reading(&paths.disk_written),
+            read_latency: latency(&paths.disk_read, &paths.disk_read_latency),
+            write_latency: latency(&paths.disk_written, &paths.disk_write_latency),
+            queue: reading(&paths.disk_queue),
+        }
+    };
+    let disks: Vec<_> = instances(values, &paths.disk_idle).map(disk).collect();
+    busiest(&disks, disks.len(), |disk| disk.busy.clone()).into_iter().cloned().collect()
+}
+
+fn file_systems(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<FileSystemState> {
+    let file_system = |(at, v): (usize, &PathValue<'_>)| FileSystemState {
+        name: name(v),
+        free_percent: capped(v),
+        free: values.reading(&paths.free_megabytes, at, v).map(|megabytes| megabytes * 1_048_576.0),
+    };
+    let all: Vec<_> = instances(values, &paths.free_percent).map(file_system).collect();
+    busiest(&all, all.len(), |one| one.free_percent.clone().map(|free| -free)).into_iter().cloned().collect()
+}
+
+fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTracker) -> Vec<InterfaceState> {
+    let interface = |(at, v): (usize, &PathValue<'_>)| InterfaceState {
+        name: name(v),
+        received: capped(v),
+        sent: values.reading(&paths.sent, at, v),
+        drops: rates.sum(values, &paths.drops, at, v),
+        errors: rates.sum(values, &paths.errors, at, v),
+    };
+    let all: Vec<_> = instances(values, &paths.received).map(interface).collect();
+    let traffic = |one: &InterfaceState| {
+        // The loopback interface carries what stays inside the machine.
+        let penalty = if one.name == "lo" { f64::MAX } else { 0.0 };
+        Ok(one.received.clone()? + one.sent.clone()? - penalty)
+    };
+    busiest(&all, all.len(), traffic).into_iter().cloned().collect()
+}
+
+/// Returns the processes with the greatest use of each kind, and the number of those whose storage bytes were refused.
+fn processes(
+    values: &SampleValues<'_>,
+    paths: &MachinePaths,
+    most: usize,
+) -> (Vec<ProcessState>, Option<(usize, NoValue)>) {
+    let written = |at, v: &PathValue<'_>| values.reading(&paths.process_written, at, v).unwrap_or(0.0);
+    let by_time = greatest(values, &paths.process_time, most, |_, v| number(v));
+    let by_memory = greatest(values, &paths.process_memory, most, |_, v| number(v));
+    let by_storage = greatest(values, &paths.process_read, most, |at, v| number(v) + written(at, v));
+    let mut found: Vec<ProcessState> = Vec::new();
+    for (at, v) in by_time.into_iter().chain(by_memory).chain(by_storage) {
+        let birth = values.query().birth(v);
+        let id = v.value.instance_id.map_or(0, |id| id.0);
+        let is_known =
+            |known: &ProcessState| known.id == id && known.birth == birth && v.value.instance == *known.name;
+        if found.iter().any(is_known) {
+            continue;
+        }
+        let reading = |path| values.reading(path, at, v);
+        found.push(ProcessState {
+            name: name(v),
+            id,
+            birth,
+            processor_time: reading(&paths.process_time),
+            memory: reading(&paths.process_memory),
+            read: reading(&paths.process_read),
+            written: reading(&paths.process_written),
+            age: reading(&paths.process_age),
+        });
+    }
+    let is_refused = |(_, v): &(usize, &PathValue<'_>)| matches!(v.value.value, Err(NoValue::Denied(_)));
+    let mut refused = instances(values, &paths.process_read).filter(is_refused);
+    let first = refused.next().and_then(|(_, v)| v.value.value.clone().err());
+    let refused = first.map(|reason| (refused.count().saturating_add(1), reason));
+    (found, refused)
+}
+
+/// Returns a value without a limit, and 0 for a missing one: for a ranking only.
+fn number(v: &PathValue<'_>) -> f64 {
+    v.value.value.as_ref().map_or(0.0, |value| value.nocap())
+}
+
+/// Returns the instances of a path with the greatest numbers above 0, with their positions.
+fn greatest<'v, 'a>(
+    values: &'v SampleValues<'a>,
+    path: &paths::BoundPath,
+    most: usize,
+    number: impl Fn(usize, &PathValue<'_>) -> f64,
+) -> Vec<(usize, &'v PathValue<'a>)> {
+    let all = instances(values, path).map(|(at, v)| (number(at, v), at, v));
+    let mut all: Vec<_> = all.filter(|(number, ..)| *number > 0.0).collect();
+    let order =
+        |(a, ..): &(f64, usize, &PathValue<'_>), (b, ..): &(f64, usize, &PathValue<'_>)| b.total_cmp(a);
+    if let Some(last) = most.checked_sub(1).filter(|last| *last < all.len()) {
+        all.select_nth_unstable_by(last, order);
+    }
+    all.truncate(most);
+    all.sort_by(order);
+    all.into_iter().map(|(_, at, v)| (at, v)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Counter paths of the overview, and their values in a sample.
+
+use crate::path::{PathQuery, PathValue};
+use crate::{Mark, NoValue, Source};
+
+use super::state::StateValue;
+
+/// Position of a path in its query, or the reason that the source does not have it.
+pub(super) type BoundPath = Result<usize, NoValue>;
+
+/// Paths of everything except control groups.
+#[derive(Debug)]
+pub(super) struct MachinePaths {
+    pub up_time: BoundPath,
+    pub load: [BoundPath; 3],
+    pub process_count: BoundPath,
+    pub running: BoundPath,
+    pub blocked: BoundPath,
+    pub each_busy: BoundPath,
+    pub busy: BoundPath,
+    pub user: BoundPath,
+    pub kernel: BoundPath,
+    pub io_wait: BoundPath,
+    pub steal: BoundPath,
+    pub total: BoundPath,
+    pub available: BoundPath,
+    pub swap_total: BoundPath,
+    pub swap_free: BoundPath,
+    pub swap_in: BoundPath,
+    pub swap_out: BoundPath,
+    pub kills: BoundPath,
+    pub processor_pressure: BoundPath,
+    pub memory_pressure: [BoundPath; 2],
+    pub storage_pressure: [BoundPath; 2],
+    pub disk_idle: BoundPath,
+    pub disk_read: BoundPath,
+    pub disk_written: BoundPath,
+    pub disk_read_latency: BoundPath,
+    pub disk_write_latency: BoundPath,
+    pub disk_queue: BoundPath,
+    pub free_percent: BoundPath,
+    pub free_megabytes: BoundPath,
+    pub received: BoundPath,
+    pub sent: BoundPath,
+    pub drops: [BoundPath; 2],
+    pub errors: [BoundPath; 2],
+    pub tcp_sent: [BoundPath; 2],
+    pub tcp_retransmitted: [BoundPath; 2],
+    pub process_time: BoundPath,
+    pub process_memory: BoundPath,
+    pub process_age: BoundPath,
+    pub process_read: BoundPath,
+    pub process_written: BoundPath,
+}
+
+impl MachinePaths {
+    pub fn bind(query: &mut PathQuery, source: &mut dyn Source) -> Self {
+        let mut path = |text: &str| bind(query, source, text);
+        // Windows before 7 has Processor only, and so have its logs.
+        let each_busy = path(r"\Processor Information(*)\% Processor Time")
+            .or_else(|_| path(r"\Processor(*)\% Processor Time"));
+        let mut processor = |counter: &str| {
+            path(&format!(r"\Processor Information(_Total)\{counter}"))
+                .or_else(|_| path(&format!(r"\Processor(_Total)\{counter}")))
+        };
+        let (busy, user) = (processor("% Processor Time"), processor("% User Time"));
+        let kernel = processor("% Privileged Time");
+        // On Linux, TCPv4 counts both versions.
+        let mut tcp = |counter: &str| ["TCPv4", "TCPv6"].map(|set| path(&format!(r"\{set}\{counter}")));
+        let tcp_sent = tcp("Segments Sent/sec");
+        let tcp_retransmitted = tcp("Segments Retransmitted/sec");
+        let mut pressure = |resource: &str| {
+            ["Some", "Full"].map(|kind| path(&format!(r"\Pressure Stall({resource})\% {kind} Stalled Time")))
+        };
+        let (memory_pressure, storage_pressure) = (pressure("memory"), pressure("io"));
+        Self {
+            up_time: path(r"\System\System Up Time"),
+            load: ["1 Minute", "5 Minutes", "15 Minutes"]
+                .map(|time| path(&format!(r"\Linux System\Load Average {time}"))),
+            process_count: path(r"\System\Processes"),
+            running: path(r"\Linux System\Running Threads"),
+            blocked: path(r"\Linux System\Blocked Processes"),
+            each_busy,
+            busy,
+            user,
+            kernel,
+            io_wait: path(r"\Linux Processor(_Total)\% I/O Wait Time"),
+            steal: path(r"\Linux Processor(_Total)\% Steal Time"),
+            // Windows has no counter of the size of the memory.
+            total: path(r"\Linux Memory\MemTotal"),
+            available: path(r"\Memory\Available Bytes"),
+            swap_total: path(r"\Linux Memory\SwapTotal"),
+            swap_free: path(r"\Linux Memory\SwapFree"),
+            swap_in: path(r"\Linux Memory\pswpin"),
+            swap_out: path(r"\Linux Memory\pswpout"),
+            kills: path(r"\Linux Memory\oom_kill"),
+            processor_pressure: path(r"\Pressure Stall(cpu)\% Some Stalled Time"),
+            memory_pressure,
+            storage_pressure,
+            disk_idle: path(r"\PhysicalDisk(*)\% Idle Time"),
+            disk_read: path(r"\PhysicalDisk(*)\Disk Read Bytes/sec"),
+            disk_written: path(r"\PhysicalDisk(*)\Disk Write Bytes/sec"),
+            disk_read_latency: path(r"\PhysicalDisk(*)\Avg. Disk sec/Read"),
+            disk_write_latency: path(r"\PhysicalDisk(*)\Avg. Disk sec/Write"),
+            disk_queue: path(r"\PhysicalDisk(*)\Avg. Disk Queue Length"),
+            free_percent: path(r"\LogicalDisk(*)\% Free Space"),
+            free_megabytes: path(r"\LogicalDisk(*)\Free Megabytes"),
+            received: path(r"\Network Interface(*)\Bytes Received/sec"),
+            sent: path(r"\Network Interface(*)\Bytes Sent/sec"),
+            drops: ["Received", "Outbound"]
+                .map(|way| path(&format!(r"\Network Interface(*)\Packets {way} Discarded"))),
+            errors: ["Received", "Outbound"]
+                .map(|way| path(&format!(r"\Network Interface(*)\Packets {way} Errors"))),
+            tcp_sent,
+            tcp_retransmitted,
+            process_time: path(r"\Process V2(*)\% Processor Time")
+                .or_else(|_| path(r"\Process(*)\% Processor Time")),
+            process_memory: path(r"\Process V2(*)\Working Set").or_else(|_| path(r"\Process(*)\Working Set")),
+            process_age: path(r"\Process V2(*)\Elapsed Time").or_else(|_| path(r"\Process(*)\Elapsed Time")),
+            process_read: path(r"\Linux Process(*)\Storage Read Bytes/sec"),
+            process_written: path(r"\Linux Process(*)\Storage Write Bytes/sec"),
+        }
+    }
+}
+
+/// Paths of control groups, in a query of their own because they can be read less often.
+#[derive(Debug)]
+pub(super) struct GroupPaths {
+    pub time: BoundPath,
+    pub memory: BoundPath,
+}
+
+impl GroupPaths {
+    pub fn bind(query: &mut PathQuery, source: &mut dyn Source) -> Self {
+        let mut path = |text: &str| bind(query, source, text);
+        Self { time: path(r"\CGroup(*)\% Processor Time"), memory: path(r"\CGroup(*)\Memory Bytes") }
+    }
+}
+
+fn bind(query: &mut PathQuery, source: &mut dyn Source, text: &str) -> BoundPath {
+    let path = text.parse().map_err(|_| NoValue::NotGiven)?;
+    query.add(source, &path).map_err(|error| NoValue::Unavailable(error.to_string().into()))
+}
+
+/// Values of a sample, by path.
+pub(super) struct SampleValues<'a> {
+    query: &'a PathQuery,
+    /// Values in the order of the paths.
+    values: Vec<PathValue<'a>>,
+}
+
+impl<'a> SampleValues<'a> {
+    pub fn new(query: &'a PathQuery) -> Self {
+        Self { query, values: query.values() }
+    }
+
+    /// Returns the values of a path; none if it is not bound.
+    pub fn of(&self, path: &BoundPath) -> &[PathValue<'a>] {
+        let Ok(path) = path else { return &[] };
+        let start = self.values.partition_point(|v| v.path < *path);
+        let end = self.values.partition_point(|v| v.path <= *path);
+        self.values.get(start..end).unwrap_or_default()
+    }
+
+    /// Returns the value of a path without wildcards.
+    pub fn single(&self, path: &BoundPath) -> StateValue {
+        path.clone()?;
+        self.of(path).first().map_or(Err(NoValue::NoInstance), capped)
+    }
+
+    /// Returns the sum of the paths that are available here: Linux counts TCP over both versions of IP together.
+    pub fn sum(&self, paths: &[BoundPath]) -> StateValue {
+        let is_there = |value: &StateValue| !matches!(value, Err(NoValue::Unavailable(_)));
+        let values = paths.iter().map(|path| self.single(path)).filter(is_there);
+        values.reduce(|a, b| Ok(a? + b?)).unwrap_or(Err(NoValue::NoInstance))
+    }
+
+    /// Returns the value of a path for the instance of another value, which was at this position.
+    pub fn beside(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> Option<&PathValue<'a>> {
+        let values = self.of(path);
+        // Name and id alone can be those of another process by now.
+        let is_it = |v: &&PathValue<'_>| {
+            v.value.instance == of.value.instance
+                && v.value.instance_id == of.value.instance_id
+                && self.query.birth(v) == self.query.birth(of)
+        };
+        values.get(at).filter(is_it).or_else(|| values.iter().find(is_it))
+    }
+
+    /// Returns the value of a path for the instance of another value, as a reading.
+    pub fn reading(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> StateValue {
+        path.clone()?;
+        self.beside(path, at, of).map_or(Err(NoValue::NoInstance), uncapped)
+    }
+
+    /// Returns the query that the values are from.
+    pub fn query(&self) -> &'a PathQuery {
+        self.query
+    }
+}
+
+/// Returns a value, with percentages of one thing limited to 100.
+pub(super) fn capped(v: &PathValue<'_>) -> StateValue {
+    current(v)?;
+    v.value.value.clone().map(crate::FormattedValue::capped)
+}
+
+/// Returns a value without a limit: a process can use several processors.
+pub(super) fn uncapped(v: &PathValue<'_>) -> StateValue {
+    current(v)?;
+    v.value.value.clone().map(crate::FormattedValue::nocap)
+}
+
+/// Refuses a value whose source did not respond: it says nothing about now.
+fn current(v: &PathValue<'_>) -> Result<(), NoValue> {
+    match v.value.mark {
+        Some(Mark::Stale(_)) => Err(NoValue::Late),
+        _ => Ok(()),
+    }
+}

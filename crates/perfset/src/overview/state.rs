@@ -1,0 +1,294 @@
+//! State of a machine at one time: plain data, for a screen, a page or a report.
+
+use crate::clock::SystemTime;
+use crate::{Birth, NoValue};
+
+/// Value of a counter, or the reason for none.
+pub type StateValue = Result<f64, NoValue>;
+
+/// State of a machine over the last interval.
+///
+/// Names come from the machine unchanged: a screen must escape them. Percentages of processors, disks and pressure are
+/// 0 to 100; those of processes and control groups are 100 for each processor that they use.
+#[derive(Clone, Debug)]
+pub struct MachineState {
+    /// Time of the sample.
+    pub time: SystemTime,
+    /// Seconds since the last sample; `None` in the first one.
+    pub interval: Option<f64>,
+    /// Time since the machine was started, in seconds.
+    pub up_time: StateValue,
+    /// Mean number of threads that run or wait, over 1, 5 and 15 minutes.
+    pub load: [StateValue; 3],
+    /// Number of processes of the machine.
+    pub process_count: StateValue,
+    /// Number of threads that run or wait for a processor.
+    pub running: StateValue,
+    /// Number of processes that wait for storage.
+    pub blocked: StateValue,
+    /// Use of all processors together.
+    pub processors: ProcessorState,
+    /// Use of memory and swap.
+    pub memory: MemoryState,
+    /// Time lost to waiting.
+    pub pressure: PressureState,
+    /// Disks, the busiest first.
+    pub disks: Vec<DiskState>,
+    /// File systems, the fullest first.
+    pub file_systems: Vec<FileSystemState>,
+    /// Network interfaces, the busiest first, and those inside the machine last.
+    pub interfaces: Vec<InterfaceState>,
+    /// TCP over both versions of IP.
+    pub tcp: TcpState,
+    /// Processes with the greatest use of anything: see [`busiest`](super::busiest).
+    pub processes: Vec<ProcessState>,
+    /// Number of processes whose storage bytes were refused, and the reason.
+    pub refused: Option<(usize, NoValue)>,
+    /// Control groups with most processor time, the busiest first. A group is left out if one below it uses nearly all
+    /// of what it uses.
+    pub groups_by_time: Vec<GroupState>,
+    /// Control groups with most memory, in the same way.
+    pub groups_by_memory: Vec<GroupState>,
+    /// Reason for having no control groups.
+    pub no_groups: Option<NoValue>,
+    /// Remarkable facts, the most urgent first.
+    pub findings: Vec<Finding>,
+    /// Differences from a minute ago, or from the first sample.
+    pub changes: Changes,
+}
+
+/// Use of all processors, in percent of all their time.
+#[derive(Clone, Debug)]
+pub struct ProcessorState {
+    /// Number of logical processors.
+    pub count: usize,
+    /// Time that was used.
+    pub busy: StateValue,
+    /// Time that programs used.
+    pub user: StateValue,
+    /// Time in the kernel.
+    pub kernel: StateValue,
+    /// Idle time with requests of this machine at its disks.
+    pub io_wait: StateValue,
+    /// Time that the hypervisor gave to others.
+    pub steal: StateValue,
+}
+
+/// Memory and swap of a machine, in bytes.
+#[derive(Clone, Debug)]
+pub struct MemoryState {
+    /// Size of the memory.
+    pub total: StateValue,
+    /// Memory that programs can still get without swapping.
+    pub available: StateValue,
+    /// Size of the swap areas.
+    pub swap_total: StateValue,
+    /// Unused part of the swap areas.
+    pub swap_free: StateValue,
+    /// Pages read from swap, per second.
+    pub swap_in: StateValue,
+    /// Pages written to swap, per second.
+    pub swap_out: StateValue,
+    /// Processes that the kernel ended for lack of memory, per second.
+    pub kills: StateValue,
+}
+
+impl MemoryState {
+    /// Returns the memory in use: the total without the available part.
+    ///
+    /// # Errors
+    /// The reason why either is not known.
+    pub fn used(&self) -> StateValue {
+        Ok(self.total.clone()? - self.available.clone()?)
+    }
+
+    /// Returns the share of memory in use, in percent.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
+    pub fn used_percent(&self) -> StateValue {
+        percent(self.used()?, self.total.clone()?)
+    }
+
+    /// Returns the used part of the swap areas.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
+    pub fn swap_used(&self) -> StateValue {
+        Ok(self.swap_total.clone()? - self.swap_free.clone()?)
+    }
+}
+
+/// Returns a share in percent; nothing of nothing has no share.
+pub(super) fn percent(part: f64, whole: f64) -> StateValue {
+    if whole > 0.0 { Ok(part / whole * 100.0) } else { Err(NoValue::NegativeDenominator) }
+}
+
+/// Time lost to waiting in the last interval, in percent: the kernel's pressure stall information.
+#[derive(Clone, Debug)]
+pub struct PressureState {
+    /// Time in which a task waited for a processor.
+    pub processors: StateValue,
+    /// Time in which a task waited for memory.
+    pub memory: StateValue,
+    /// Time in which all tasks waited for memory.
+    pub memory_full: StateValue,
+    /// Time in which a task waited for storage.
+    pub storage: StateValue,
+    /// Time in which all tasks waited for storage.
+    pub storage_full: StateValue,
+}
+
+/// Disk of a machine.
+#[derive(Clone, Debug)]
+pub struct DiskState {
+    /// Name of the disk.
+    pub name: String,
+    /// Time with a request, in percent.
+    pub busy: StateValue,
+    /// Bytes read per second.
+    pub read: StateValue,
+    /// Bytes written per second.
+    pub written: StateValue,
+    /// Mean time of a read, in seconds; no value if there was none.
+    pub read_latency: StateValue,
+    /// Mean time of a write, in seconds; no value if there was none.
+    pub write_latency: StateValue,
+    /// Mean number of requests that waited or were served.
+    pub queue: StateValue,
+}
+
+/// File system on a block device.
+#[derive(Clone, Debug)]
+pub struct FileSystemState {
+    /// Mount point; on Windows the drive.
+    pub name: String,
+    /// Unused space, in percent.
+    pub free_percent: StateValue,
+    /// Unused space, in bytes.
+    pub free: StateValue,
+}
+
+/// Network interface with its traffic.
+#[derive(Clone, Debug)]
+pub struct InterfaceState {
+    /// Name of the interface.
+    pub name: String,
+    /// Bytes received per second.
+    pub received: StateValue,
+    /// Bytes sent per second.
+    pub sent: StateValue,
+    /// Packets dropped per second, of both directions.
+    pub drops: StateValue,
+    /// Packets with errors per second, of both directions.
+    pub errors: StateValue,
+}
+
+/// TCP of a machine.
+#[derive(Clone, Debug)]
+pub struct TcpState {
+    /// Segments sent per second.
+    pub sent: StateValue,
+    /// Segments sent again per second.
+    pub retransmitted: StateValue,
+}
+
+impl TcpState {
+    /// Returns the share of segments that were sent again, in percent.
+    ///
+    /// # Errors
+    /// The reason why it is not known. The same, if nothing was sent.
+    pub fn retransmitted_percent(&self) -> StateValue {
+        // The kernel does not count retransmissions as segments sent.
+        let again = self.retransmitted.clone()?;
+        percent(again, self.sent.clone()? + again)
+    }
+}
+
+/// Process with its use of the machine.
+#[derive(Clone, Debug)]
+pub struct ProcessState {
+    /// Instance name: the program's name, with the process id on systems whose names contain it.
+    pub name: String,
+    /// Id of the process.
+    pub id: u32,
+    /// Start of the process, if known; name, id and birth are its identity.
+    pub birth: Birth,
+    /// Processor time, in percent of one processor.
+    pub processor_time: StateValue,
+    /// Memory in RAM, in bytes.
+    pub memory: StateValue,
+    /// Bytes read from storage per second.
+    pub read: StateValue,
+    /// Bytes written to storage per second.
+    pub written: StateValue,
+    /// Time since the process started, in seconds.
+    pub age: StateValue,
+}
+
+impl ProcessState {
+    /// Returns the bytes read from and written to storage, per second.
+    ///
+    /// # Errors
+    /// The reason why either is not known.
+    pub fn storage(&self) -> StateValue {
+        Ok(self.read.clone()? + self.written.clone()?)
+    }
+}
+
+/// Control group with its use of the machine, which includes the groups below it.
+#[derive(Clone, Debug)]
+pub struct GroupState {
+    /// Path of the group below the mount.
+    pub name: String,
+    /// Processor time, in percent of one processor.
+    pub processor_time: StateValue,
+    /// Memory of the group, in bytes.
+    pub memory: StateValue,
+}
+
+/// Remarkable fact about a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Name of the rule that found it.
+    pub rule: &'static str,
+    /// Urgency of the fact.
+    pub severity: Severity,
+    /// Sentence for users. It can contain names from the machine: a screen must escape them.
+    pub text: String,
+    /// Command that shows more.
+    pub next: &'static str,
+}
+
+/// Urgency of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing, and no problem by itself.
+    Note,
+    /// Work is slowed down, or will be soon.
+    Warning,
+    /// Work fails, or will fail soon.
+    Critical,
+}
+
+/// Differences of a state from an earlier one.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Seconds between the two states: at most about a minute, less if the overview began later.
+    pub seconds: f64,
+    /// Values that changed remarkably.
+    pub values: Vec<ChangedValue>,
+    /// Names of busy processes that started in that time, and their processor time in percent.
+    pub started: Vec<(String, StateValue)>,
+}
+
+/// Value that changed remarkably.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangedValue {
+    /// Name for users, such as "processors".
+    pub name: &'static str,
+    /// Earlier value, in percent.
+    pub before: f64,
+    /// Value now, in percent.
+    pub now: f64,
+}

@@ -1,0 +1,301 @@
+//! The overview over scripted machines, and the table of findings.
+
+use super::*;
+use crate::clock::SystemTime;
+
+fn state() -> MachineState {
+    MachineState {
+        time: SystemTime::default(),
+        interval: Some(1.0),
+        up_time: Ok(90_000.0),
+        load: [Ok(0.5), Ok(0.4), Ok(0.3)],
+        process_count: Ok(100.0),
+        running: Ok(1.0),
+        blocked: Ok(0.0),
+        processors: ProcessorState {
+            count: 2,
+            busy: Ok(10.0),
+            user: Ok(6.0),
+            kernel: Ok(4.0),
+            io_wait: Ok(0.0),
+            steal: Ok(0.0),
+        },
+        memory: MemoryState {
+            total: Ok(4e9),
+            available: Ok(3e9),
+            swap_total: Ok(1e9),
+            swap_free: Ok(1e9),
+            swap_in: Ok(0.0),
+            swap_out: Ok(0.0),
+            kills: Ok(0.0),
+        },
+        pressure: PressureState {
+            processors: Ok(0.0),
+            memory: Ok(0.0),
+            memory_full: Ok(0.0),
+            storage: Ok(0.0),
+            storage_full: Ok(0.0),
+        },
+        disks: Vec::new(),
+        file_systems: Vec::new(),
+        interfaces: Vec::new(),
+        tcp: TcpState { sent: Ok(100.0), retransmitted: Ok(0.0) },
+        processes: Vec::new(),
+        refused: None,
+        groups_by_time: Vec::new(),
+        groups_by_memory: Vec::new(),
+        no_groups: Some(NoValue::NotGiven),
+        findings: Vec::new(),
+        changes: Changes::default(),
+    }
+}
+
+fn disk(busy: f64, read_latency: StateValue, write_latency: StateValue) -> DiskState {
+    DiskState {
+        name: "sda".into(),
+        busy: Ok(busy),
+        read: Ok(1e6),
+        written: Ok(1e6),
+        read_latency,
+        write_latency,
+        queue: Ok(1.0),
+    }
+}
+
+fn process(name: &str, processor_time: f64, memory: f64) -> ProcessState {
+    ProcessState {
+        name: name.into(),
+        id: 1,
+        birth: None,
+        processor_time: Ok(processor_time),
+        memory: Ok(memory),
+        read: Ok(0.0),
+        written: Ok(0.0),
+        age: Ok(7_200.0),
+    }
+}
+
+/// Each rule finds what its condition says, and nothing just below its limit.
+#[test]
+fn every_rule_finds_its_condition() {
+    let none = || Err(NoValue::NotGiven);
+    type StateChange = Box<dyn Fn(&mut MachineState)>;
+    let cases: Vec<(&str, StateChange, StateChange, &str)> = vec![
+        (
+            "out-of-memory",
+            Box::new(|s| s.memory.kills = Ok(0.5)),
+            Box::new(|s| s.memory.kills = Ok(0.0)),
+            "the kernel ended a process for lack of memory",
+        ),
+        (
+            "file-system-full",
+            Box::new(|s| {
+                s.file_systems =
+                    vec![FileSystemState { name: "/".into(), free_percent: Ok(7.0), free: Ok(1.5e9) }];
+            }),
+            Box::new(|s| {
+                s.file_systems =
+                    vec![FileSystemState { name: "/".into(), free_percent: Ok(10.0), free: Ok(1.5e9) }];
+            }),
+            "/ is 93 % full, 1.4 GiB are free",
+        ),
+        (
+            "memory-low",
+            Box::new(|s| {
+                s.memory.available = Ok(4e7);
+                s.processes = vec![process("small:1", 0.0, 1e6), process("big:2", 0.0, 3e9)];
+            }),
+            Box::new(|s| s.memory.available = Ok(2.1e8)),
+            "only 1.0 % of the memory is available; big:2 uses 2.8 GiB",
+        ),
+        (
+            "swapping",
+            Box::new(|s| (s.memory.swap_in, s.memory.swap_out) = (Ok(20.0), Ok(1_500.0))),
+            Box::new(|s| (s.memory.swap_in, s.memory.swap_out) = (Ok(20.0), Ok(29.0))),
+            "memory is swapped: 20 pages in, 1,500 pages out per second",
+        ),
+        (
+            "memory-pressure",
+            Box::new(|s| s.pressure.memory = Ok(12.0)),
+            Box::new(|s| s.pressure.memory = Ok(9.9)),
+            "tasks wait for memory in 12 % of the time",
+        ),
+        (
+            "storage-pressure",
+            Box::new(|s| s.pressure.storage = Ok(45.0)),
+            Box::new(|s| s.pressure.storage = Ok(19.0)),
+            "tasks wait for storage in 45 % of the time",
+        ),
+        (
+            "disk-busy",
+            Box::new(move |s| s.disks = vec![disk(93.4, none(), Ok(0.041))]),
+            Box::new(move |s| s.disks = vec![disk(79.0, Ok(0.001), Ok(0.001))]),
+            "sda is 93 % busy, 41.0 ms per write",
+        ),
+        (
+            "disk-busy",
+            Box::new(|s| s.disks = vec![disk(99.0, Ok(0.0002), Ok(0.0004))]),
+            Box::new(|s| s.disks = vec![disk(79.0, Ok(0.001), Ok(0.001))]),
+            "sda is 99 % busy and fast: 200.0 µs per read, 400.0 µs per write",
+        ),
+        (
+            "disk-slow",
+            Box::new(|s| s.disks = vec![disk(8.0, Ok(0.25), Ok(0.002))]),
+            Box::new(|s| s.disks = vec![disk(8.0, Ok(0.09), Ok(0.002))]),
+            "sda is slow: 250.0 ms per read, 2.0 ms per write, at 8.0 % busy",
+        ),
+        (
+            "processors-busy",
+            Box::new(|s| {
+                s.processors.busy = Ok(97.0);
+                s.processes = vec![process("make:5", 12.0, 1e6), process("yes:9", 180.0, 1e6)];
+            }),
+            Box::new(|s| s.processors.busy = Ok(89.0)),
+            "the processors are 97 % busy; yes:9 uses 180 % of one",
+        ),
+        (
+            "processor-pressure",
+            Box::new(|s| s.pressure.processors = Ok(60.0)),
+            Box::new(|s| s.pressure.processors = Ok(49.0)),
+            "tasks wait for a processor in 60 % of the time",
+        ),
+        (
+            "steal",
+            Box::new(|s| s.processors.steal = Ok(15.0)),
+            Box::new(|s| s.processors.steal = Ok(9.0)),
+            "the hypervisor takes 15 % of the processors' time",
+        ),
+        (
+            "packets-lost",
+            Box::new(|s| s.interfaces = vec![interface(Ok(120.0), Ok(0.0))]),
+            Box::new(|s| s.interfaces = vec![interface(Ok(0.5), Ok(0.5))]),
+            "eth0 drops 120 packets a second",
+        ),
+        (
+            "tcp-retransmits",
+            Box::new(|s| s.tcp = TcpState { sent: Ok(970.0), retransmitted: Ok(30.0) }),
+            Box::new(|s| s.tcp = TcpState { sent: Ok(97.0), retransmitted: Ok(0.9) }),
+            "the network loses packets: TCP sends 3.0 % of its segments again",
+        ),
+    ];
+    for (rule, bad, good, want) in &cases {
+        let mut state = state();
+        bad(&mut state);
+        let found = findings::findings(&state);
+        let text = found.iter().find(|finding| finding.rule == *rule).map(|finding| &*finding.text);
+        assert_eq!(text, Some(*want), "{found:?}");
+        good(&mut state);
+        let found = findings::findings(&state);
+        assert!(found.iter().all(|finding| finding.rule != *rule), "{found:?}");
+    }
+    for rule in RULES {
+        assert!(cases.iter().any(|(name, ..)| *name == rule.name), "{} has no case", rule.name);
+        assert!(!rule.condition.is_empty() && rule.next.starts_with("perfset "), "{}", rule.name);
+    }
+}
+
+fn interface(drops: StateValue, errors: StateValue) -> InterfaceState {
+    InterfaceState { name: "eth0".into(), received: Ok(1e6), sent: Ok(1e6), drops, errors }
+}
+
+/// Rules conclude nothing from a machine of which nothing is known, nor from numbers that are none.
+#[test]
+fn nothing_is_found_where_nothing_is_known() {
+    for unknown in [Err(NoValue::NotGiven), Ok(f64::NAN)] {
+        let u = || unknown.clone();
+        let mut state = state();
+        state.processors =
+            ProcessorState { count: 0, busy: u(), user: u(), kernel: u(), io_wait: u(), steal: u() };
+        state.memory = MemoryState {
+            total: u(),
+            available: u(),
+            swap_total: u(),
+            swap_free: u(),
+            swap_in: u(),
+            swap_out: u(),
+            kills: u(),
+        };
+        state.pressure =
+            PressureState { processors: u(), memory: u(), memory_full: u(), storage: u(), storage_full: u() };
+        state.tcp = TcpState { sent: u(), retransmitted: u() };
+        state.disks = vec![DiskState { busy: u(), ..disk(0.0, u(), u()) }];
+        state.interfaces = vec![interface(u(), u())];
+        state.file_systems = vec![FileSystemState { name: "/".into(), free_percent: u(), free: u() }];
+        assert_eq!(findings::findings(&state), []);
+    }
+}
+
+#[test]
+fn the_most_urgent_is_first() {
+    let mut state = state();
+    state.processors.busy = Ok(99.0);
+    state.pressure.memory = Ok(50.0);
+    state.memory.kills = Ok(1.0);
+    let severities: Vec<_> = findings::findings(&state).iter().map(|finding| finding.severity).collect();
+    assert_eq!(severities, [Severity::Critical, Severity::Warning, Severity::Note]);
+}
+
+/// A change is one from a minute ago, and neither from the first sample, which has no rates, nor from long ago.
+#[test]
+fn changes_look_back_a_minute() {
+    let mut history = VecDeque::new();
+    let mut at = |second: i64, busy: StateValue| {
+        let mut state = state();
+        state.processors.busy = busy;
+        state.processes = vec![
+            ProcessState { age: Ok(20.0), ..process("new:1", 99.0, 1e6) },
+            ProcessState { age: Ok(20.0), ..process("idle:2", 0.0, 1e6) },
+            ProcessState { age: Ok(200.0), ..process("old:3", 99.0, 1e6) },
+        ];
+        let now = EarlierState::new(&state, second * 10_000_000);
+        let changes = changes::since(&history, &now, &state);
+        changes::remember(&mut history, now);
+        changes
+    };
+    let texts = |changes: &Changes| {
+        changes.values.iter().map(|c| format!("{} {} {}", c.name, c.before, c.now)).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&at(0, Err(NoValue::NeedsTwoSamples))), [""; 0]);
+    assert_eq!(texts(&at(5, Ok(10.0))), [""; 0]);
+    let changes = at(10, Ok(90.0));
+    assert_eq!(texts(&changes), ["processors busy 10 90"]);
+    assert_eq!(changes.started.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["new:1"]);
+    for second in (15..80).step_by(5) {
+        at(second, Ok(90.0));
+    }
+    assert_eq!(texts(&at(80, Ok(90.0))), [""; 0], "it has been so for more than a minute");
+    let changes = at(85, Ok(20.0));
+    assert_eq!(texts(&changes), ["processors busy 90 20"]);
+    assert!((55.0..=65.0).contains(&changes.seconds), "{}", changes.seconds);
+    // A clock that was set back has no minute before.
+    assert_eq!(texts(&at(10, Ok(90.0))), [""; 0]);
+}
+
+#[test]
+fn groups_that_another_explains_are_left_out() {
+    use crate::testing::{FixedClock, Scripted};
+    use crate::{Machine, catalogue};
+
+    let provider = Scripted::new(vec![catalogue::cgroup::COUNTERSET.clone()]);
+    let mut machine = Machine::new(Box::new(FixedClock::default()));
+    machine.register(Box::new(provider.clone()));
+    let mut overview = Overview::open(&mut machine).unwrap();
+    for second in 0..2_u64 {
+        let row =
+            |name, id, percent: u64, memory| (name, id, vec![Ok(second * percent * 100_000), Ok(memory)]);
+        provider.with(|script| {
+            script.rows = vec![
+                row("/", 1, 100, 900),
+                row("system.slice", 2, 95, 800),
+                row("system.slice/busy.service", 3, 90, 100),
+                row("system.slice/large.service", 4, 5, 500),
+                row("idle", 5, 0, 0),
+            ];
+        });
+        overview.collect().unwrap();
+    }
+    let state = overview.state(2);
+    let names = |groups: &[GroupState]| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&state.groups_by_time), ["system.slice/busy.service", "system.slice/large.service"]);
+    assert_eq!(names(&state.groups_by_memory), ["system.slice", "system.slice/large.service"]);
+}

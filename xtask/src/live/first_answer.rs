@@ -1,0 +1,392 @@
+//! Ten questions about a slow machine: the keys and seconds until a tool's first screen answers, at 80 by 24.
+
+use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::disks::{Image, Swap};
+use super::finished;
+use super::kernel_own::{Group, hierarchy};
+use super::network::ip;
+use super::owned::{Folder, Running};
+use crate::repository::target;
+
+/// Tools, and the commands that start them.
+const TOOLS: [(&str, &str); 4] =
+    [("perfset", "perfset"), ("atop", "atop 1"), ("btop", "btop"), ("pidstat", "pidstat -urd 1")];
+
+/// Time after which a tool has no answer.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Time between the start of a load and that of a tool.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// Something that is ended when it is dropped.
+type Load = Vec<Box<dyn Any>>;
+
+/// Function that returns `true` if a line of a screen answers.
+type IsAnswer = fn(&str) -> bool;
+
+struct Question {
+    text: &'static str,
+    load: fn(&Folder) -> Result<Load>,
+    /// Answering line of each tool.
+    answers: [IsAnswer; 4],
+    /// Keys that lead to the answer in each tool.
+    keys: [&'static str; 4],
+    /// `true` to start the tool before the load.
+    is_change: bool,
+}
+
+const NONE: IsAnswer = |_| false;
+
+const QUESTIONS: [Question; 10] = [
+    Question {
+        text: "which process uses most processor time",
+        load: |place| Ok(vec![spinner(place, "cpuhog")?]),
+        answers: [
+            |line| line.starts_with("cpuhog:"),
+            |line| line.contains("cpuhog"),
+            |line| line.contains("cpuhog"),
+            |line| line.contains("cpuhog"),
+        ],
+        keys: [""; 4],
+        is_change: false,
+    },
+    Question {
+        text: "which process uses most memory",
+        load: |place| {
+            Ok(vec![python(place, "memhog", "b = b'x' * (700 << 20)\nimport time\ntime.sleep(600)")?])
+        },
+        answers: [
+            |line| line.contains("memhog:"),
+            |line| line.contains("memhog"),
+            |line| line.contains("memhog"),
+            |line| line.contains("memhog"),
+        ],
+        keys: ["", "m", "m", ""],
+        is_change: false,
+    },
+    Question {
+        text: "which process reads and writes most",
+        load: writer,
+        answers: [
+            |line| line.contains("diskhog:"),
+            |line| line.contains("diskhog"),
+            |line| line.contains("diskhog"),
+            |line| line.contains("diskhog"),
+        ],
+        keys: ["", "d", "", ""],
+        is_change: false,
+    },
+    Question {
+        text: "is it swapping",
+        load: swapping,
+        answers: [
+            |line| {
+                line.contains("memory is swapped")
+                    || line.starts_with("swap") && !line.ends_with("in 0.0/s, out 0.0/s")
+            },
+            |line| line.starts_with("PAG") && number_after(line, "swout").is_some_and(|pages| pages > 0.0),
+            NONE,
+            NONE,
+        ],
+        keys: [""; 4],
+        is_change: false,
+    },
+    Question {
+        text: "is the disk slow or only busy",
+        load: writer,
+        answers: [
+            |line| {
+                line.contains(" % ")
+                    && (line.contains(" ms") || line.contains(" µs"))
+                    && !line.contains("process")
+            },
+            |line| line.starts_with("DSK") && line.contains("busy") && line.contains("avio"),
+            NONE,
+            NONE,
+        ],
+        keys: [""; 4],
+        is_change: false,
+    },
+    Question {
+        text: "which control group uses the processor",
+        load: |_| {
+            let folder = hierarchy("", "cpuacct")?.join(format!("perfset-live-hog-{}", std::process::id()));
+            let mut group = Group::make(folder)?;
+            group.start("while :; do :; done")?;
+            Ok(vec![Box::new(group)])
+        },
+        answers: [
+            |line| line.contains("live-hog-") && line.contains('%'),
+            |line| line.contains("live-hog"),
+            NONE,
+            NONE,
+        ],
+        keys: ["", "G", "", ""],
+        is_change: false,
+    },
+    Question {
+        text: "is the network losing packets",
+        load: losing,
+        answers: [
+            |line| line.contains("drops") && line.contains("packets a second"),
+            |line| line.starts_with("NET") && number_after(line, "drpi").is_some_and(|drops| drops > 0.0),
+            NONE,
+            NONE,
+        ],
+        keys: [""; 4],
+        is_change: false,
+    },
+    Question {
+        text: "is the machine waiting",
+        load: |place| (0..6).map(|_| spinner(place, "waiter")).collect(),
+        answers: [
+            |line| {
+                line.starts_with("waits for cpu ")
+                    && number_after(line, "cpu").is_some_and(|share| share > 20.0)
+            },
+            |line| line.starts_with("PSI") && number_after(line, "cpusome").is_some_and(|share| share > 20.0),
+            NONE,
+            NONE,
+        ],
+        keys: [""; 4],
+        is_change: false,
+    },
+    Question {
+        text: "is a file system full",
+        load: full,
+        answers: [
+            |line| line.contains("full,") && line.contains("/mount"),
+            NONE,
+            |line| line.contains("mount") && line.contains("9"),
+            NONE,
+        ],
+        keys: ["", "", "", ""],
+        is_change: false,
+    },
+    Question {
+        text: "what changed in the last minute",
+        load: |place| Ok(vec![spinner(place, "newhog")?]),
+        answers: [
+            |line| line.contains("newhog:") && line.contains("started"),
+            |line| line.contains("newhog") && line.contains(" N"),
+            NONE,
+            NONE,
+        ],
+        keys: [""; 4],
+        is_change: true,
+    },
+];
+
+/// Asks perfset all questions; with `full`, asks its peers too.
+pub fn check(full: bool) -> Result<String> {
+    let tools = if full { &TOOLS[..] } else { &TOOLS[..1] };
+    let mut table = String::new();
+    let mut failed = Vec::new();
+    for question in &QUESTIONS {
+        let mut results = Vec::new();
+        for (at, (name, command)) in tools.iter().enumerate() {
+            let seconds = ask(question, at, command).with_context(|| format!("{}: {name}", question.text))?;
+            results.push(seconds.map(|seconds| (question.keys[at].len(), seconds)));
+        }
+        let cells = results.iter().zip(tools).map(|(result, (name, _))| match result {
+            Some((keys, seconds)) => format!("{name} {keys} keys {seconds:.1} s"),
+            None => format!("{name} -"),
+        });
+        table.push_str(&format!("\n        {}: {}", question.text, cells.collect::<Vec<_>>().join(", ")));
+        // Tools redraw once a second, so a second decides nothing.
+        let is_first = |ours: &(usize, f64)| {
+            results.iter().flatten().all(|(keys, seconds)| (ours.0, ours.1 - 1.0) <= (*keys, *seconds))
+        };
+        if !results[0].as_ref().is_some_and(is_first) {
+            failed.push(question.text);
+        }
+    }
+    ensure!(failed.is_empty(), "perfset is not first in {failed:?}:{table}");
+    Ok(format!(": {} questions{table}", QUESTIONS.len()))
+}
+
+/// Returns the seconds until the screen of a tool answers.
+fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
+    let place = Folder::new("first-answer")?;
+    let mut load = if question.is_change { Vec::new() } else { (question.load)(&place)? };
+    sleep(SETTLED);
+    let terminal = Terminal::start(command)?;
+    if question.is_change {
+        sleep(SETTLED);
+        load = (question.load)(&place)?;
+    }
+    let start = Instant::now();
+    if !question.keys[tool].is_empty() {
+        sleep(Duration::from_millis(500));
+        terminal.press(question.keys[tool])?;
+    }
+    let mut answer = None;
+    while answer.is_none() && start.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(50));
+        if terminal.screen()?.lines().any(question.answers[tool]) {
+            answer = Some(start.elapsed().as_secs_f64());
+        }
+    }
+    drop(load);
+    Ok(answer)
+}
+
+/// Returns the number behind a word of a line.
+fn number_after(line: &str, word: &str) -> Option<f64> {
+    let behind = line.split_once(word)?.1.trim_start();
+    let digits = behind.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(behind.len());
+    behind[..digits].parse().ok()
+}
+
+/// Terminal of 80 by 24 with a command, on a server of its own, which ends when this is dropped.
+struct Terminal {
+    server: String,
+}
+
+impl Terminal {
+    fn start(command: &str) -> Result<Self> {
+        let terminal = Self { server: format!("perfset-live-{}", std::process::id()) };
+        let path = format!("{}:{}", target().join("release").display(), std::env::var("PATH")?);
+        let command = format!("PATH={path} LC_ALL=C.UTF-8 exec {command}");
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &command])?;
+        Ok(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Result<String> {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-L", &self.server]).args(arguments).stdin(Stdio::null());
+        finished(tmux.output().context("cannot start tmux (Debian package tmux)")?)
+    }
+
+    fn press(&self, keys: &str) -> Result<()> {
+        self.tmux(&["send-keys", "-l", keys]).map(drop)
+    }
+
+    fn screen(&self) -> Result<String> {
+        self.tmux(&["capture-pane", "-p"])
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.tmux(&["kill-server"]); // it ends with its last command
+    }
+}
+
+/// Copies a program under another name, which its processes then have.
+fn copy(place: &Folder, program: &str, name: &str) -> Result<PathBuf> {
+    let copy = place.0.join(name);
+    if !copy.exists() {
+        fs::copy(program, &copy).with_context(|| format!("cannot copy {program}"))?;
+    }
+    Ok(copy)
+}
+
+fn running(command: &mut Command) -> Result<Box<dyn Any>> {
+    let child: Child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    Ok(Box::new(Running(child)))
+}
+
+/// Starts a process that uses one processor.
+fn spinner(place: &Folder, name: &str) -> Result<Box<dyn Any>> {
+    running(Command::new(copy(place, "/bin/sh", name)?).args(["-c", "while :; do :; done"]))
+}
+
+fn python(place: &Folder, name: &str, script: &str) -> Result<Box<dyn Any>> {
+    let program = finished(Command::new("readlink").args(["-f", "/usr/bin/python3"]).output()?)?;
+    running(Command::new(copy(place, program.trim(), name)?).args(["-c", script]))
+}
+
+/// Writes to a file, past the page cache.
+fn writer(place: &Folder) -> Result<Load> {
+    let file = place.0.join("written");
+    let script = format!(
+        "import mmap, os\nm = mmap.mmap(-1, 1 << 20)\n\
+         f = os.open({:?}, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)\n\
+         while True:\n for at in range(64): os.pwrite(f, m, at << 20)\n",
+        path(&file)?
+    );
+    Ok(vec![python(place, "diskhog", &script)?])
+}
+
+/// Uses more memory than its control group may have, on a machine with swap.
+fn swapping(place: &Folder) -> Result<Load> {
+    let file = place.0.join("swap");
+    let made = Command::new("dd")
+        .args(["if=/dev/zero", &format!("of={}", path(&file)?), "bs=1M", "count=256"])
+        .output()?;
+    finished(made)?;
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    finished(Command::new("mkswap").arg(&file).output()?)?;
+    let swap = Swap::on(file)?;
+    let folder = hierarchy("memory", "memory")?.join(format!("perfset-live-swap-{}", std::process::id()));
+    let mut group = Group::make(folder.clone())?;
+    for limit in ["memory.high", "memory.limit_in_bytes"] {
+        let limit = folder.join(limit);
+        if limit.exists() {
+            fs::write(limit, (64_u64 << 20).to_string())?;
+        }
+    }
+    let touch = "b = bytearray(160 << 20)\nwhile True:\n for at in range(0, len(b), 4096): b[at] = 1";
+    group.start(&format!("exec python3 -c '{touch}'"))?;
+    // The group ends before its swap space is taken away.
+    Ok(vec![Box::new(group), Box::new(swap)])
+}
+
+/// A pair of interfaces, removed when this is dropped.
+struct InterfacePair;
+
+const ENDS: [&str; 2] = ["perfsetlive0", "perfsetlive1"];
+
+impl InterfacePair {
+    fn new() -> Result<Self> {
+        ip(&["link", "add", ENDS[0], "type", "veth", "peer", "name", ENDS[1]]).context("needs root")?;
+        let pair = Self;
+        for end in ENDS {
+            ip(&["link", "set", end, "up"])?;
+        }
+        Ok(pair)
+    }
+}
+
+impl Drop for InterfacePair {
+    fn drop(&mut self) {
+        let _ = ip(&["link", "delete", ENDS[0]]); // it says why itself
+    }
+}
+
+/// Sends frames of a protocol that nobody handles, which the other end drops.
+fn losing(_: &Folder) -> Result<Load> {
+    let pair = InterfacePair::new()?;
+    let script = format!(
+        "import socket, time\ns = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\ns.bind(('{}', 0))\n\
+         while True:\n s.send(b'\\xff' * 6 + b'\\2\\0\\0\\0\\0\\2' + b'\\x88\\xb5' + b'x' * 50)\n time.sleep(0.005)\n",
+        ENDS[1]
+    );
+    let sender = running(Command::new("python3").args(["-c", &script]))?;
+    Ok(vec![sender, Box::new(pair)])
+}
+
+/// Fills a file system.
+fn full(place: &Folder) -> Result<Load> {
+    let image = Image::mount(place)?;
+    let file = image.mount_point.join("filler");
+    let free = finished(Command::new("stat").args(["-f", "-c", "%a %S"]).arg(&image.mount_point).output()?)?;
+    let mut numbers = free.split_whitespace().map(str::parse::<u64>);
+    let (blocks, size) = (numbers.next().context("stat")??, numbers.next().context("stat")??);
+    let bytes = blocks * size / 100 * 97;
+    finished(Command::new("fallocate").args(["-l", &bytes.to_string()]).arg(&file).output()?)?;
+    Ok(vec![Box::new(image)])
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().context("the folder for temporary files has a strange name")
+}
