@@ -64,7 +64,7 @@ const QUESTIONS: [Question; 10] = [
             Ok(vec![python(place, "memhog", "b = b'x' * (700 << 20)\nimport time\ntime.sleep(600)")?])
         },
         answers: [
-            |line| line.contains("memhog:"),
+            |line| list(line, 1).starts_with("memhog:"),
             |line| line.contains("memhog"),
             |line| line.contains("memhog"),
             |line| line.contains("memhog"),
@@ -76,7 +76,7 @@ const QUESTIONS: [Question; 10] = [
         text: "which process reads and writes most",
         load: writer,
         answers: [
-            |line| line.contains("diskhog:"),
+            |line| list(line, 2).starts_with("diskhog:"),
             |line| line.contains("diskhog"),
             |line| line.contains("diskhog"),
             |line| line.contains("diskhog"),
@@ -88,10 +88,7 @@ const QUESTIONS: [Question; 10] = [
         text: "is it swapping",
         load: swapping,
         answers: [
-            |line| {
-                line.contains("memory is swapped")
-                    || line.starts_with("swap") && !line.ends_with("in 0.0/s, out 0.0/s")
-            },
+            |line| line.contains("memory is swapped"),
             |line| line.starts_with("PAG") && number_after(line, "swout").is_some_and(|pages| pages > 0.0),
             NONE,
             NONE,
@@ -237,6 +234,11 @@ fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
     }
     drop(load);
     Ok(answer)
+}
+
+/// Returns a line of one of the three lists of processes that perfset shows beside each other.
+fn list(line: &str, number: usize) -> &str {
+    line.char_indices().nth(number * 26).and_then(|(at, _)| line.get(at..)).unwrap_or_default()
 }
 
 /// Returns the number behind a word of a line.

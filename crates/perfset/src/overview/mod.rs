@@ -24,7 +24,7 @@ mod paths;
 mod rates;
 mod state;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::path::{PathQuery, PathValue};
@@ -292,13 +292,11 @@ fn processes(
     let by_time = greatest(values, &paths.process_time, most, |_, v| number(v));
     let by_memory = greatest(values, &paths.process_memory, most, |_, v| number(v));
     let by_storage = greatest(values, &paths.process_read, most, |at, v| number(v) + written(at, v));
-    let mut found: Vec<ProcessState> = Vec::new();
+    let (mut found, mut known): (Vec<ProcessState>, HashSet<_>) = (Vec::new(), HashSet::new());
     for (at, v) in by_time.into_iter().chain(by_memory).chain(by_storage) {
         let birth = values.query().birth(v);
         let id = v.value.instance_id.map_or(0, |id| id.0);
-        let is_known =
-            |known: &ProcessState| known.id == id && known.birth == birth && v.value.instance == *known.name;
-        if found.iter().any(is_known) {
+        if !known.insert((name(v), id, birth)) {
             continue;
         }
         let reading = |path| values.reading(path, at, v);
