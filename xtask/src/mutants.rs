@@ -25,7 +25,7 @@ struct Mutant {
 }
 
 /// The faults. Each text occurs once in its file; if that code changes, this table must change too.
-const MUTANTS: [Mutant; 8] = [
+const MUTANTS: [Mutant; 9] = [
     Mutant {
         name: "values are stored by position",
         file: "crates/output/src/pdh_csv.rs",
@@ -56,6 +56,12 @@ const MUTANTS: [Mutant; 8] = [
         file: "crates/output/src/pdh_csv.rs",
         from: "        (order, paths)\n",
         to: "        let mut paths: Vec<String> = paths;\n        paths.reverse();\n        (order, paths)\n",
+    },
+    Mutant {
+        name: "instances of one name share a row",
+        file: "crates/output/src/rows.rs",
+        from: "            id: v.value.instance_id,\n            occurrence: v.occurrence,",
+        to: "            id: None,\n            occurrence: 0,",
     },
     Mutant {
         name: "two counters of a block are swapped",

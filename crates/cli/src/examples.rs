@@ -65,27 +65,37 @@ pub const GET: &str = r"Examples:
       '\Memory\Available Bytes' 1 3
   time          % Processor Time  Available Bytes
                           _Total
+                               %                B
   21:04:51.294              61.0   24,685,432,832
   21:04:52.295              99.0   24,608,174,080
   21:04:53.296              87.5   24,575,143,936
 
-  The first line has the counters, the second the instance, if there is one.
-  One line per sample follows, with its local time: the share of the previous
+  The head has the counters, the instance, if there is one, and the units. One
+  line per sample follows, with its local time: the share of the previous
   second, and the bytes at that moment.
 
-  $ perfset get cpu --top 1
-  21:04:55.317  \Processor Information(*)\% Processor Time
-               100.0 %  0,0
+  $ perfset get '\Process V2(*)\{% Processor Time,Working Set}' --top 2
+  21:04:55.317  Process V2
+    % Processor Time  Working Set  instance
+                   %            B
+                46.9  222,965,760  bench:631
+                30.2   94,113,792  python3:12544
 
-  A path with many instances is shown as rows: time and path, then value, unit
-  and instance. --top 1 keeps the greatest value of each counter. Idle, and
-  _Total, the sum of others, are left out, unless the path selects nothing else.
+  A path with many instances has a row for each, sorted by the first counter, or
+  by the one that --sort names. --top 2 keeps the first two. Idle, and _Total,
+  the sum of others, are left out, unless the path selects nothing else. On a
+  terminal, numbers are short, such as 212.6 MiB, unless --exact is given.
+
+  $ perfset get '\Process V2(*)\{% Processor Time,Working Set}' \
+      --where 'Working Set>2e7' --sort 'working set'
+  Only processes with more than 20 million bytes, the largest first.
 
   $ perfset get '/System/*'
   All counters of a counterset that this machine has. / works like \.
 
   $ perfset get cpu '/Memory/Available MBytes' 10 --format csv
-  Output for a program, every ten seconds, until Ctrl+C.
+  Output for a program, every ten seconds, until Ctrl+C. With --wide, a line has
+  all counters of an instance.
 
   $ perfset get '/System/System Up Time' --raw --format json
   The raw value, without waiting.";

@@ -44,6 +44,7 @@ pub mod relog;
 mod resolve;
 pub mod samples;
 mod screen;
+mod settings;
 #[cfg(feature = "serve")]
 mod serve;
 mod terminal;

@@ -1,12 +1,15 @@
 //! Operands of commands that take samples: counter paths, an interval and a count.
 
+use std::path::Path;
 use std::time::Duration;
 
-use perfset::output::text::escaped;
+use perfset::output::text::{escaped, name_of};
 use perfset::path::{CounterPath, PathError};
 
 use crate::args::interval;
 use crate::exit::{Exit, Failure};
+use crate::paths::paths_of;
+use crate::settings::named_paths;
 
 /// Short names for the counters that users need most often.
 const ALIASES: [(&str, &[&str]); 5] = [
@@ -28,9 +31,16 @@ pub struct Operands {
 impl Operands {
     /// Parses the operands: paths, then optionally an interval, then optionally a count.
     pub fn parse(texts: &[String]) -> Result<Self, Failure> {
+        let no_files: &[&Path] = &[];
+        Self::with_files(texts, no_files)
+    }
+
+    /// Parses the operands, of which the paths may be in files. Paths of files follow those of the operands.
+    pub fn with_files(texts: &[String], files: &[impl AsRef<Path>]) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Exit::Usage, anyhow::anyhow!(text));
-        let is_path =
-            |text: &str| text.starts_with(['\\', '/']) || ALIASES.iter().any(|(alias, _)| *alias == text);
+        let is_path = |text: &str| {
+            text.starts_with(['\\', '/', '@']) || ALIASES.iter().any(|(alias, _)| *alias == text)
+        };
         let behind = texts.iter().rposition(|text| is_path(text)).map_or(0, |last| last.saturating_add(1));
         let (paths, rest) = texts.split_at_checked(behind).unwrap_or((texts, &[]));
         // Words between the paths and the numbers are usually a path with blanks that was not quoted.
@@ -64,12 +74,17 @@ impl Operands {
                     error => usage(escaped(&error.to_string())),
                 })
             };
-            match ALIASES.iter().find(|(alias, _)| alias == text) {
-                Some((_, meant)) => {
+            match (ALIASES.iter().find(|(alias, _)| alias == text), text.strip_prefix('@')) {
+                (Some((_, meant)), _) => {
                     parsed.extend(meant.iter().map(|path| parse(path)).collect::<Result<Vec<_>, _>>()?)
                 }
-                None => parsed.push(parse(text)?),
+                (None, Some(name)) => parsed.extend(named_paths(name)?),
+                (None, None) => parsed.push(parse(text)?),
             }
+        }
+        parsed.extend(paths_of(&[], files)?);
+        if let (true, Some(file)) = (parsed.is_empty(), files.first()) {
+            return Err(usage(format!("{}: the file contains no counter path", name_of(file.as_ref()))));
         }
         if parsed.is_empty() {
             return Err(not_a_path(&[], texts.first().map(String::as_str).unwrap_or_default()));
@@ -91,7 +106,9 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
         }
         None => {
             let short = ALIASES.map(|(alias, _)| alias).join(", ");
-            format!("\"{word}\" is not a counter path: it must begin with \\ or /, or be one of {short}")
+            format!(
+                "\"{word}\" is not a counter path: it must begin with \\ or /, or be one of {short}, or @ and a name"
+            )
         }
     };
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
@@ -144,8 +161,8 @@ mod tests {
             )
         };
         let bytes = quotes("Bytes", r"\Memory\Available Bytes");
-        let none =
-            "is not a counter path: it must begin with \\ or /, or be one of cpu, mem, disk, net, proc";
+        let none = "is not a counter path: it must begin with \\ or /, or be one of cpu, mem, disk, net, proc, \
+                    or @ and a name";
         for (texts, want) in [
             (&[r"\Memory\Available", "Bytes"][..], bytes.as_str()),
             (&[r"\Memory\Available", "Bytes", "1"], &bytes),

@@ -6,10 +6,11 @@ use jiff::tz::TimeZone;
 use perfset::clock::ClockReading;
 use perfset::output::{
     CsvLines, JsonLines, MachineValues, NumberForm, Output, OutputSample, PathNames, PdhCsv, PdhCsvColumns,
-    PdhCsvOptions, SampleWriter, Summary, Table, TableOptions, ValueFilter, ValueSelection, first_sentences,
+    PdhCsvOptions, RowOrder, SampleWriter, Summary, Table, TableOptions, ValueFilter, ValueSelection,
+    WideCsv, WideJson, WideOptions, first_sentences,
 };
 use perfset::path::{CounterPath, PathValue};
-use terminal_size::{Width, terminal_size};
+use terminal_size::{Height, Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat};
 use crate::terminal;
@@ -20,6 +21,8 @@ pub struct ValuePrinter {
     output: Box<dyn Output>,
     /// Statistics of the run, if requested.
     summary: Option<Summary<'static>>,
+    /// `true` if the output learns the series of the first sample, before the selection.
+    learns_first: bool,
     /// `true` once a value has passed the condition and the ranking.
     has_hit: bool,
     /// Last sentences about missing values on standard error; equal ones are not printed again.
@@ -33,9 +36,17 @@ pub struct PrintOptions {
     pub form: NumberForm,
     /// Prints also counters that this machine does not have.
     pub all: bool,
-    pub filter: Option<ValueFilter>,
-    /// Maximum number of values for each counter of a path, the greatest ones.
+    pub filters: Vec<ValueFilter>,
+    /// Maximum number of instances, or of values for each counter of a path: the greatest ones.
     pub top: Option<u32>,
+    /// Order of instances; `None` is the default of the format.
+    pub order: Option<RowOrder>,
+    /// Prints a line for each time and instance in CSV and JSON.
+    pub wide: bool,
+    /// Prints short numbers in tables; `None` does so on a terminal.
+    pub human: Option<bool>,
+    /// `true` if several samples are expected.
+    pub is_series: bool,
     pub summary: bool,
     /// Name of the machine that recorded the values; `None` for live values.
     pub host: Option<String>,
@@ -47,13 +58,17 @@ pub struct PrintOptions {
     pub is_learned: bool,
     /// Maximum number of characters in a line of a table; `None` is the width of the terminal.
     pub width: Option<usize>,
+    /// Number of lines of a screen; `None` is that of the terminal, if there is one.
+    pub height: Option<usize>,
 }
 
 impl From<&GetArgs> for PrintOptions {
     fn from(args: &GetArgs) -> Self {
-        let GetArgs { format, raw, all, filter, top, summary, .. } = *args;
+        let GetArgs { format, raw, all, top, summary, wide, human, exact, .. } = *args;
         let form = if raw { NumberForm::Raw } else { NumberForm::Formatted };
-        Self { format, form, all, filter, top, summary, ..Self::default() }
+        let human = (human || exact).then_some(human);
+        let (filters, order) = (args.filters.clone(), args.sort.as_deref().map(RowOrder::parse));
+        Self { format, form, all, filters, top, order, summary, wide, human, ..Self::default() }
     }
 }
 
@@ -84,21 +99,30 @@ impl ValuePrinter {
         on_terminal: bool,
         writer: impl Fn() -> SampleWriter<'static>,
     ) -> Self {
-        let PrintOptions { format, form, all, filter, top, names, is_learned, .. } = options;
-        let width = options.width.unwrap_or_else(|| {
-            let terminal = on_terminal.then(terminal_size).flatten();
-            terminal.map_or(80, |(Width(width), _)| width.into())
-        });
+        let PrintOptions { format, form, all, top, names, is_learned, wide, .. } = options;
+        let terminal = on_terminal.then(terminal_size).flatten();
+        let width = options.width.unwrap_or_else(|| terminal.map_or(80, |(Width(width), _)| width.into()));
+        let height = options.height.or_else(|| terminal.map(|(_, Height(height))| height.into()));
+        let is_human = options.human.unwrap_or(on_terminal);
         let table = || TableOptions {
             form,
+            is_human,
+            is_series: options.is_series,
             is_ranking: top.is_some(),
+            order: options.order.clone().unwrap_or_default(),
             is_recorded: options.host.is_some(),
             zone: options.zone.clone().unwrap_or_else(TimeZone::system),
             width,
+            height,
         };
+        // Programs get the instances in the order of the source, unless a ranking is requested.
+        let order = options.order.clone().or_else(|| top.map(|_| RowOrder::default()));
+        let wide_options = || WideOptions { form, order: order.clone(), is_learned, on_terminal };
         let host = || options.host.clone().unwrap_or_else(perfset::own_name);
         let output: Box<dyn Output> = match format {
             OutputFormat::Table => Box::new(Table::new(writer(), table(), paths)),
+            OutputFormat::Csv if wide => Box::new(WideCsv::new(writer(), wide_options(), paths)),
+            OutputFormat::Json if wide => Box::new(WideJson::new(writer(), wide_options(), paths)),
             OutputFormat::Csv => Box::new(CsvLines::new(writer(), on_terminal)),
             OutputFormat::Json => Box::new(JsonLines::new(writer())),
             OutputFormat::PdhCsv => {
@@ -107,10 +131,14 @@ impl ValuePrinter {
             }
         };
         let top = top.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let rows = (wide || format == OutputFormat::Table).then(|| order.unwrap_or_default());
+        let (filters, paths) = (options.filters, paths.to_vec());
         Self {
-            selection: ValueSelection { form, all, filter, top, paths: paths.to_vec() },
+            summary: options.summary.then(|| Summary::new(writer(), &paths, width).human(is_human)),
+            selection: ValueSelection { form, all, filters, top, rows, paths },
             output,
-            summary: options.summary.then(|| Summary::new(writer(), paths, width)),
+            // The header of wide CSV names all counters, also those that a condition removes from the first sample.
+            learns_first: wide && !is_learned,
             has_hit: false,
             left_out: Vec::new(),
         }
@@ -129,8 +157,11 @@ impl ValuePrinter {
 
     /// Prints a sample. Returns `true` if a value is missing.
     pub fn sample(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<bool> {
-        let Self { selection, output, summary, has_hit, left_out: told } = self;
+        let Self { selection, output, summary, learns_first, has_hit, left_out: told } = self;
         selection.hide(values);
+        if std::mem::take(learns_first) {
+            output.learn(&OutputSample::new(clocks, &[MachineValues::new(values)]));
+        }
         // Before the selection: `--strict` is about everything that was requested.
         let missing = selection.lacks(values);
         if let Some(summary) = summary {
@@ -163,7 +194,7 @@ impl ValuePrinter {
             summary.finish()?;
         }
         warn(&self.output.warnings());
-        if self.selection.filter.is_some() && !self.has_hit {
+        if !self.selection.filters.is_empty() && !self.has_hit {
             // Standard error is the last place to report to, so a failure of it is ignored.
             let _ = writeln!(io::stderr(), "note: no value matches the --where condition");
         }

@@ -263,13 +263,12 @@ fn pdh_csv_is_what_perfmon_reads() {
 fn summaries_and_tests() {
     let (code, out, _) = run("two-nodes", &["get", "cpu", "10ms", "3", "--summary", "--where", "<0"]);
     assert_eq!(code, 0);
-    assert!(out.contains("least              mean          greatest  samples"), "{out}");
     assert!(
-        out.contains(
-            "           100.0             100.0             100.0        3  _Total  % Processor Time"
-        ),
+        out.contains("  least   mean    p50    p95  greatest  samples  unit  instance, counter\n"),
         "{out}"
     );
+    let line = "  100.0  100.0  100.0  100.0     100.0        3     %  _Total  % Processor Time\n";
+    assert!(out.contains(line), "{out}");
     let (code, out, err) = run("two-nodes", &["get", "--raw", "/Memory/Available Bytes", "--where", "> 1"]);
     assert!(code == 0 && out.lines().count() == 2 && err.is_empty(), "{out}");
     let none = ["get", "--raw", "/Memory/Available Bytes", "10ms", "3", "--where", "<0"];
@@ -415,6 +414,12 @@ fn options_that_do_not_go_together() {
         &["get", "mem", "--summary", "--format", "json"][..],
         &["get", "mem", "--summary", "--raw"],
         &["get", "mem", "--format", "pdh-csv", "--top", "1"],
+        &["get", "mem", "--wide"],
+        &["get", "mem", "--wide", "--format", "pdh-csv"],
+        &["get", "mem", "--sort", "instance", "--format", "csv"],
+        &["get", "mem", "--human", "--exact"],
+        &["get", "mem", "--exact", "--format", "json"],
+        &["get"],
         &["lits"],
         &[r"\Memory\*"],
     ] {
@@ -471,23 +476,32 @@ fn top_leaves_sums_out() {
     assert!(out.lines().count() > 2 && !out.contains("_Total") && !out.contains("  Idle\n"), "{out}");
 }
 
+/// A table has rows of instances; other formats have values of each counter.
 #[test]
-fn top_is_of_each_counter() {
+fn top_is_of_instances_or_of_each_counter() {
     let path = "/Processor Information(*)/{% User Time,% Processor Time}";
-    let (_, out, _) = run("two-nodes", &["get", path, "--top", "2", "--warmup", "10ms"]);
-    assert_eq!(out.matches("  % User Time").count(), 2, "{out}");
-    assert_eq!(out.matches("  % Processor Time").count(), 2, "{out}");
+    let top = |format: &[&str]| {
+        run("two-nodes", &[&["get", path, "--top", "2", "--warmup", "10ms"], format].concat()).1
+    };
+    let table = top(&[]);
+    let lines: Vec<_> = table.lines().skip(1).collect();
+    assert_eq!(lines[0], "  % User Time  % Processor Time  instance", "in the order of the path: {table}");
+    assert_eq!(lines[1], "            %                 %", "{table}");
+    assert_eq!(lines[2..], ["          0.0             100.0  0,0", "          0.0             100.0  0,1"]);
+    let csv = top(&["--format", "csv"]);
+    assert_eq!(csv.matches(",% User Time,").count(), 2, "{csv}");
+    assert_eq!(csv.matches(",% Processor Time,").count(), 2, "{csv}");
+    assert_eq!(top(&["--format", "csv", "--wide"]).lines().count(), 3);
 }
 
-/// A reason that many values share stands once below them, a path without instances is a line.
+/// A reason that many values share stands once below them, a path without instances is a row.
 #[test]
 fn reasons_are_not_repeated() {
     let (_, out, _) = run("old-kernel", &["get", "/Processor Information(*)/*", "--warmup", "10ms"]);
-    assert!(out.contains("  [1]\n") && out.contains("\n  [1] "), "{out}");
     assert_eq!(out.matches("this machine has no cpuidle").count(), 1, "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
     let (_, out, _) = run("old-kernel", &["get", "/Linux GPU(*)/*", "--warmup", "10ms"]);
-    assert_eq!(out.lines().count(), 2, "{out}");
+    assert!(out.contains("\n  all counters of *: no active instance matches\n"), "{out}");
     let missing = ["get", "/Processor Information(_Total)/% C1 Time", "10ms", "3"];
     let (_, out, _) = run("old-kernel", &missing);
     assert_eq!(

@@ -57,18 +57,18 @@ fn a_log_answers_like_a_machine() {
 fn values_of_a_log() {
     let table = good(&["get", "--log", &basic(), TOTAL]);
     let lines: Vec<_> = table.lines().collect();
-    assert_eq!(lines.len(), 602, "600 samples with a second one before them, and the head");
-    assert_eq!(lines[2], "2013-02-19 18:50:18.844               9.4", "local time where it was written");
+    assert_eq!(lines.len(), 603, "600 samples with a second one before them, and the head");
+    assert_eq!(lines[3], "2013-02-19 18:50:18.844               9.4", "local time where it was written");
     let csv = good(&["get", "--log", &basic(), TOTAL, "--format", "csv"]);
     assert!(csv.contains("\n2013-02-20T02:50:18.844Z,"), "UTC for programs");
     let window = ["--begin", "2013-02-19 19:00:10", "--end", "2013-02-20 03:00:13Z"];
     let part = good(&[&["get", "--log", &basic(), TOTAL], &window[..]].concat());
-    assert_eq!(part.lines().count(), 2 + 2, "{part}");
+    assert_eq!(part.lines().count(), 3 + 2, "{part}");
     let thin = good(&["get", "--log", &basic(), TOTAL, "60", "3"]);
-    let times: Vec<_> = thin.lines().skip(2).map(|line| line[11..16].to_owned()).collect();
+    let times: Vec<_> = thin.lines().skip(3).map(|line| line[11..16].to_owned()).collect();
     assert_eq!(times, ["18:51", "18:52", "18:53"]);
     let busy = good(&["get", "--log", &basic(), TOTAL, "--where", ">50"]);
-    assert_eq!(busy.lines().skip(2).count(), 2, "only samples in which it holds: {busy}");
+    assert_eq!(busy.lines().skip(3).count(), 2, "only samples in which it holds: {busy}");
     let raw = good(&["get", "--log", &basic(), TOTAL, "--raw", "--format", "json"]);
     let first: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
     assert_eq!((first["raw"].as_u64(), raw.lines().count()), (Some(1_170_374_257_812), 601));
@@ -261,7 +261,7 @@ fn damage_is_said_and_the_rest_written() {
     assert_eq!((code, out.lines().count()), (5, 255));
     assert!(err.starts_with(&format!("warning: {cut}: at byte 200000: the file is cut")), "{err}");
     let (code, out, err) = run(&["get", "--log", &cut, TOTAL]);
-    assert!(code == 5 && out.lines().count() == 255 && err.starts_with("warning: "), "{err}");
+    assert!(code == 5 && out.lines().count() == 256 && err.starts_with("warning: "), "{err}");
 }
 
 /// The program under another name.

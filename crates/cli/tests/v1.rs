@@ -102,7 +102,7 @@ fn samba_is_read_when_asked_to_be_lenient() {
     let args = ["v1", "values", "--lenient", "samba417_global.bin", "--names", "samba417_counter009.bin"];
     let (code, out, err) = run_in(&folder, &args);
     assert_eq!((code, err), (0, format!("warning: samba417_global.bin: {why}\n")));
-    assert!(out.contains("             1,234     Load\n     5,000,000,000     Big\n"), "{out}");
+    assert!(out.contains("             1,234  Load\n     5,000,000,000  Big\n"), "{out}");
 }
 
 #[test]
@@ -140,8 +140,10 @@ fn numbers_are_shown_as_their_types_say() {
     fs::write(folder.join("block.bin"), builder.finish().unwrap()).unwrap();
     let out = good(&folder, &["v1", "values", "block.bin"]);
     let want = "\
-time                              #9902           #9904           #9906
-1601-01-01 00:00:00.000      0xdeadbeef  18,446,744,073,709,551,615             2.5
+1601-01-01 00:00:00.000  #9998
+        0xdeadbeef  #9902
+18,446,744,073,709,551,615  #9904
+               2.5  #9906
 ";
     assert_eq!(out, want);
 }
@@ -201,7 +203,8 @@ fn a_value_outside_its_block_names_its_definition() {
     assert!(code == 5 && err.contains("R23") && err.contains(definition), "{err}");
     let (code, out, err) = run_in(&folder, &["v1", "values", "--lenient", "block.bin"]);
     assert!(code == 0 && err.contains(definition), "{err}");
-    assert!(out.contains("PERF_COUNTER_DEFINITION at byte 384: its value is outside"), "{out}");
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("PERF_COUNTER_DEFINITION at byte 384: its value is outside"), "{out}");
 }
 
 #[test]

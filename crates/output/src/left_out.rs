@@ -108,7 +108,7 @@ impl<'v> LeftOut<'v> {
                     },
                     instances: *count,
                     of: counter.all,
-                    reason: told(reason, *count),
+                    reason: reason_text(reason, *count),
                 })
             };
             counter.reasons.iter().filter_map(record).collect::<Vec<_>>()
@@ -153,7 +153,7 @@ impl OfCounter {
         /// Maximum number of reasons listed one by one.
         const MOST: usize = 5;
         let path = escaped(&self.path.to_string());
-        let told = |(reason, count, _): &(NoValue, usize, usize)| escaped(&told(reason, *count));
+        let told = |(reason, count, _): &(NoValue, usize, usize)| escaped(&reason_text(reason, *count));
         let missing = self.reasons.iter().fold(0_usize, |sum, (_, count, _)| sum.saturating_add(*count));
         match self.reasons.as_slice() {
             [only] if !self.has_instances || matches!(only.0, NoValue::NoInstance) => {
@@ -266,13 +266,13 @@ pub fn first_sentences(mut sentences: Vec<String>, what: &str) -> Vec<String> {
 }
 
 /// Returns `true` if instances with these reasons are counted together. Values that fell have numbers of their own.
-fn is_same(a: &NoValue, b: &NoValue) -> bool {
+pub(crate) fn is_same(a: &NoValue, b: &NoValue) -> bool {
     use NoValue::{NegativeValue as Fell, Wrapped};
     a == b || matches!((a, b), (Fell { .. }, Fell { .. }) | (Wrapped { .. }, Wrapped { .. }))
 }
 
 /// Returns the text of a reason that several instances have, without the numbers of one of them.
-fn told(reason: &NoValue, count: usize) -> String {
+pub(crate) fn reason_text(reason: &NoValue, count: usize) -> String {
     match reason {
         NoValue::NegativeValue { .. } if count > 1 => "the raw values fell".into(),
         NoValue::Wrapped { .. } if count > 1 => {

@@ -24,6 +24,7 @@
     allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
 )]
 
+mod blocks;
 mod csv;
 mod form;
 mod found;
@@ -31,10 +32,13 @@ mod human;
 pub mod json;
 mod left_out;
 mod marked;
+mod notes;
 mod output;
 mod path_names;
 mod pdh_csv;
+mod percentiles;
 mod record;
+mod rows;
 mod selection;
 pub mod series;
 #[cfg(feature = "sqlite")]
@@ -42,6 +46,7 @@ mod sqlite;
 mod summary;
 mod table;
 pub mod text;
+mod wide;
 mod writer;
 
 pub use csv::CsvLines;
@@ -56,9 +61,11 @@ pub use output::{MachineValues, Output, OutputError, OutputSample, learn_series,
 pub use path_names::{PathNames, counter_name, instance_name};
 pub use pdh_csv::{PdhCsv, PdhCsvColumns, PdhCsvOptions};
 pub use record::Record;
+pub use rows::{RowOrder, named_counter};
 pub use selection::{ValueFilter, ValueSelection};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqlLog;
 pub use summary::Summary;
 pub use table::{Table, TableOptions};
+pub use wide::{WideCsv, WideJson, WideOptions};
 pub use writer::SampleWriter;

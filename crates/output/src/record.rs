@@ -53,7 +53,7 @@ impl Record<'_> {
         let has_instances = value.counterset.instance_type.is_multiple();
         Self {
             machine: None,
-            time: timestamp(clocks).strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+            time: time_text(clocks),
             path: v.own_path(None).to_string(),
             counterset: value.counterset.name.to_string(),
             instance: value.instance.to_string(),
@@ -71,6 +71,8 @@ impl Record<'_> {
     }
 }
 
-fn timestamp(clocks: &ClockReading) -> Timestamp {
-    Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
+/// Returns the time of a sample as text: UTC, RFC 3339 with milliseconds.
+pub(crate) fn time_text(clocks: &ClockReading) -> String {
+    let time = Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }

@@ -271,6 +271,19 @@ pub fn cut(line: &str, width: usize) -> &str {
     line.char_indices().nth(width).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
 }
 
+/// Cuts a name to a width, with `…` instead of its middle: the end of a name often has a number that tells it apart.
+#[must_use]
+pub fn cut_middle(name: &str, width: usize) -> String {
+    let len = name.chars().count();
+    if len <= width {
+        return name.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let tail = kept / 3;
+    let head = name.chars().take(kept.saturating_sub(tail));
+    head.chain(['…']).chain(name.chars().skip(len.saturating_sub(tail))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,6 +435,15 @@ mod tests {
         assert_eq!(cut("éab", 2), "éa");
         assert_eq!(cut("ab", 5), "ab");
         assert_eq!(cut("ab", 0), "");
+    }
+
+    #[test]
+    fn names_are_cut_in_the_middle() {
+        assert_eq!(cut_middle("memfd:sealed-91:2784", 20), "memfd:sealed-91:2784");
+        assert_eq!(cut_middle("memfd:sealed-91:2784", 13), "memfd:se…2784");
+        assert_eq!(cut_middle("ééééé", 4), "éé…é");
+        assert_eq!(cut_middle("abc", 1), "…");
+        assert_eq!(cut_middle("", 0), "");
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn interrupt(stand: &Stand) -> Result<String> {
     spawn(move || {
         BufReader::new(printed).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
     });
-    // The head and two values: then it waits for the next one.
+    // The head and a value: then it waits for the next one.
     let begun = (0..3).try_for_each(|_| lines.recv_timeout(Duration::from_secs(60)).map(|_| ()));
     run_program(Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]))?;
     let output = child.wait_with_output()?;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-use perfset::output::ValueFilter;
 use perfset::output::text::escaped;
 use perfset::path::nearest;
 
@@ -13,6 +12,7 @@ use crate::examples;
 use crate::exit::Failure;
 use crate::when::TimeArg;
 
+mod get;
 #[cfg(feature = "plot")]
 mod plot;
 mod processes;
@@ -22,6 +22,7 @@ mod screen;
 #[cfg(feature = "serve")]
 mod serve;
 
+pub use get::{GetArgs, OutputFormat};
 #[cfg(feature = "plot")]
 pub use plot::{PictureFormat, PlotArgs, ThemeName};
 pub use processes::ProcessArgs;
@@ -88,49 +89,6 @@ pub enum Command {
     Doctor(DoctorArgs),
 }
 
-/// Show values of counter paths
-///
-/// A path is '\Counterset(instance)\Counter', or the same with forward slashes. In the instance, * and ? are
-/// wildcards, {a,b} is one of several, !name all others, name#1 the second of that name. The short name cpu stands for
-/// the processors' % Processor Time. The last operands may be an interval in seconds and a count, as in vmstat.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::GET)]
-pub struct GetArgs {
-    /// Counter paths, then the interval in seconds, then the number of samples
-    #[arg(required = true, value_name = "PATH... [INTERVAL [COUNT]]")]
-    pub operands: Vec<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: OutputFormat,
-    /// Show raw values instead of formatted ones, without waiting for a second sample
-    #[arg(long)]
-    pub raw: bool,
-    /// Time until the second sample that a rate needs [default: the interval, or 1s]
-    #[arg(long, value_parser = interval, value_name = "TIME")]
-    pub warmup: Option<Duration>,
-    /// Show only values that match a condition: '>5', '>=5', '<5', '<=5', '=5', '!=5'
-    #[arg(long = "where", value_name = "CONDITION", value_parser = ValueFilter::parse)]
-    pub filter: Option<ValueFilter>,
-    /// Show only the N greatest values of each counter
-    ///
-    /// _Total and Idle are left out if there are other instances.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// Include counters that Linux does not have or that are expensive to read, if a pattern selects them
-    #[arg(long)]
-    pub all: bool,
-    /// Print minimum, mean and maximum of each counter of each instance at the end
-    #[arg(long)]
-    pub summary: bool,
-    /// Exit with code 1 if a value is missing
-    #[arg(long)]
-    pub strict: bool,
-    #[command(flatten)]
-    pub files: LogFiles,
-    #[command(flatten)]
-    pub window: LogWindow,
-}
-
 /// Logs to read instead of this machine.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Logs")]
@@ -178,20 +136,6 @@ pub struct LogWindow {
     /// Read only samples up to this time
     #[arg(long, value_name = "TIME", requires = "log")]
     pub end: Option<TimeArg>,
-}
-
-/// Output format of `get`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// Table for users
-    #[default]
-    Table,
-    /// One line per value, with a header
-    Csv,
-    /// One JSON object per value, each on its own line
-    Json,
-    /// Format of perfmon and relog: a line per sample, a column per path, times in UTC
-    PdhCsv,
 }
 
 /// Show what works on this machine, what does not, and how to enable it

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use crate::world::{EVENTS, Event, Want, World};
 
 /// Names of the outputs that are checked.
-pub const OUTPUTS: [&str; 19] = [
+pub const OUTPUTS: [&str; 21] = [
     "table",
     "csv",
     "json",
+    "wide csv",
+    "wide json",
     "pdh-csv",
     "top",
     "summary",
@@ -85,12 +87,17 @@ impl Number {
         Self { value, within: value.abs() * 1e-11 + 1e-12 }
     }
 
-    /// Parses a number that was rounded for display: it may differ by half of its last digit.
+    /// Parses a number that was rounded for display: it may differ by half of its last digit. A short form ends in a
+    /// prefix, such as `k`.
     pub fn shown(text: &str) -> Option<Self> {
         let plain = text.replace(',', "");
+        let prefix = ["k", "M", "G", "T", "P", "E"].iter().position(|prefix| plain.ends_with(prefix));
+        let scale = prefix.map_or(1.0, |at| 1_000.0_f64.powi(at as i32 + 1));
+        let plain = plain.trim_end_matches(|c: char| prefix.is_some() && c.is_ascii_alphabetic());
         let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let value: f64 = plain.parse().ok()?;
-        Some(Self { value, within: 0.500_001 * 0.1_f64.powi(decimals as i32) + value.abs() * 1e-12 })
+        let value = plain.parse::<f64>().ok()? * scale;
+        let digit = 0.1_f64.powi(decimals as i32) * scale;
+        Some(Self { value, within: 0.500_001 * digit + value.abs() * 1e-12 })
     }
 
     pub fn is(self, want: f64) -> bool {

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use perfset::output::RowOrder;
 use perfset::path::CounterPath;
 use perfset_cli::args::OutputFormat;
 use perfset_cli::operands::Operands;
@@ -88,7 +89,7 @@ fn printed(world: &Arc<World>, options: PrintOptions) -> String {
 
 pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     let mut tally = Tally::default();
-    for one in [table, csv, json, pdh_csv, top, summary] {
+    for one in [table, csv, json, wide_csv, wide_json, pdh_csv, top, summary] {
         tally.add(&one(world)?);
     }
     Ok(tally)
@@ -216,6 +217,114 @@ fn csv(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
+/// Row of a wide output: time, counterset, instance and its id, then values, reasons and marks by counter.
+#[derive(Deserialize)]
+struct WideRow {
+    time: String,
+    counterset: String,
+    instance: String,
+    instance_id: Option<u32>,
+    values: BTreeMap<String, Option<f64>>,
+    status: BTreeMap<String, String>,
+    mark: BTreeMap<String, String>,
+}
+
+/// Number of earlier rows with the same name in a step and set, ignoring case.
+type Occurrences = HashMap<(usize, String, String), usize>;
+
+impl WideRow {
+    /// Passes the values of the row to a check.
+    fn found(self, world: &World, occurrences: &mut Occurrences, check: &mut Check<'_>) {
+        let (date, time) = self.time.strip_suffix('Z').and_then(|t| t.split_once('T')).expect("a time");
+        let step = world.step_at(unix_ms(date, time));
+        let occurrence =
+            occurrences.entry((step, self.counterset.clone(), fold(&self.instance))).or_default();
+        for (counter, value) in &self.values {
+            let status = self.status.get(counter).cloned();
+            assert_eq!(value.is_none(), status.is_some(), "seed {}: {counter}", world.seed);
+            let found = Found {
+                value: Some(value.map(Number::full)),
+                status: Some(status.unwrap_or_else(|| "ok".to_owned())),
+                mark: value.map(|_| self.mark.get(counter).cloned()),
+                id: self.instance_id,
+                ..Found::default()
+            };
+            check.found((step, path(&self.counterset, &self.instance, *occurrence, counter)), found);
+        }
+        *occurrence += 1;
+    }
+}
+
+fn wide_json(world: &Arc<World>) -> Result<Tally, String> {
+    let options = PrintOptions { format: OutputFormat::Json, wide: true, ..PrintOptions::default() };
+    let text = printed(world, options);
+    let mut check = expected(world, "wide json", true);
+    let mut occurrences = Occurrences::new();
+    for line in text.lines() {
+        let row: WideRow = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        row.found(world, &mut occurrences, &mut check);
+    }
+    check.finish()
+}
+
+fn wide_csv(world: &Arc<World>) -> Result<Tally, String> {
+    let options = PrintOptions { format: OutputFormat::Csv, wide: true, ..PrintOptions::default() };
+    let text = printed(world, options);
+    let first = first_shown(world);
+    let mut check = expected(world, "wide csv", true);
+    let all = records(&text, ',');
+    let (before, behind) = (4, all[0].len() - 3);
+    assert_eq!(all[0][..before], ["time", "counterset", "instance", "instance_id"]);
+    assert_eq!(all[0][behind..], ["status", "mark", "missing"]);
+    // A counter has its counterset before its name if another one has the same name.
+    let column = |name: &String| match name.strip_prefix('\\').and_then(|rest| rest.split_once('\\')) {
+        Some((set, counter)) => (set.to_owned(), counter.to_owned()),
+        None => {
+            let has = |set: &&crate::world::Set| set.at(first).any(|(_, column)| column.name == name);
+            let sets: Vec<_> = world.sets.iter().filter(has).collect();
+            assert_eq!(sets.len(), 1, "seed {}: {name}", world.seed);
+            (sets[0].name.to_owned(), name.clone())
+        }
+    };
+    let columns: Vec<(String, String)> = all[0][before..behind].iter().map(column).collect();
+    // Counters that come later have no column.
+    check.retain(|(_, path), _| {
+        let (set, counter) = (path.split(['(', '\\']).nth(1), path.rsplit('\\').next());
+        columns.iter().any(|(a, b)| Some(a.as_str()) == set && Some(b.as_str()) == counter)
+    });
+    let object = |text: &str| -> BTreeMap<String, String> {
+        if text.is_empty() { BTreeMap::new() } else { serde_json::from_str(text).expect("an object") }
+    };
+    let mut occurrences = Occurrences::new();
+    for record in &all[1..] {
+        let status = object(&record[behind]);
+        let mut values = BTreeMap::new();
+        for ((set, counter), cell) in columns.iter().zip(&record[before..behind]) {
+            match cell.as_str() {
+                "" if *set == record[1] && status.contains_key(counter) => {
+                    values.insert(counter.clone(), None);
+                }
+                "" => {}
+                cell => {
+                    assert_eq!(*set, record[1], "seed {}: {record:?}", world.seed);
+                    values.insert(counter.clone(), Some(cell.parse().expect("a number")));
+                }
+            }
+        }
+        let row = WideRow {
+            time: record[0].clone(),
+            counterset: record[1].clone(),
+            instance: record[2].clone(),
+            instance_id: record[3].parse().ok(),
+            values,
+            status,
+            mark: object(&record[behind + 1]),
+        };
+        row.found(world, &mut occurrences, &mut check);
+    }
+    check.finish()
+}
+
 /// Parses a cell of a table.
 fn shown(cell: &str) -> Found {
     match cell {
@@ -225,54 +334,119 @@ fn shown(cell: &str) -> Found {
 }
 
 fn table(world: &Arc<World>) -> Result<Tally, String> {
+    let mut tally = blocks(world)?;
+    tally.add(&lines(world)?);
+    Ok(tally)
+}
+
+/// Checks the blocks of a table: a row for each instance, or for each counter of a single instance.
+fn blocks(world: &Arc<World>) -> Result<Tally, String> {
     let width = [80, 200, 4_000][(world.seed % 3) as usize];
-    let text = printed(world, PrintOptions { width: Some(width), ..PrintOptions::default() });
+    // Half of the machines are shown in short form, and some on a screen, which repeats the heads.
+    let human = Some(world.seed % 2 == 1);
+    let height = (world.seed % 5 == 0).then_some(5);
+    let order = (world.seed % 4 == 0).then_some(RowOrder::Instance);
+    let options =
+        PrintOptions { width: Some(width), human, height, order, is_series: true, ..PrintOptions::default() };
+    let text = printed(world, options);
     let mut check = expected(world, "table", true);
-    let mut columns: Vec<String> = Vec::new();
-    // The step and the set of the lines that follow.
+    // The step and the set of the lines that follow, and the columns with their ends.
     let mut block: Option<(usize, usize)> = None;
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        if line.starts_with("time ") {
-            columns = heads(line, lines.next_if(|line| line.starts_with(' ')));
-            block = None;
-            continue;
-        }
+    let mut columns: Vec<(usize, String)> = Vec::new();
+    for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if line.starts_with("20") {
             let step = world.step_at(unix_ms(words[0], words[1]));
-            if let Some((_, path)) = line.split_once("  \\") {
-                let name = path.split(['(', '\\']).next();
-                block = world.sets.iter().position(|set| Some(set.name) == name).map(|set| (step, set));
+            let (_, name) = line.split_once("  ").unwrap_or_else(|| panic!("{text}"));
+            let set = world.sets.iter().position(|set| set.name == name);
+            block = Some((step, set.unwrap_or_else(|| panic!("{name:?} is no set: {text}"))));
+            columns.clear();
+            continue;
+        }
+        let Some((step, set)) = block else { continue };
+        let about = &world.sets[set];
+        if about.is_single {
+            // Reasons have a number, and may go on in the next line.
+            if words[0] != "-" && !words[0].starts_with(|c: char| c.is_ascii_digit()) {
                 continue;
             }
+            let (cell, rest) = line.trim_start().split_once("  ").unwrap_or_else(|| panic!("{text}"));
+            let counter = rest.trim_start().split("  ").next().unwrap_or_default();
+            check.found((step, path(about.name, "", 0, counter)), shown(cell));
+            continue;
+        }
+        if let Some(heads) = line.strip_suffix("  instance") {
+            columns = ends(heads);
+            continue;
+        }
+        let line: Vec<char> = line.chars().collect();
+        let part = |from: usize, to: usize| -> String { line[from..to].iter().collect() };
+        let starts = [0].into_iter().chain(columns.iter().map(|(end, _)| *end));
+        let is_row = columns.first().is_some_and(|(end, _)| {
+            *end < line.len()
+                && matches!(part(0, *end).trim(), cell if cell == "-" || Number::shown(cell).is_some())
+        });
+        if !is_row {
+            // Notes stand below the rows of their block.
             block = None;
+            continue;
+        }
+        let name = part(columns.last().map_or(0, |(end, _)| end + 2), line.len());
+        for (start, (end, counter)) in starts.zip(&columns) {
+            check.found((step, path(about.name, &name, 0, counter)), shown(part(start, *end).trim()));
+        }
+    }
+    check.finish()
+}
+
+/// Parses the heads of right-aligned columns into the end and the text of each.
+fn ends(heads: &str) -> Vec<(usize, String)> {
+    let line: Vec<char> = heads.chars().collect();
+    let mut columns = Vec::new();
+    let mut start = 0;
+    for at in 0..line.len() {
+        let is_gap = |at: usize| line.get(at).is_none_or(|c| *c == ' ');
+        if line[at] != ' ' && is_gap(at + 1) && is_gap(at + 2) {
+            columns.push((at + 1, line[start..=at].iter().collect::<String>().trim().to_owned()));
+            start = at + 1;
+        }
+    }
+    columns
+}
+
+/// Checks a table with a line for each sample: a counterset with a single instance, and one instance of another.
+fn lines(world: &Arc<World>) -> Result<Tally, String> {
+    const NAME: &str = "a";
+    let single = world.sets.iter().find(|set| set.is_single).expect("there is one");
+    // Values of other sets do not need an earlier sample here.
+    let first = usize::from(single.at(0).any(|(_, column)| column.kind.needs_two()));
+    let mut check = Check::new(world, "table").expect(first..world.steps.len(), true, true, &path);
+    let of_single = format!("\\{}\\", single.name);
+    check.retain(|(_, path), _| path.starts_with(&of_single));
+    for step in first..world.steps.len() {
+        check.must((step, path(world.sets[0].name, NAME, 0, "Level")), named(world, step, 0, NAME));
+    }
+    // Nothing says of which set a column is.
+    check.rename(|(_, name)| Some(without_set(name)));
+    let paths = [format!(r"\{}\*", single.name), format!(r"\{}({NAME})\Level", world.sets[0].name)];
+    let paths = paths.iter().map(|path| path.parse().expect("a path")).collect();
+    let height = (world.seed % 5 == 0).then_some(5);
+    let options = PrintOptions { width: Some(4_000), height, is_series: true, ..PrintOptions::default() };
+    let text = print(world, &mut samples_of(world, paths, first), options);
+    let mut columns: Vec<String> = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("time ") {
+            columns = heads(line, lines.next_if(|line| line.starts_with("   ")));
+            continue;
+        }
+        if line.starts_with("20") {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let step = world.step_at(unix_ms(words[0], words[1]));
             assert_eq!(words.len() - 2, columns.len(), "seed {}: {line}", world.seed);
-            // Nothing says of which set a column is.
-            check.rename(|(at, name)| (*at == step).then(|| without_set(name)));
             for (cell, column) in words[2..].iter().zip(&columns) {
                 check.found((step, column.clone()), shown(cell));
             }
-            continue;
-        }
-        // Reasons stand below a line of the table, or have a number, and may go on in the next line.
-        let is_reason = words[0] != "-" && !words[0].starts_with(|c: char| c.is_ascii_digit());
-        let Some((step, set)) = block.filter(|_| !is_reason) else { continue };
-        let about = &world.sets[set];
-        let (cell, rest) = line.trim_start().split_once("  ").unwrap_or_else(|| panic!("{text}"));
-        let mut parts = rest.trim_start().split("  ");
-        let mut next = || parts.next().unwrap_or_default();
-        let name = if about.is_single { "" } else { next() };
-        let counter = next();
-        let is_counter = about.at(step).any(|(_, column)| !column.kind.is_base() && column.name == counter);
-        match (name, is_counter) {
-            // Of what has no instances there is one line for all counters.
-            ("*", false) => {
-                for (_, column) in about.at(step).filter(|(_, column)| !column.kind.is_base()) {
-                    check.found((step, path(about.name, name, 0, column.name)), shown(cell));
-                }
-            }
-            _ => check.found((step, path(about.name, name, 0, counter)), shown(cell)),
         }
     }
     check.finish()
@@ -401,7 +575,7 @@ fn top(world: &Arc<World>) -> Result<Tally, String> {
 
 fn summary(world: &Arc<World>) -> Result<Tally, String> {
     let text = printed(world, PrintOptions { summary: true, ..PrintOptions::default() });
-    let (_, text) = text.rsplit_once("samples\n").expect("a summary");
+    let (_, text) = text.rsplit_once("instance, counter\n").expect("a summary");
     let mut check = Check::new(world, "summary");
     let first = first_shown(world);
     // What each counter of each thing had.
@@ -428,9 +602,17 @@ fn summary(world: &Arc<World>) -> Result<Tally, String> {
     for ((set, column, name, _), (values, events)) in all {
         let name = format!("{name}  {}", world.sets[set].columns[column].name);
         let count = values.len() as f64;
+        // The least value that so many values do not exceed.
+        let percentile = |percent: usize| {
+            let reaches =
+                |most: &f64| 100 * values.iter().filter(|v| *v <= most).count() >= percent * values.len();
+            values.iter().copied().filter(reaches).fold(f64::INFINITY, f64::min)
+        };
         let numbers = [
             ("least", values.iter().copied().fold(f64::INFINITY, f64::min)),
             ("mean", values.iter().sum::<f64>() / count),
+            ("p50", percentile(50)),
+            ("p95", percentile(95)),
             ("greatest", values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             ("samples", count),
         ];
@@ -445,18 +627,19 @@ fn summary(world: &Arc<World>) -> Result<Tally, String> {
     // Below stands how many instances have no value.
     let is_number = |word: &str| Number::shown(word).is_some();
     let has_numbers = |line: &&str| {
-        let first = line.split_whitespace().take(4);
-        first.clone().count() == 4 && first.clone().all(is_number)
+        let first = line.split_whitespace().take(6);
+        first.clone().count() == 6 && first.clone().all(is_number)
     };
     for line in text.lines().filter(has_numbers) {
         let mut rest = line;
         let mut cells = Vec::new();
-        for what in ["least", "mean", "greatest", "samples"] {
+        for what in ["least", "mean", "p50", "p95", "greatest", "samples"] {
             let (cell, behind) = rest.trim_start().split_once(' ').expect("a number");
             cells.push((what, cell));
             rest = behind;
         }
-        let name = rest.strip_prefix(' ').unwrap_or_else(|| panic!("two blanks in {line:?}"));
+        // Numbers of these counters have no unit: its column is blank.
+        let name = rest.strip_prefix("       ").unwrap_or_else(|| panic!("no unit in {line:?}"));
         for (what, cell) in cells {
             check.found((first, format!("{what}  {name}")), shown(cell));
         }

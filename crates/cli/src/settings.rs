@@ -1,0 +1,182 @@
+//! Settings file of the command: named sets of counter paths.
+//!
+//! The user's own file comes first, then that of the machine. A set is taken from the first file that has it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use perfset::output::text::{escaped, name_of};
+use perfset::path::{CounterPath, nearest};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::exit::{Exit, Failure};
+use crate::input;
+
+/// Content of a settings file. Unknown names are errors, because they are mistyped.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// Counter paths by the name of their set.
+    #[serde(default)]
+    paths: BTreeMap<String, Vec<Spanned<String>>>,
+}
+
+/// Returns the counter paths of a named set.
+pub fn named_paths(name: &str) -> Result<Vec<CounterPath>, Failure> {
+    find(name, &files(|variable| std::env::var_os(variable)))
+}
+
+/// Returns the settings files in the order in which they are searched.
+fn files(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    // A relative path would depend on the current directory, which another user may have filled.
+    let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let (own, system) = if cfg!(windows) {
+        (folder("APPDATA"), folder("ProgramData"))
+    } else {
+        let home = || Some(folder("HOME")?.join(".config"));
+        (folder("XDG_CONFIG_HOME").or_else(home), Some(PathBuf::from("/etc")))
+    };
+    [own, system].into_iter().flatten().map(|folder| folder.join("perfset").join("config.toml")).collect()
+}
+
+/// Finds a set of paths in the first of these files that has it. Files that do not exist are skipped.
+fn find(name: &str, files: &[PathBuf]) -> Result<Vec<CounterPath>, Failure> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        let Some(text) = text_of(file)? else { continue };
+        let mut settings = parse(file, &text)?;
+        if let Some(paths) = settings.paths.remove(name) {
+            return paths.iter().map(|path| counter_path(file, &text, path)).collect();
+        }
+        names.extend(settings.paths.into_keys());
+    }
+    let near = nearest(name, names.iter().map(String::as_str), 3);
+    let hint = match near.as_slice() {
+        [] => format!(
+            "\n  such a set is a line below [paths] in {}: {} = ['/Memory/Available Bytes']",
+            files.first().map_or_else(String::new, |file| name_of(file)),
+            if name.is_empty() { "web".to_owned() } else { escaped(name) }
+        ),
+        near => format!("\n  nearest: {}", escaped(&near.join(", "))),
+    };
+    let error = anyhow!("no settings file has paths named \"{}\"{hint}", escaped(name));
+    Err(Failure::new(Exit::Usage, error))
+}
+
+/// Returns the text of a settings file; `None` if it does not exist.
+fn text_of(file: &Path) -> Result<Option<String>, Failure> {
+    /// Maximum number of bytes in a settings file.
+    const MOST: u64 = 1 << 20;
+    if std::fs::metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let bytes = input::read_up_to(file, MOST.saturating_add(1))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST {
+        let error = anyhow!("{}: the settings file has more than {MOST} bytes", name_of(file));
+        return Err(Failure::new(Exit::Usage, error));
+    }
+    let line =
+        |error: &std::string::FromUtf8Error| line_at(error.as_bytes(), error.utf8_error().valid_up_to());
+    String::from_utf8(bytes).map(Some).map_err(|error| wrong(file, line(&error), "the line is not UTF-8"))
+}
+
+fn parse(file: &Path, text: &str) -> Result<Settings, Failure> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        wrong(file, line_at(text.as_bytes(), at), error.message())
+    })
+}
+
+/// Parses one counter path of a set.
+fn counter_path(file: &Path, text: &str, path: &Spanned<String>) -> Result<CounterPath, Failure> {
+    let at = path.span().start;
+    path.get_ref().parse().map_err(|error: perfset::path::PathError| {
+        wrong(file, line_at(text.as_bytes(), at), &error.to_string())
+    })
+}
+
+/// Returns the number of the line that has a byte, from 1.
+fn line_at(text: &[u8], at: usize) -> usize {
+    let before = text.get(..at).unwrap_or(text);
+    before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
+}
+
+/// Returns the error for a mistake in a line of a settings file.
+fn wrong(file: &Path, line: usize, what: &str) -> Failure {
+    // A message of several lines would look like several errors.
+    let what = what.lines().collect::<Vec<_>>().join("; ");
+    Failure::new(Exit::Usage, anyhow!("{}:{line}: {}", name_of(file), escaped(&what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a settings file of a test.
+    fn written(name: &str, text: &[u8]) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("perfset-settings-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    fn found(name: &str, files: &[PathBuf]) -> Result<Vec<String>, String> {
+        let paths = find(name, files).map_err(|failure| failure.error.to_string())?;
+        Ok(paths.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn first_file_with_the_set_wins() {
+        let own = written("own.toml", b"# mine\n[paths]\nweb = ['/A/B', '\\C(*)\\D']\n");
+        let system = written("system.toml", b"paths.web = ['/X/Y']\npaths.db = [\n  '/E/F',\n]\n");
+        let none = own.with_file_name("none.toml");
+        let files = [none.clone(), own, system];
+        assert_eq!(found("web", &files), Ok(vec![r"\A\B".to_owned(), r"\C(*)\D".to_owned()]));
+        assert_eq!(found("db", &files), Ok(vec![r"\E\F".to_owned()]));
+        let error = found("webs", &files).unwrap_err();
+        assert!(error.contains("has paths named \"webs\"\n  nearest: web"), "{error}");
+        let error = found("x\u{1b}", std::slice::from_ref(&none)).unwrap_err();
+        assert!(error.contains("named \"x\\u{1b}\"") && error.contains(none.to_str().unwrap()), "{error}");
+    }
+
+    #[test]
+    fn mistakes_have_file_and_line() {
+        for (number, (text, line, what)) in [
+            (&b"[paths]\nweb = ['/A/B'\n"[..], 2, ""),
+            (b"[paths]\n\nweb = ['/A/B', 'A']\n", 3, "\"A\" does not begin with \\ or /"),
+            (b"[paths]\nweb = [\n  '/A/B',\n  '/A',\n]\n", 4, "\"/A\" names a counterset but no counter"),
+            (b"\n[pahts]\nweb = []\n", 2, "unknown field `pahts`, expected `paths`"),
+            (b"[paths]\nweb = 5\n", 2, "invalid type: integer `5`, expected a sequence"),
+            (b"[paths]\n# \xFF\n", 2, "the line is not UTF-8"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let file = written(&format!("wrong-{number}.toml"), text);
+            let error = found("web", std::slice::from_ref(&file)).unwrap_err();
+            let want = format!("{}:{line}: {what}", file.display());
+            assert!(error.starts_with(&want), "{error}\n{want}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_are_those_of_user_and_system() {
+        let of = |variables: &[(&str, &str)]| {
+            let value = |name: &str| Some(variables.iter().find(|(known, _)| *known == name)?.1.into());
+            files(value).iter().map(|file| file.display().to_string()).collect::<Vec<_>>()
+        };
+        let system = "/etc/perfset/config.toml";
+        assert_eq!(of(&[]), [system]);
+        assert_eq!(of(&[("HOME", "/h/a")]), ["/h/a/.config/perfset/config.toml", system]);
+        let both = [("HOME", "/h/a"), ("XDG_CONFIG_HOME", "/x")];
+        assert_eq!(of(&both), ["/x/perfset/config.toml", system]);
+        let relative = [("HOME", "/h/a"), ("XDG_CONFIG_HOME", "x")];
+        assert_eq!(of(&relative), ["/h/a/.config/perfset/config.toml", system]);
+    }
+}
