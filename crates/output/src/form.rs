@@ -100,8 +100,12 @@ impl CellForm {
     /// that a short form needs its unit only if it has a prefix.
     pub fn push_cell(self, v: &PathValue<'_>, has_unit: bool, out: &mut String) {
         let counter = v.value.counter;
+        // The exact form comes first, because logs have many numbers.
+        if !self.is_short() {
+            return self.form.push_cell(v, out);
+        }
         let is_hex = counter.counter_type.decode().kind == ValueKind::Number(NumberKind::Hex);
-        let number = self.form.number(v).filter(|_| self.is_short() && !is_hex && !is_identifier(counter));
+        let number = self.form.number(v).filter(|_| !is_hex && !is_identifier(counter));
         match number {
             None => self.form.push_cell(v, out),
             Some(number) if has_unit && counter.unit == "%" => push_measured(out, number, true),

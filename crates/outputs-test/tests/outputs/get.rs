@@ -20,6 +20,7 @@ use serde::Deserialize;
 use crate::check::{Check, Due, Found, Number, Tally, path, pdh_path};
 use crate::play::Play;
 use crate::text::{log_ms, records, unix_ms, without_machine};
+use crate::wide;
 use crate::world::{Event, Want, World, fold};
 
 /// Shared buffer for the output.
@@ -83,19 +84,19 @@ pub fn print(world: &World, samples: &mut Samples, options: PrintOptions) -> Str
     text.take()
 }
 
-fn printed(world: &Arc<World>, options: PrintOptions) -> String {
+pub fn printed(world: &Arc<World>, options: PrintOptions) -> String {
     print(world, &mut samples_of(world, paths(world), first_shown(world)), options)
 }
 
 pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     let mut tally = Tally::default();
-    for one in [table, csv, json, wide_csv, wide_json, pdh_csv, top, summary] {
+    for one in [table, csv, json, wide::csv, wide::json, wide::ranked, pdh_csv, top, summary] {
         tally.add(&one(world)?);
     }
     Ok(tally)
 }
 
-fn expected<'w>(world: &'w World, output: &'static str, says_why: bool) -> Check<'w> {
+pub fn expected<'w>(world: &'w World, output: &'static str, says_why: bool) -> Check<'w> {
     Check::new(world, output).expect(first_shown(world)..world.steps.len(), true, says_why, &path)
 }
 
@@ -213,114 +214,6 @@ fn csv(world: &Arc<World>) -> Result<Tally, String> {
             series: None,
         };
         check.found((world.step_at(unix_ms(date, time)), cell("path").to_owned()), found);
-    }
-    check.finish()
-}
-
-/// Row of a wide output: time, counterset, instance and its id, then values, reasons and marks by counter.
-#[derive(Deserialize)]
-struct WideRow {
-    time: String,
-    counterset: String,
-    instance: String,
-    instance_id: Option<u32>,
-    values: BTreeMap<String, Option<f64>>,
-    status: BTreeMap<String, String>,
-    mark: BTreeMap<String, String>,
-}
-
-/// Number of earlier rows with the same name in a step and set, ignoring case.
-type Occurrences = HashMap<(usize, String, String), usize>;
-
-impl WideRow {
-    /// Passes the values of the row to a check.
-    fn found(self, world: &World, occurrences: &mut Occurrences, check: &mut Check<'_>) {
-        let (date, time) = self.time.strip_suffix('Z').and_then(|t| t.split_once('T')).expect("a time");
-        let step = world.step_at(unix_ms(date, time));
-        let occurrence =
-            occurrences.entry((step, self.counterset.clone(), fold(&self.instance))).or_default();
-        for (counter, value) in &self.values {
-            let status = self.status.get(counter).cloned();
-            assert_eq!(value.is_none(), status.is_some(), "seed {}: {counter}", world.seed);
-            let found = Found {
-                value: Some(value.map(Number::full)),
-                status: Some(status.unwrap_or_else(|| "ok".to_owned())),
-                mark: value.map(|_| self.mark.get(counter).cloned()),
-                id: self.instance_id,
-                ..Found::default()
-            };
-            check.found((step, path(&self.counterset, &self.instance, *occurrence, counter)), found);
-        }
-        *occurrence += 1;
-    }
-}
-
-fn wide_json(world: &Arc<World>) -> Result<Tally, String> {
-    let options = PrintOptions { format: OutputFormat::Json, wide: true, ..PrintOptions::default() };
-    let text = printed(world, options);
-    let mut check = expected(world, "wide json", true);
-    let mut occurrences = Occurrences::new();
-    for line in text.lines() {
-        let row: WideRow = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
-        row.found(world, &mut occurrences, &mut check);
-    }
-    check.finish()
-}
-
-fn wide_csv(world: &Arc<World>) -> Result<Tally, String> {
-    let options = PrintOptions { format: OutputFormat::Csv, wide: true, ..PrintOptions::default() };
-    let text = printed(world, options);
-    let first = first_shown(world);
-    let mut check = expected(world, "wide csv", true);
-    let all = records(&text, ',');
-    let (before, behind) = (4, all[0].len() - 3);
-    assert_eq!(all[0][..before], ["time", "counterset", "instance", "instance_id"]);
-    assert_eq!(all[0][behind..], ["status", "mark", "missing"]);
-    // A counter has its counterset before its name if another one has the same name.
-    let column = |name: &String| match name.strip_prefix('\\').and_then(|rest| rest.split_once('\\')) {
-        Some((set, counter)) => (set.to_owned(), counter.to_owned()),
-        None => {
-            let has = |set: &&crate::world::Set| set.at(first).any(|(_, column)| column.name == name);
-            let sets: Vec<_> = world.sets.iter().filter(has).collect();
-            assert_eq!(sets.len(), 1, "seed {}: {name}", world.seed);
-            (sets[0].name.to_owned(), name.clone())
-        }
-    };
-    let columns: Vec<(String, String)> = all[0][before..behind].iter().map(column).collect();
-    // Counters that come later have no column.
-    check.retain(|(_, path), _| {
-        let (set, counter) = (path.split(['(', '\\']).nth(1), path.rsplit('\\').next());
-        columns.iter().any(|(a, b)| Some(a.as_str()) == set && Some(b.as_str()) == counter)
-    });
-    let object = |text: &str| -> BTreeMap<String, String> {
-        if text.is_empty() { BTreeMap::new() } else { serde_json::from_str(text).expect("an object") }
-    };
-    let mut occurrences = Occurrences::new();
-    for record in &all[1..] {
-        let status = object(&record[behind]);
-        let mut values = BTreeMap::new();
-        for ((set, counter), cell) in columns.iter().zip(&record[before..behind]) {
-            match cell.as_str() {
-                "" if *set == record[1] && status.contains_key(counter) => {
-                    values.insert(counter.clone(), None);
-                }
-                "" => {}
-                cell => {
-                    assert_eq!(*set, record[1], "seed {}: {record:?}", world.seed);
-                    values.insert(counter.clone(), Some(cell.parse().expect("a number")));
-                }
-            }
-        }
-        let row = WideRow {
-            time: record[0].clone(),
-            counterset: record[1].clone(),
-            instance: record[2].clone(),
-            instance_id: record[3].parse().ok(),
-            values,
-            status,
-            mark: object(&record[behind + 1]),
-        };
-        row.found(world, &mut occurrences, &mut check);
     }
     check.finish()
 }

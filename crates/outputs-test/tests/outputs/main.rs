@@ -20,6 +20,7 @@ mod relog;
 mod text;
 mod v1;
 mod web;
+mod wide;
 mod world;
 
 use std::fs::File;
