@@ -316,3 +316,134 @@ impl Output for Table<'_> {
 fn timestamp(clocks: &ClockReading) -> Timestamp {
     Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
+
+#[cfg(test)]
+mod tests {
+    use perfset_core::{CounterId, CounterType, Counterset, InstanceType, NoValue};
+    use perfset_engine::Machine;
+    use perfset_engine::path::PathQuery;
+    use perfset_engine::testing::{FixedClock, ScriptRow, Scripted};
+
+    use super::*;
+    use crate::output::MachineValues;
+
+    /// Counterset with a size, a rate and an id.
+    fn things() -> Counterset {
+        let counter = |id, counter_type, name: &'static str, unit: &'static str| {
+            perfset_core::Counter::new(CounterId(id), counter_type).name(name).unit(unit).source("a test")
+        };
+        Counterset::new(Guid::from_u128(1), "Things", InstanceType::Multiple).counters(vec![
+            counter(1, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "Size", "By"),
+            counter(2, CounterType::PERF_COUNTER_BULK_COUNT, "Calls/sec", "/s"),
+            counter(3, CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "Thing ID", ""),
+        ])
+    }
+
+    /// Returns the table of the second of two samples, without its first line.
+    fn block(options: TableOptions, path: &str, rows: &dyn Fn(u64) -> Vec<ScriptRow>) -> Vec<String> {
+        let provider = Scripted::new(vec![things()]);
+        let mut machine = Machine::new(Box::new(FixedClock::default()));
+        machine.register(Box::new(provider.clone()));
+        let mut query = PathQuery::open(&mut machine).unwrap();
+        let path: CounterPath = path.parse().unwrap();
+        query.add(&mut machine, &path).unwrap();
+        for second in [0, 1] {
+            provider.with(|script| script.rows = rows(second));
+            query.collect().unwrap();
+        }
+        let mut out = Vec::new();
+        let mut table = Table::new(SampleWriter::buffered(&mut out), options, &[path]);
+        let values = query.values();
+        let machine = [MachineValues::new(&values).of_query(&query)];
+        table.sample(&OutputSample::new(query.snapshot().clocks(), &machine)).unwrap();
+        table.finish().unwrap();
+        drop(table);
+        String::from_utf8(out).unwrap().lines().skip(1).map(str::to_owned).collect()
+    }
+
+    /// Two things have the same name, one has a hostile name, one a long name, and one no values.
+    fn rows(second: u64) -> Vec<ScriptRow> {
+        let row = |name, id: u32, size| (name, id, vec![Ok(size), Ok(second * 1_234), Ok(u64::from(id))]);
+        vec![
+            row("twin", 7, 24_851_251),
+            row("twin", 1_234_567, 512),
+            row("\u{1b}[2J\n", 3, u64::MAX),
+            row("a thing with a name too long for a screen:42", 42, 0),
+            ("mute", 5, vec![Err(NoValue::Denied("ask root".into())), Ok(0), Ok(5)]),
+        ]
+    }
+
+    const ALL: &str = r"\Things(*)\{Size,Thing ID,Calls/sec}";
+
+    #[test]
+    fn pipes_get_exact_numbers_and_whole_names() {
+        assert_eq!(
+            block(TableOptions::default(), ALL, &rows),
+            [
+                "                        Size  Thing ID  Calls/sec  instance",
+                "                           B                   /s",
+                "  18,446,744,073,709,551,615         3      1,234  \\u{1b}[2J\\n",
+                "                  24,851,251         7      1,234  twin",
+                "                         512   1234567      1,234  twin#1",
+                "                           0        42      1,234  a thing with a name too long for a screen:42",
+                "                           -         5        0.0  mute",
+                "  Size of mute: denied: ask root",
+            ]
+        );
+    }
+
+    #[test]
+    fn screens_get_short_numbers_cut_names_and_heads_again() {
+        let options = TableOptions { is_human: true, width: 49, height: Some(6), ..TableOptions::default() };
+        assert_eq!(
+            block(options, ALL, &rows),
+            [
+                "      Size  Thing ID  Calls/sec  instance",
+                "         B                   /s",
+                "  16.0 EiB         3     1.2k/s  \\u{1b}[2J\\n",
+                "  23.7 MiB         7     1.2k/s  twin",
+                "     512 B   1234567     1.2k/s  twin#1",
+                "      Size  Thing ID  Calls/sec  instance",
+                "         B                   /s",
+                "       0 B        42     1.2k/s  a thing wi…en:42",
+                "         -         5      0.0/s  mute",
+                "  Size of mute: denied: ask root",
+            ]
+        );
+    }
+
+    /// What does not fit goes on below, for the same instances in the same order.
+    #[test]
+    fn narrow_tables_are_divided() {
+        let options = TableOptions { width: 40, ..TableOptions::default() };
+        let one =
+            |second| vec![("a", 1, vec![Ok(5), Ok(second), Ok(1)]), ("b", 2, vec![Ok(6), Ok(second), Ok(2)])];
+        assert_eq!(
+            block(TableOptions { width: 30, ..options }, ALL, &one),
+            [
+                "  Size  Thing ID  instance",
+                "     B",
+                "     6         2  b",
+                "     5         1  a",
+                "  Calls/sec  instance",
+                "         /s",
+                "        1.0  b",
+                "        1.0  a",
+            ]
+        );
+    }
+
+    #[test]
+    fn orders_of_rows() {
+        let two = |_| vec![("b", 1, vec![Ok(5), Ok(0), Ok(1)]), ("a", 2, vec![Ok(4), Ok(0), Ok(2)])];
+        let names = |order: &str| {
+            let order = RowOrder::parse(order);
+            let lines = block(TableOptions { order, ..TableOptions::default() }, ALL, &two);
+            lines.iter().skip(2).map(|line| line.chars().last().unwrap()).collect::<String>()
+        };
+        assert_eq!(names("size"), "ba");
+        assert_eq!(names("thing id"), "ab");
+        assert_eq!(names("instance"), "ab");
+        assert_eq!(names("calls"), "ba", "equal ones keep their order");
+    }
+}
