@@ -115,6 +115,46 @@ fn json_and_csv_have_the_documented_fields() {
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["no_instance", "ok", "unavailable"]);
 }
 
+#[test]
+fn wide_output_has_the_documented_fields() {
+    let fields = first_cells("### Fields of wide output");
+    let wide = |format| {
+        get("two-nodes", &[&SEVERAL[..], &["--warmup", "10ms", "--wide", "--format", format]].concat())
+    };
+    let json = wide("json");
+    // Memory, System, and two nodes of processors with one that does not exist.
+    assert_eq!(json.lines().count(), 5, "{json}");
+    for line in json.lines() {
+        // The order of the fields is not promised, but the document has it.
+        let mut rest = line;
+        for field in &fields {
+            rest = rest.split_once(&format!("\"{field}\":")).unwrap_or_else(|| panic!("{field}: {line}")).1;
+        }
+        let object: Map<String, Value> = serde_json::from_str(line).unwrap();
+        assert_eq!(object.len(), fields.len(), "{line}");
+        let (values, status) = (object["values"].as_object().unwrap(), object["status"].as_object().unwrap());
+        assert!(values.iter().all(|(name, value)| value.is_null() == status.contains_key(name)), "{line}");
+    }
+    let csv = wide("csv");
+    let head: Vec<_> = csv.lines().next().unwrap().split(',').collect();
+    let outside: Vec<_> = fields.iter().filter(|field| *field != "values").collect();
+    assert!(outside.iter().all(|field| head.contains(&field.as_str())), "{head:?}");
+    assert_eq!(head.len(), outside.len() + 6, "a column for each of six counters: {head:?}");
+}
+
+#[test]
+fn settings_of_the_document_work() {
+    let document = contract();
+    let example = document.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    let folder = scratch("documented-settings");
+    fs::create_dir_all(folder.join("perfset")).unwrap();
+    fs::write(folder.join("perfset/config.toml"), example).unwrap();
+    let mut command = perfset("two-nodes", &["get", "@web", "--raw", "--format", "csv"]);
+    let (code, out, err) = outcome(command.env("XDG_CONFIG_HOME", &folder).output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("Connections Established") && out.contains("Working Set"), "{out}");
+}
+
 /// The reasons are read from the source that has them, as a program cannot enumerate them.
 #[test]
 fn every_reason_is_documented() {
