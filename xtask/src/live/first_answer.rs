@@ -236,9 +236,10 @@ fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
     Ok(answer)
 }
 
-/// Returns a line of one of the three lists of processes that perfset shows beside each other.
+/// Returns a line from one of the three lists on, which perfset shows beside each other in 80 columns.
 fn list(line: &str, number: usize) -> &str {
-    line.char_indices().nth(number * 26).and_then(|(at, _)| line.get(at..)).unwrap_or_default()
+    const BEGINNINGS: [usize; 3] = [0, 24, 50];
+    line.char_indices().nth(BEGINNINGS[number]).and_then(|(at, _)| line.get(at..)).unwrap_or_default()
 }
 
 /// Returns the number behind a word of a line.

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Stdout, Write};
 use terminal_size::{Height, Width, terminal_size};
 
 use super::draw::StyledLine;
+use super::keys;
 use crate::terminal::ColorChoice;
 
 /// Width of lines that are not for a terminal.
@@ -57,11 +58,21 @@ impl Canvas {
         if self.out.is_terminal() { window().0 } else { PIPE_WIDTH }
     }
 
+    /// Clears the terminal with the next drawing, because another program has written to it.
+    pub fn forget(&mut self) {
+        (self.drawn, self.size) = (1, (0, 0));
+    }
+
     /// Draws lines, over the previous ones if this is a terminal.
     ///
     /// # Errors
     /// If they cannot be written.
     pub fn draw(&mut self, lines: &[StyledLine]) -> io::Result<()> {
+        // In the background, the terminal belongs to the shell.
+        if self.is_terminal && !keys::is_in_front() {
+            self.forget();
+            return Ok(());
+        }
         let mut frame = String::new();
         // In a pipe nothing is cut: a long line is a reason.
         let mut width = usize::MAX;

@@ -40,7 +40,7 @@ impl Style {
     }
 }
 
-/// StyledLine of a screen: pieces of text with a style each. It contains no control characters.
+/// Line of a screen: pieces of text with a style each. It contains no control characters.
 #[derive(Clone, Debug, Default)]
 pub struct StyledLine {
     pieces: Vec<(Style, String)>,
@@ -123,7 +123,7 @@ fn padded(text: String, width: usize) -> String {
     text + &" ".repeat(blanks)
 }
 
-/// Thresholds from which a value is shown as a warning, and as critical.
+/// Limits from which a value is shown as a warning, and as critical.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     pub warning: f64,
@@ -131,7 +131,7 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Thresholds of a value that is never remarkable.
+    /// Limits of a value that is never remarkable.
     pub const NONE: Self = Self { warning: f64::INFINITY, critical: f64::INFINITY };
 
     /// Returns the style of a value, and the sign that stands for it without colours.
@@ -229,14 +229,14 @@ pub fn shortened(name: &str, width: usize) -> String {
     }
 }
 
-/// TableHead of a table: head, and width including the blanks before it.
+/// Column of a table: its head, and its width including the blanks before it.
 #[derive(Clone, Copy, Debug)]
 pub struct TableHead {
     pub head: &'static str,
     pub width: usize,
 }
 
-/// ScreenTable of a screen: the name of each row stands left, its values right.
+/// Table of a screen: the name of each row stands left, its values right.
 #[derive(Debug)]
 pub struct ScreenTable {
     name_head: String,
@@ -246,17 +246,25 @@ pub struct ScreenTable {
 }
 
 impl ScreenTable {
-    /// Creates a table of a total width; the names get what the columns leave, at least eight characters.
+    /// Creates a table of a total width. The names get what the columns leave, at least seven characters; columns that
+    /// do not fit are left out, the last ones first, because half a number is a wrong number.
     pub fn new(name_head: &str, width: usize, columns: &[TableHead]) -> Self {
+        const NAME_LEN: usize = 7;
+        let mut taken = NAME_LEN;
+        let fits = |column: &&TableHead| {
+            taken = taken.saturating_add(column.width);
+            taken <= width
+        };
+        let columns: Vec<_> = columns.iter().take_while(fits).copied().collect();
         let taken = columns.iter().fold(0_usize, |sum, column| sum.saturating_add(column.width));
-        let name_width = width.saturating_sub(taken).max(8);
-        Self { name_head: name_head.to_owned(), name_width, columns: columns.to_vec(), rows: Vec::new() }
+        let name_width = width.saturating_sub(taken);
+        Self { name_head: name_head.to_owned(), name_width, columns, rows: Vec::new() }
     }
 
     /// Adds a row: its name, then for each column a value, its unit and its limits.
     pub fn row(&mut self, name: &str, cells: &[(&StateValue, &str, Thresholds)]) {
         let mut line = StyledLine::default();
-        line.push(Style::Plain, padded(shortened(name, self.name_width), self.name_width));
+        line.push(Style::Plain, padded(shortened(name, self.name_width.saturating_sub(1)), self.name_width));
         for (column, (value, unit, limits)) in self.columns.iter().zip(cells) {
             let (style, sign) = limits.style(value);
             let text = text_of(value, unit);
@@ -281,6 +289,18 @@ impl ScreenTable {
         }
         let head = StyledLine::new(Style::Head, head);
         std::iter::once(head).chain(self.rows.iter().take(most).cloned()).collect()
+    }
+}
+
+impl ScreenTable {
+    /// Returns the head and at most `most` lines, the last of which has the number of rows that are left out.
+    pub fn lines_and_rest(&self, most: usize) -> Vec<StyledLine> {
+        let Some(rest) = self.rows.len().checked_sub(most).filter(|rest| *rest > 0) else {
+            return self.lines(most);
+        };
+        let mut lines = self.lines(most.saturating_sub(1));
+        lines.push(StyledLine::new(Style::Dim, format!("+{} more", rest.saturating_add(1))));
+        lines
     }
 }
 

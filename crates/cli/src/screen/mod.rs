@@ -26,7 +26,7 @@ mod tests;
 /// sample covers a whole interval, as all others do.
 const WARMUP: Duration = Duration::from_millis(300);
 
-/// Number of processes and control groups for each use on a terminal without a table of them.
+/// Least number of processes and control groups of each list on a terminal, so that a part's table is a full screen.
 const LISTED: usize = 30;
 
 /// Shows the overview, or one part of the machine.
@@ -42,7 +42,7 @@ pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure>
     let mut canvas = Canvas::stdout(args.color);
     let warmup = if canvas.is_terminal() { WARMUP.min(args.interval) } else { args.interval };
     let mut pace = Pace::new(warmup, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-    let _keys = Keys::read(pace.stopper());
+    let keys = Keys::read(canvas.is_terminal(), pace.stopper());
     let (machine, system) = (perfset::computer_name(), perfset::system());
     let every = args.interval.as_secs_f64();
     let right = match canvas.is_terminal() {
@@ -50,13 +50,21 @@ pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure>
         false => format!("every {every} s"),
     };
     let mut left = args.count;
-    let mut is_first = true;
+    let (mut is_first, mut is_warming_up) = (true, true);
     loop {
         if overview.collect().map_err(failed)? == NextOutcome::End {
             break;
         }
+        if keys.take_resumed() {
+            canvas.forget();
+        }
         let (width, height) = canvas.size();
-        let state = overview.state(height.map_or(usize::MAX, |height| height.max(LISTED)));
+        let listed = match (height, part) {
+            (Some(height), _) => height.max(LISTED),
+            (None, None) => overview::PIPE_ROWS,
+            (None, Some(_)) => usize::MAX,
+        };
+        let state = overview.state(listed);
         if !is_first {
             readable(&state)?;
         }
@@ -78,8 +86,8 @@ pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure>
         if left == Some(0) || !pace.wait() {
             break;
         }
-        // From the second sample on, the grid is that of the interval.
-        if !is_first && left == args.count {
+        // After the first wait, the grid is that of the interval.
+        if std::mem::take(&mut is_warming_up) {
             pace.every(args.interval);
         }
     }

@@ -1,6 +1,7 @@
 //! Drawing of the overview and of its parts: a pure function of state and size.
 
 use perfset::output::human;
+use perfset::output::text::wrapped;
 use perfset::overview::{
     Finding, GroupState, MachineState, PressureState, ProcessState, Severity, StateValue, busiest,
 };
@@ -10,7 +11,7 @@ use super::draw::{
     text_of,
 };
 
-/// ScreenPart of a machine that has a screen of its own.
+/// Part of a machine that has a screen of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenPart {
     Memory,
@@ -42,8 +43,11 @@ const STOLEN: Thresholds = Thresholds { warning: 10.0, critical: 30.0 };
 const SLOW: Thresholds = Thresholds { warning: 0.05, critical: 0.5 };
 const ANY: Thresholds = Thresholds { warning: 1.0, critical: 100.0 };
 
+/// Greatest number of findings on the screen of a part.
+const FINDINGS: usize = 4;
+
 /// Rows of each list in the overview in a pipe.
-const PIPE_ROWS: usize = 10;
+pub const PIPE_ROWS: usize = 10;
 
 impl Screen<'_> {
     /// Returns the lines of the overview.
@@ -90,7 +94,8 @@ impl Screen<'_> {
         };
         let findings = |command: &str| {
             let of_part = self.state.findings.iter().filter(|finding| finding.next == command);
-            of_part.map(|finding| self.finding(finding)).collect::<Vec<_>>()
+            // The next command is this one.
+            of_part.take(FINDINGS).map(Self::sentence).collect::<Vec<_>>()
         };
         match part {
             ScreenPart::Memory => {
@@ -98,39 +103,40 @@ impl Screen<'_> {
                 lines.extend(findings("perfset mem"));
                 lines.push(StyledLine::default());
                 let table = self.processes(|process| process.memory.clone());
-                lines.extend(table.lines(rows(&lines)));
+                lines.extend(table.lines_and_rest(rows(&lines)));
             }
             ScreenPart::Disks => {
                 lines.push(self.pressure());
                 lines.extend(findings("perfset disk"));
-                let disks = self.disks(self.width);
-                lines.extend(disks.lines(usize::MAX));
+                // A third of the rest for disks, and half of what they leave for file systems.
+                let share = rows(&lines).saturating_div(3).max(2);
+                lines.extend(self.disks(self.width).lines_and_rest(share));
                 lines.push(StyledLine::default());
-                lines.extend(self.file_systems(self.width).lines(match self.height {
-                    None => usize::MAX,
-                    Some(_) => rows(&lines).saturating_div(2).max(2),
-                }));
+                let share = rows(&lines).saturating_div(2).max(2);
+                lines.extend(self.file_systems(self.width).lines_and_rest(share));
                 lines.push(StyledLine::default());
+                let refused = self.refused();
                 let table = self.processes(ProcessState::storage);
-                lines.extend(table.lines(rows(&lines).saturating_sub(1)));
-                lines.extend(self.refused());
+                lines.extend(table.lines_and_rest(rows(&lines).saturating_sub(refused.len())));
+                lines.extend(refused);
             }
             ScreenPart::Network => {
                 lines.push(self.tcp());
                 lines.extend(findings("perfset net"));
                 lines.push(StyledLine::default());
-                lines.extend(self.interfaces(self.width).lines(rows(&lines)));
+                lines.extend(self.interfaces(self.width).lines_and_rest(rows(&lines)));
             }
             ScreenPart::Processes => {
                 lines.push(self.processors());
                 lines.extend(findings("perfset proc"));
                 let table = self.processes(|process| process.processor_time.clone());
-                lines.extend(table.lines(rows(&lines).saturating_sub(1)));
-                lines.extend(self.refused());
+                let refused = self.refused();
+                lines.extend(table.lines_and_rest(rows(&lines).saturating_sub(refused.len())));
+                lines.extend(refused);
             }
             ScreenPart::Groups => {
                 lines.push(self.processors());
-                lines.extend(self.groups(self.width).lines(rows(&lines)));
+                lines.extend(self.groups(self.width).lines_and_rest(rows(&lines).saturating_sub(1)));
                 lines.extend(self.no_groups());
             }
         }
@@ -172,44 +178,50 @@ impl Screen<'_> {
         left.padded(self.width.saturating_sub(right_width)).with(Style::Plain, format!(" {right}"))
     }
 
-    /// Returns a line with a name, a bar, and texts.
-    fn gauge(&self, name: &str, share: &StateValue, limits: Thresholds, texts: StyledLine) -> StyledLine {
+    /// Returns a line with a name, a bar, and the texts that fit, the first ones first.
+    fn gauge(
+        &self,
+        name: &str,
+        share: &StateValue,
+        limits: Thresholds,
+        texts: impl IntoIterator<Item = StyledLine>,
+    ) -> StyledLine {
         let (style, sign) = limits.style(share);
         let mut line = StyledLine::new(Style::Head, format!("{name:6}"));
         line.extend(bar(share, self.width.saturating_sub(66).clamp(8, 40), limits));
-        line.push(style, format!("{:>8}{sign}  ", text_of(share, "%")));
-        line.extend(texts);
+        line.push(style, format!("{:>8}{sign} ", text_of(share, "%")));
+        for text in texts {
+            if line.width().saturating_add(text.width()) > self.width {
+                break;
+            }
+            line.extend(text);
+        }
         line
     }
 
     fn processors(&self) -> StyledLine {
         let processors = &self.state.processors;
-        let mut texts = StyledLine::default();
-        for (name, value, limits) in [
+        let texts = [
             ("user", &processors.user, Thresholds::NONE),
             ("kernel", &processors.kernel, Thresholds::NONE),
             ("iowait", &processors.io_wait, Thresholds::NONE),
             ("steal", &processors.steal, STOLEN),
-        ] {
+        ];
+        let texts = texts.map(|(name, value, limits)| {
             let (style, sign) = limits.style(value);
-            texts.push(Style::Dim, format!("{name} "));
-            texts.push(style, format!("{}{sign} ", number(value, 1)));
-        }
+            StyledLine::new(Style::Dim, format!(" {name} "))
+                .with(style, format!("{}{sign}", number(value, 1)))
+        });
         self.gauge("cpu", &processors.busy, BUSY, texts)
     }
 
     fn memory(&self) -> StyledLine {
         let memory = &self.state.memory;
-        let texts = match &memory.total {
-            Ok(_) => format!(
-                "{} used, {} available",
-                text_of(&memory.used(), "By"),
-                text_of(&memory.available, "By")
-            ),
-            // Windows has no counter of the size of the memory.
-            Err(_) => format!("{} available", text_of(&memory.available, "By")),
-        };
-        self.gauge("mem", &memory.used_percent(), FULL, StyledLine::new(Style::Plain, texts))
+        let available = format!(" {} available", text_of(&memory.available, "By"));
+        // Windows has no counter of the size of the memory.
+        let used = memory.used().map_or(String::new(), |used| format!(", {} used", human(used, "By")));
+        let texts = [available, used].map(|text| StyledLine::new(Style::Plain, text));
+        self.gauge("mem", &memory.used_percent(), FULL, texts)
     }
 
     fn swap(&self) -> StyledLine {
@@ -223,22 +235,21 @@ impl Screen<'_> {
         }
         let used = memory.swap_used();
         let share = used.clone().map(|used| used / total * 100.0);
-        let traffic = |value: &StateValue| value.as_ref().map_or("-".into(), |value| human(*value, "/s"));
         let is_swapping =
-            [&memory.swap_in, &memory.swap_out].into_iter().any(|v| v.clone().unwrap_or(0.0) > 0.0);
+            [&memory.swap_in, &memory.swap_out].into_iter().any(|value| value.clone().unwrap_or(0.0) > 0.0);
         let style = if is_swapping { Style::Warning } else { Style::Plain };
-        let of_total = if self.width < 90 { String::new() } else { format!(" of {}", human(total, "By")) };
-        let texts = StyledLine::new(Style::Plain, format!("{} used{of_total}, pages ", text_of(&used, "By")))
-            .with(style, format!("in {}, out {}", traffic(&memory.swap_in), traffic(&memory.swap_out)));
+        let (into, out) = (text_of(&memory.swap_in, "/s"), text_of(&memory.swap_out, "/s"));
+        let texts = [
+            StyledLine::new(style, format!(" pages in {into}, out {out}")),
+            StyledLine::new(Style::Plain, format!(", {} used", text_of(&used, "By"))),
+            StyledLine::new(Style::Plain, format!(" of {}", human(total, "By"))),
+        ];
         self.gauge("swap", &share, FULL, texts)
     }
 
     fn pressure(&self) -> StyledLine {
         let PressureState { processors, memory, storage, .. } = &self.state.pressure;
         let mut line = StyledLine::new(Style::Head, "waits ");
-        if let (None, Some(why)) = (storage.as_ref().ok(), reason(storage)) {
-            return line.with(Style::Dim, format!("-  {why}"));
-        }
         for (name, value, limits) in
             [("for cpu", processors, BUSY), ("memory", memory, WAITING), ("storage", storage, WAITING)]
         {
@@ -265,9 +276,12 @@ impl Screen<'_> {
     fn findings(&self, most: usize) -> Vec<StyledLine> {
         let all = &self.state.findings;
         if all.is_empty() {
-            let text = match self.state.interval {
-                Some(_) => "nothing remarkable",
-                None => "measuring the first interval",
+            let MachineState { interval, processors, memory, pressure, .. } = self.state;
+            let is_known = [&processors.busy, &memory.available, &pressure.storage].map(Result::is_ok);
+            let text = match (interval, is_known) {
+                (None, _) => "measuring the first interval",
+                (_, [true, true, true]) => "nothing remarkable",
+                _ => "nothing remarkable in what is known; values with - are not",
             };
             return vec![StyledLine::new(Style::Head, "found ").with(Style::Dim, text)];
         }
@@ -301,14 +315,15 @@ impl Screen<'_> {
 
     fn changes(&self) -> StyledLine {
         let changes = &self.state.changes;
-        let line = StyledLine::new(Style::Head, format!("{:<6}", format!("-{:.0} s", changes.seconds)));
-        let started = changes
-            .started
-            .iter()
-            .map(|(name, time)| format!("{} started ({})", shortened(name, 24), text_of(time, "%")));
+        let head = if changes.seconds > 0.0 { format!("-{:.0} s", changes.seconds) } else { "-60 s".into() };
+        let line = StyledLine::new(Style::Head, format!("{head:<6}"));
         let values = changes.values.iter();
         let values =
             values.map(|change| format!("{} {:.0} -> {:.0} %", change.name, change.before, change.now));
+        let started = changes.started.iter().map(|process| {
+            let (name, time) = (shortened(&process.name, 24), text_of(&process.processor_time, "%"));
+            format!("{name} started {} s ago ({time})", number(&process.age, 0))
+        });
         // What does not fit is left out, and said to be.
         let mut text = String::new();
         let mut left_out = 0_usize;
@@ -316,7 +331,7 @@ impl Screen<'_> {
             let comma = if text.is_empty() { "" } else { ", " };
             let taken = [text.as_str(), comma, &change].map(|part| part.chars().count());
             let taken = taken.into_iter().fold(line.width(), usize::saturating_add);
-            // Room for the sign of the others.
+            // Room for the number of the others.
             if text.is_empty() || taken.saturating_add(5) <= self.width && left_out == 0 {
                 text.push_str(comma);
                 text.push_str(&change);
@@ -325,6 +340,7 @@ impl Screen<'_> {
             }
         }
         match (text.is_empty(), left_out) {
+            (true, _) if changes.seconds <= 0.0 => line.with(Style::Dim, "nothing to compare with yet"),
             (true, _) => line.with(Style::Dim, "no great change"),
             (false, 0) => line.with(Style::Plain, text),
             (false, left_out) => line.with(Style::Plain, text).with(Style::Dim, format!(" +{left_out}")),
@@ -398,19 +414,14 @@ impl Screen<'_> {
         ];
         let mut table = ScreenTable::new("file system", width.min(70), &columns);
         for one in &self.state.file_systems {
-            let used = one.free_percent.clone().map(|free| 100.0 - free);
-            let size = one.free_percent.clone().and_then(|percent| {
-                let free = one.free.clone()?;
-                // A full file system has no free share to compute its size from.
-                if percent > 0.5 {
-                    Ok(free / percent * 100.0)
-                } else {
-                    Err(perfset::NoValue::NegativeDenominator)
-                }
-            });
+            let used = one.free_percent().map(|free| 100.0 - free);
             table.row(
                 &one.name,
-                &[(&used, "%", FULL), (&one.free, "By", Thresholds::NONE), (&size, "By", Thresholds::NONE)],
+                &[
+                    (&used, "%", FULL),
+                    (&one.free, "By", Thresholds::NONE),
+                    (&one.size, "By", Thresholds::NONE),
+                ],
             );
         }
         table
@@ -448,14 +459,29 @@ impl Screen<'_> {
     /// Returns the busiest processes in lists beside each other: by processor time, by memory, by storage.
     fn processes_by_use(&self, rows: usize) -> Vec<StyledLine> {
         let uses = [
-            Use { head: "cpu", unit: "%", of: |process: &ProcessState| process.processor_time.clone() },
-            Use { head: "memory", unit: "By", of: |process| process.memory.clone() },
-            Use { head: "disk", unit: "By/s", of: ProcessState::storage },
+            Use {
+                head: "cpu",
+                width: 9,
+                unit: "%",
+                of: |process: &ProcessState| process.processor_time.clone(),
+            },
+            Use { head: "memory", width: 11, unit: "By", of: |process| process.memory.clone() },
+            Use { head: "disk", width: 13, unit: "By/s", of: ProcessState::storage },
         ];
-        let width = self.width.saturating_div(3);
+        let values = uses.iter().fold(0_usize, |sum, one| sum.saturating_add(one.width));
+        let names = self.width.saturating_sub(values).saturating_div(uses.len());
         let name = |process: &ProcessState| process.name.clone();
-        let list = |one| (width, list(("process", width), &self.state.processes, name, one, rows));
-        beside(uses.iter().map(list).collect())
+        let list = |one: &Use<ProcessState>| {
+            let width = names.saturating_add(one.width);
+            (width, list(("process", width), &self.state.processes, name, one, rows))
+        };
+        let mut lists: Vec<_> = uses.iter().map(list).collect();
+        if let (Some((count, _)), Some((_, disk))) = (&self.state.refused, lists.last_mut()) {
+            // Without it, an empty list would say that nobody uses the disks.
+            disk.truncate(rows);
+            disk.push(StyledLine::new(Style::Dim, format!("+{count} denied")));
+        }
+        beside(lists)
     }
 
     fn groups_by_use(&self, rows: usize) -> Vec<StyledLine> {
@@ -465,14 +491,22 @@ impl Screen<'_> {
         }
         let width = self.width.saturating_div(2);
         let name = |group: &GroupState| group.name.clone();
-        let time = Use { head: "cpu", unit: "%", of: |group: &GroupState| group.processor_time.clone() };
-        let memory = Use { head: "memory", unit: "By", of: |group: &GroupState| group.memory.clone() };
-        beside(vec![
-            (width, list(("cgroup", width), groups_by_time, name, &time, rows)),
-            (width, list(("cgroup", width), groups_by_memory, name, &memory, rows)),
-        ])
+        let time =
+            Use { head: "cpu", width: 12, unit: "%", of: |group: &GroupState| group.processor_time.clone() };
+        let memory =
+            Use { head: "mem+cache", width: 12, unit: "By", of: |group: &GroupState| group.memory.clone() };
+        let mut by_time = list(("cgroup", width), groups_by_time, name, &time, rows);
+        if let Some(why) = self.state.no_groups.as_ref().filter(|_| groups_by_time.is_empty()) {
+            let why = why.to_string();
+            let width = width.saturating_sub(2);
+            by_time.extend(wrapped(&why, width).into_iter().map(|line| StyledLine::new(Style::Dim, line)));
+        }
+        by_time.truncate(rows.saturating_add(1));
+        let by_memory = list(("cgroup", width), groups_by_memory, name, &memory, rows);
+        beside(vec![(width, by_time), (width, by_memory)])
     }
 
+    /// Returns a line with the reason for having no processor time of control groups.
     fn no_groups(&self) -> Vec<StyledLine> {
         let why = self.state.no_groups.as_ref().and_then(|why| reason(&Err(why.clone())));
         why.map(|why| StyledLine::new(Style::Head, "cgroup ").with(Style::Dim, format!("-  {why}")))
@@ -506,13 +540,11 @@ impl Screen<'_> {
     }
 
     fn groups(&self, width: usize) -> ScreenTable {
-        let columns = [TableHead { head: "cpu", width: 11 }, TableHead { head: "memory", width: 12 }];
+        let columns = [TableHead { head: "cpu", width: 11 }, TableHead { head: "mem+cache", width: 12 }];
         let mut table = ScreenTable::new("cgroup", width.min(100), &columns);
-        let groups = match self.state.groups_by_time.is_empty() {
-            true => &self.state.groups_by_memory,
-            false => &self.state.groups_by_time,
-        };
-        for group in groups {
+        let MachineState { groups_by_time, groups_by_memory, .. } = self.state;
+        let is_other = |group: &&GroupState| groups_by_time.iter().all(|known| known.name != group.name);
+        for group in groups_by_time.iter().chain(groups_by_memory.iter().filter(is_other)) {
             table.row(
                 &group.name,
                 &[(&group.processor_time, "%", Thresholds::NONE), (&group.memory, "By", Thresholds::NONE)],
@@ -521,16 +553,19 @@ impl Screen<'_> {
         table
     }
 
-    /// Returns a line about processes whose storage bytes were refused.
-    fn refused(&self) -> Option<StyledLine> {
-        let (count, why) = self.state.refused.as_ref()?;
-        Some(StyledLine::new(Style::Dim, format!("disk bytes of {count} processes: {why}")))
+    /// Returns the lines about processes whose storage bytes were refused.
+    fn refused(&self) -> Vec<StyledLine> {
+        let Some((count, why)) = &self.state.refused else { return Vec::new() };
+        let text = format!("without disk bytes: {count} of the processes: {why}");
+        wrapped(&text, self.width).into_iter().map(|line| StyledLine::new(Style::Dim, line)).collect()
     }
 }
 
 /// Use of the machine by which rows are ranked.
 struct Use<T> {
     head: &'static str,
+    /// Width of the values.
+    width: usize,
     unit: &'static str,
     of: fn(&T) -> StateValue,
 }
@@ -544,8 +579,8 @@ fn list<T>(
     one: &Use<T>,
     most: usize,
 ) -> Vec<StyledLine> {
-    let mut table =
-        ScreenTable::new(title, width.saturating_sub(2), &[TableHead { head: one.head, width: 12 }]);
+    let column = TableHead { head: one.head, width: one.width };
+    let mut table = ScreenTable::new(title, width.saturating_sub(1), &[column]);
     for row in busiest(rows, most, one.of) {
         let value = (one.of)(row);
         // An idle row is not busy.

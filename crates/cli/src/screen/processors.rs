@@ -46,9 +46,11 @@ pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
     let mut query = query(&mut perfset::local())?;
     let mut pace =
         Pace::new(options.interval, options.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
-    let _keys = Keys::read(pace.stopper());
+    let canvas = Canvas::stdout(options.color);
+    let keys = Keys::read(canvas.is_terminal(), pace.stopper());
     let mut screen = Screen {
-        canvas: Canvas::stdout(options.color),
+        canvas,
+        keys,
         heads: Heads::new(args.full_names),
         interval: options.interval,
         is_first: true,
@@ -85,6 +87,7 @@ fn query(machine: &mut Machine) -> Result<PathQuery, Failure> {
 /// Output that draws tables: in place on a terminal, one after the other elsewhere.
 struct Screen {
     canvas: Canvas,
+    keys: Keys,
     heads: Heads,
     interval: Duration,
     /// `true` before the first sample.
@@ -115,6 +118,9 @@ impl Output for Screen {
         let style = |at| if heads.contains(&at) { Style::Head } else { Style::Plain };
         let lines: Vec<_> =
             lines.into_iter().enumerate().map(|(at, line)| StyledLine::new(style(at), line)).collect();
+        if self.keys.take_resumed() {
+            self.canvas.forget();
+        }
         self.canvas.draw(&lines)
     }
 

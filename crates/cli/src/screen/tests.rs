@@ -104,12 +104,8 @@ fn troubled() -> MachineState {
             disk("sdb", 0.0, 0.0, 0.0),
         ],
         file_systems: vec![
-            FileSystemState {
-                name: "/var/lib/docker".into(),
-                free_percent: Ok(2.1),
-                free: Ok(1_200_000_000.0),
-            },
-            FileSystemState { name: "/".into(), free_percent: Ok(40.0), free: Ok(21_000_000_000.0) },
+            FileSystemState { name: "/var/lib/docker".into(), free: Ok(1.2e9), size: Ok(57.1e9) },
+            FileSystemState { name: "/".into(), free: Ok(21e9), size: Ok(52.5e9) },
         ],
         interfaces: vec![
             interface("eth0", 12_345_678.0, Ok(42.0)),
@@ -139,8 +135,11 @@ fn troubled() -> MachineState {
         ],
         changes: Changes {
             seconds: 60.0,
-            values: vec![ChangedValue { name: "processors busy", before: 3.0, now: 97.3 }],
-            started: vec![("stress-ng-cpu-method:12345".into(), Ok(99.8))],
+            values: vec![ChangedValue { name: "processors busy".into(), before: 3.0, now: 97.3 }],
+            started: vec![ProcessState {
+                age: Ok(17.2),
+                ..process("stress-ng-cpu-method", 12_345, 99.8, 5e6, Ok(0.0))
+            }],
         },
     }
 }
@@ -197,8 +196,9 @@ fn drawn(state: &MachineState, part: Option<ScreenPart>, width: usize, height: O
     let mut text = String::new();
     for line in lines {
         let start = text.len();
-        line.render(width, false, &mut text);
-        assert!(text[start..].width() <= width, "{}", &text[start..]);
+        // As on the canvas: in a pipe nothing is cut.
+        line.render(if height.is_some() { width } else { usize::MAX }, false, &mut text);
+        assert!(height.is_none() || text[start..].width() <= width, "{}", &text[start..]);
         text.push('\n');
     }
     text

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::state::{ChangedValue, Changes, MachineState, StateValue, percent};
+use super::state::{ChangedValue, Changes, MachineState, ProcessState, StateValue, percent};
 
 /// Time that changes look back, in 100 ns.
 const MINUTE: i64 = 600_000_000;
@@ -14,22 +14,24 @@ const STEP: i64 = 50_000_000;
 #[derive(Debug)]
 pub(super) struct EarlierState {
     time_100ns: i64,
-    values: Vec<(&'static str, StateValue)>,
+    values: Vec<(String, StateValue)>,
 }
 
 impl EarlierState {
     pub fn new(state: &MachineState, time_100ns: i64) -> Self {
         let MachineState { processors, memory, pressure, disks, .. } = state;
         let swapped = memory.swap_used().and_then(|used| percent(used, memory.swap_total.clone()?));
-        let values = vec![
+        let values = [
             ("processors busy", processors.busy.clone()),
             ("stolen by the hypervisor", processors.steal.clone()),
             ("memory used", memory.used_percent()),
             ("swap used", swapped),
-            ("busiest disk", disks.first().map_or(Err(crate::NoValue::NoInstance), |disk| disk.busy.clone())),
             ("waiting for memory", pressure.memory.clone()),
             ("waiting for storage", pressure.storage.clone()),
         ];
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let disks = disks.iter().map(|disk| (format!("disk {} busy", disk.name), disk.busy.clone()));
+        let values = values.chain(disks).collect();
         Self { time_100ns, values }
     }
 }
@@ -37,19 +39,30 @@ impl EarlierState {
 /// Difference in percentage points from which a change is remarkable.
 const REMARKABLE: f64 = 15.0;
 
-/// Returns the differences of a state from the earliest stored one.
+/// Returns the differences of a state from the earliest stored one that has rates, and what started in the last minute.
 pub(super) fn since(history: &VecDeque<EarlierState>, now: &EarlierState, state: &MachineState) -> Changes {
-    let Some(first) = history.front() else { return Changes::default() };
-    let seconds = super::seconds(now.time_100ns.saturating_sub(first.time_100ns));
-    // The first sample has no rates: the next one that has them is what they are compared with.
-    let earlier = |name| {
-        let values = history.iter().flat_map(|summary| &summary.values);
-        values.filter(|(other, _)| *other == name).find_map(|(_, value)| value.as_ref().ok().copied())
+    let started = started(state);
+    // The first sample has no rates to compare with.
+    let has_rates = |earlier: &&EarlierState| earlier.values.first().is_some_and(|(_, value)| value.is_ok());
+    // If the clock was set back or the machine slept, nothing is known of a minute ago.
+    let age = |earlier: &EarlierState| now.time_100ns.saturating_sub(earlier.time_100ns);
+    let is_recent = |earlier: &&EarlierState| (0..=MINUTE.saturating_add(STEP)).contains(&age(earlier));
+    let Some(first) = history.iter().filter(has_rates).find(is_recent) else {
+        return Changes { started, ..Changes::default() };
     };
-    let changes = now.values.iter().filter_map(|(name, value)| {
-        let (before, now) = (earlier(*name)?, *value.as_ref().ok()?);
-        ((now - before).abs() >= REMARKABLE).then_some(ChangedValue { name, before, now })
+    let earlier = |name: &str| {
+        let mut values = first.values.iter().filter(|(other, _)| other == name);
+        values.find_map(|(_, value)| value.as_ref().ok().copied())
+    };
+    let values = now.values.iter().filter_map(|(name, value)| {
+        let (before, now) = (earlier(name)?, *value.as_ref().ok()?);
+        ((now - before).abs() >= REMARKABLE).then(|| ChangedValue { name: name.clone(), before, now })
     });
+    Changes { seconds: super::seconds(age(first)), values: values.collect(), started }
+}
+
+/// Returns the busy processes that started in the last minute.
+fn started(state: &MachineState) -> Vec<ProcessState> {
     let total = state.memory.total.clone().unwrap_or(f64::INFINITY);
     let is_new = |age: &StateValue| age.as_ref().is_ok_and(|age| *age < super::seconds(MINUTE));
     let is_busy = |value: &StateValue, least: f64| value.as_ref().is_ok_and(|value| *value >= least);
@@ -59,11 +72,7 @@ pub(super) fn since(history: &VecDeque<EarlierState>, now: &EarlierState, state:
                 || is_busy(&process.memory, total / 20.0)
                 || is_busy(&process.storage(), 1_048_576.0))
     });
-    Changes {
-        seconds,
-        values: changes.collect(),
-        started: started.map(|process| (process.name.clone(), process.processor_time.clone())).collect(),
-    }
+    started.cloned().collect()
 }
 
 /// Stores a state, and forgets those that are older than a minute.

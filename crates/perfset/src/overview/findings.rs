@@ -35,18 +35,7 @@ pub const RULES: &[FindingRule] = &[
         name: "file-system-full",
         condition: "a file system has less than 10 % free space; critical below 3 %",
         next: "perfset disk",
-        find: |state| {
-            let full = state.file_systems.iter().filter_map(|one| {
-                let free = below(&one.free_percent, 10.0)?;
-                let severity = if free < 3.0 { Severity::Critical } else { Severity::Warning };
-                let rest = one
-                    .free
-                    .as_ref()
-                    .map_or(String::new(), |free| format!(", {} are free", human(*free, "By")));
-                Some((severity, format!("{} is {} full{rest}", one.name, percentage(100.0 - free))))
-            });
-            full.collect()
-        },
+        find: full_file_systems,
     },
     FindingRule {
         name: "memory-low",
@@ -126,7 +115,7 @@ pub const RULES: &[FindingRule] = &[
     FindingRule {
         name: "steal",
         condition: "the hypervisor takes at least 10 % of the processors' time",
-        next: "perfset cpu",
+        next: "perfset get '/Linux Processor(*)/% Steal Time' 1",
         find: |state| {
             let text = |steal| format!("the hypervisor takes {} of the processors' time", percentage(steal));
             above(&state.processors.steal, 10.0)
@@ -188,6 +177,38 @@ fn percentage(value: f64) -> String {
 /// Returns a number of things as text, or a dash.
 fn count(value: &StateValue) -> String {
     value.as_ref().map_or("-".into(), |value| human(value.round(), ""))
+}
+
+/// Returns the file systems with little free space. Those without any are named together: read-only images are among
+/// them, and there can be many.
+fn full_file_systems(state: &MachineState) -> Vec<(Severity, String)> {
+    let mut found = Vec::new();
+    let mut without: Vec<&str> = Vec::new();
+    for one in state.file_systems.iter().filter(|one| !is_snap(&one.name)) {
+        match (&one.free, one.free_percent()) {
+            (Ok(free), Ok(_)) if *free <= 0.0 => without.push(&one.name),
+            (Ok(free), Ok(percent)) if percent < 10.0 => {
+                let severity = if percent < 3.0 { Severity::Critical } else { Severity::Warning };
+                let full = percentage(100.0 - percent);
+                found.push((
+                    severity,
+                    format!("{} is {full} full, {} are free", one.name, human(*free, "By")),
+                ));
+            }
+            _ => {}
+        }
+    }
+    if let Some((first, others)) = without.split_first() {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        let verb = if others.is_empty() { "has" } else { "have" };
+        found.push((Severity::Critical, format!("{first}{more} {verb} no free space")));
+    }
+    found
+}
+
+/// Returns `true` for the mount point of a package image, which is always full.
+fn is_snap(mount_point: &str) -> bool {
+    ["/snap/", "/var/lib/snapd/snap/"].iter().any(|folder| mount_point.starts_with(folder))
 }
 
 fn waiting(share: &StateValue, limit: f64, resource: &str) -> Vec<(Severity, String)> {

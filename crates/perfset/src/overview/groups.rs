@@ -4,7 +4,7 @@ use crate::NoValue;
 
 use super::paths::{BoundPath, GroupPaths, SampleValues};
 use super::state::{GroupState, StateValue};
-use super::{greatest, name, number};
+use super::{greatest, instances, name, number};
 
 /// Share of a group's use above which a group below it stands for it.
 const NEARLY_ALL: f64 = 0.9;
@@ -12,7 +12,8 @@ const NEARLY_ALL: f64 = 0.9;
 /// Function that returns one use of a group.
 type UseOf = fn(&GroupState) -> StateValue;
 
-/// Returns the groups with most processor time and those with most memory, or the reason for none.
+/// Returns the groups with most processor time and those with most memory, and the reason for
+/// having no processor time.
 pub(super) fn groups(
     values: &SampleValues<'_>,
     paths: &GroupPaths,
@@ -31,9 +32,10 @@ pub(super) fn groups(
         let shown = rows.iter().filter(|group| !is_explained(group, &rows, use_of));
         shown.take(most).cloned().collect::<Vec<_>>()
     });
-    let reason = found.iter().all(Vec::is_empty).then(|| match &paths.time {
+    let missing = || instances(values, &paths.time).find_map(|(_, v)| v.value.value.clone().err());
+    let reason = found[0].is_empty().then(|| match &paths.time {
         Err(reason) => reason.clone(),
-        Ok(_) => values.single(&paths.time).err().unwrap_or(NoValue::NoInstance),
+        Ok(_) => missing().unwrap_or(NoValue::NoInstance),
     });
     (found, reason)
 }

@@ -28,7 +28,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::path::{PathQuery, PathValue};
-use crate::{NextOutcome, NoValue, Source, SourceError};
+use crate::{NextOutcome, NoValue, RawValue, Source, SourceError};
 
 use changes::EarlierState;
 use groups::groups;
@@ -125,7 +125,8 @@ impl Overview {
     }
 
     /// Returns the state at the last sample, with this number of processes and control groups for each use: those with
-    /// most processor time, most memory and most storage.
+    /// most processor time, most memory and most storage. To be called once after each collection: the changes are
+    /// differences from earlier states that it returned.
     #[must_use]
     pub fn state(&mut self, most: usize) -> MachineState {
         let (values, paths) = (SampleValues::new(&self.query), &self.paths);
@@ -149,7 +150,7 @@ impl Overview {
             running: single(&paths.running),
             blocked: single(&paths.blocked),
             processors: ProcessorState {
-                count: values.of(&paths.each_busy).iter().filter(|v| !v.sums_up()).count(),
+                count: instances(&values, &paths.each_busy).count(),
                 busy: single(&paths.busy),
                 user: single(&paths.user),
                 kernel: single(&paths.kernel),
@@ -238,7 +239,11 @@ fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
         // Without a request there is no time of one, and the formula gives 0.
         let latency = |bytes, path| match reading(bytes) {
             Ok(bytes) if bytes <= 0.0 => Err(NoValue::Unavailable("no request in this interval".into())),
-            Ok(_) => reading(path),
+            // The kernel counts whole milliseconds.
+            Ok(_) => reading(path).and_then(|time| match time > 0.0 {
+                true => Ok(time),
+                false => Err(NoValue::Unavailable("shorter than the kernel measures".into())),
+            }),
             Err(reason) => Err(reason),
         };
         DiskState {
@@ -256,13 +261,20 @@ fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
 }
 
 fn file_systems(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<FileSystemState> {
-    let file_system = |(at, v): (usize, &PathValue<'_>)| FileSystemState {
+    // The raw values of the share are free and all bytes. Free Megabytes is rounded down, to 0 for a small one.
+    let bytes = |v: &PathValue<'_>, raw: Option<RawValue>| {
+        capped(v)?;
+        let raw = v.value.counted().and(raw).ok_or(NoValue::NotGiven)?;
+        #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a size for users")]
+        Ok(raw.get() as f64)
+    };
+    let file_system = |(_, v): (usize, &PathValue<'_>)| FileSystemState {
         name: name(v),
-        free_percent: capped(v),
-        free: values.reading(&paths.free_megabytes, at, v).map(|megabytes| megabytes * 1_048_576.0),
+        free: bytes(v, v.value.raw),
+        size: bytes(v, v.value.base),
     };
     let all: Vec<_> = instances(values, &paths.free_percent).map(file_system).collect();
-    busiest(&all, all.len(), |one| one.free_percent.clone().map(|free| -free)).into_iter().cloned().collect()
+    busiest(&all, all.len(), |one| one.free_percent().map(|free| -free)).into_iter().cloned().collect()
 }
 
 fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTracker) -> Vec<InterfaceState> {
@@ -273,7 +285,9 @@ fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTrack
         drops: rates.sum(values, &paths.drops, at, v),
         errors: rates.sum(values, &paths.errors, at, v),
     };
-    let all: Vec<_> = instances(values, &paths.received).map(interface).collect();
+    let mut all: Vec<_> = instances(values, &paths.received).map(interface).collect();
+    // Of interfaces with equal traffic, the first name comes first: eth0 before ifb0.
+    all.sort_by(|a, b| a.name.cmp(&b.name));
     let traffic = |one: &InterfaceState| {
         // The loopback interface carries what stays inside the machine.
         let penalty = if one.name == "lo" { f64::MAX } else { 0.0 };

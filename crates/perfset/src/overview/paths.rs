@@ -39,7 +39,6 @@ pub(super) struct MachinePaths {
     pub disk_write_latency: BoundPath,
     pub disk_queue: BoundPath,
     pub free_percent: BoundPath,
-    pub free_megabytes: BoundPath,
     pub received: BoundPath,
     pub sent: BoundPath,
     pub drops: [BoundPath; 2],
@@ -104,7 +103,6 @@ impl MachinePaths {
             disk_write_latency: path(r"\PhysicalDisk(*)\Avg. Disk sec/Write"),
             disk_queue: path(r"\PhysicalDisk(*)\Avg. Disk Queue Length"),
             free_percent: path(r"\LogicalDisk(*)\% Free Space"),
-            free_megabytes: path(r"\LogicalDisk(*)\Free Megabytes"),
             received: path(r"\Network Interface(*)\Bytes Received/sec"),
             sent: path(r"\Network Interface(*)\Bytes Sent/sec"),
             drops: ["Received", "Outbound"]

@@ -49,7 +49,7 @@ pub struct MachineState {
     pub groups_by_time: Vec<GroupState>,
     /// Control groups with most memory, in the same way.
     pub groups_by_memory: Vec<GroupState>,
-    /// Reason for having no control groups.
+    /// Reason for having no processor time of control groups.
     pub no_groups: Option<NoValue>,
     /// Remarkable facts, the most urgent first.
     pub findings: Vec<Finding>,
@@ -163,10 +163,20 @@ pub struct DiskState {
 pub struct FileSystemState {
     /// Mount point; on Windows the drive.
     pub name: String,
-    /// Unused space, in percent.
-    pub free_percent: StateValue,
-    /// Unused space, in bytes.
+    /// Space that is free for programs, in bytes.
     pub free: StateValue,
+    /// Size of the file system, in bytes.
+    pub size: StateValue,
+}
+
+impl FileSystemState {
+    /// Returns the free share of the space, in percent.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
+    pub fn free_percent(&self) -> StateValue {
+        percent(self.free.clone()?, self.size.clone()?)
+    }
 }
 
 /// Network interface with its traffic.
@@ -278,15 +288,15 @@ pub struct Changes {
     pub seconds: f64,
     /// Values that changed remarkably.
     pub values: Vec<ChangedValue>,
-    /// Names of busy processes that started in that time, and their processor time in percent.
-    pub started: Vec<(String, StateValue)>,
+    /// Busy processes that started in the last minute.
+    pub started: Vec<ProcessState>,
 }
 
 /// Value that changed remarkably.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedValue {
-    /// Name for users, such as "processors".
-    pub name: &'static str,
+    /// Name for users, such as "processors busy".
+    pub name: String,
     /// Earlier value, in percent.
     pub before: f64,
     /// Value now, in percent.

@@ -62,6 +62,11 @@ fn disk(busy: f64, read_latency: StateValue, write_latency: StateValue) -> DiskS
     }
 }
 
+/// A file system of 1 GB.
+fn file_system(name: &str, free_percent: f64) -> FileSystemState {
+    FileSystemState { name: name.into(), free: Ok(free_percent * 1e7), size: Ok(1e9) }
+}
+
 fn process(name: &str, processor_time: f64, memory: f64) -> ProcessState {
     ProcessState {
         name: name.into(),
@@ -90,14 +95,12 @@ fn every_rule_finds_its_condition() {
         (
             "file-system-full",
             Box::new(|s| {
-                s.file_systems =
-                    vec![FileSystemState { name: "/".into(), free_percent: Ok(7.0), free: Ok(1.5e9) }];
+                s.file_systems = vec![file_system("/", 7.0)];
             }),
             Box::new(|s| {
-                s.file_systems =
-                    vec![FileSystemState { name: "/".into(), free_percent: Ok(10.0), free: Ok(1.5e9) }];
+                s.file_systems = vec![file_system("/", 10.0)];
             }),
-            "/ is 93 % full, 1.4 GiB are free",
+            "/ is 93 % full, 66.8 MiB are free",
         ),
         (
             "memory-low",
@@ -220,9 +223,23 @@ fn nothing_is_found_where_nothing_is_known() {
         state.tcp = TcpState { sent: u(), retransmitted: u() };
         state.disks = vec![DiskState { busy: u(), ..disk(0.0, u(), u()) }];
         state.interfaces = vec![interface(u(), u())];
-        state.file_systems = vec![FileSystemState { name: "/".into(), free_percent: u(), free: u() }];
+        state.file_systems = vec![FileSystemState { name: "/".into(), free: u(), size: u() }];
         assert_eq!(findings::findings(&state), []);
     }
+}
+
+/// Images are always full, and there can be dozens of them.
+#[test]
+fn full_file_systems_take_one_line() {
+    let mut state = state();
+    state.file_systems = vec![
+        file_system("/snap/core/1", 0.0),
+        file_system("/", 0.0),
+        file_system("/media/cd", 0.0),
+        file_system("/home", 50.0),
+    ];
+    let texts: Vec<_> = findings::findings(&state).into_iter().map(|finding| finding.text).collect();
+    assert_eq!(texts, ["/ and 1 more have no free space"]);
 }
 
 #[test]
@@ -255,11 +272,13 @@ fn changes_look_back_a_minute() {
     let texts = |changes: &Changes| {
         changes.values.iter().map(|c| format!("{} {} {}", c.name, c.before, c.now)).collect::<Vec<_>>()
     };
-    assert_eq!(texts(&at(0, Err(NoValue::NeedsTwoSamples))), [""; 0]);
-    assert_eq!(texts(&at(5, Ok(10.0))), [""; 0]);
+    let changes = at(0, Err(NoValue::NeedsTwoSamples));
+    assert_eq!((texts(&changes), changes.seconds), (vec![], 0.0));
+    let changes = at(5, Ok(10.0));
+    assert_eq!((texts(&changes), changes.seconds), (vec![], 0.0), "no earlier one has rates");
     let changes = at(10, Ok(90.0));
     assert_eq!(texts(&changes), ["processors busy 10 90"]);
-    assert_eq!(changes.started.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["new:1"]);
+    assert_eq!(changes.started.iter().map(|process| &*process.name).collect::<Vec<_>>(), ["new:1"]);
     for second in (15..80).step_by(5) {
         at(second, Ok(90.0));
     }
@@ -267,8 +286,10 @@ fn changes_look_back_a_minute() {
     let changes = at(85, Ok(20.0));
     assert_eq!(texts(&changes), ["processors busy 90 20"]);
     assert!((55.0..=65.0).contains(&changes.seconds), "{}", changes.seconds);
-    // A clock that was set back has no minute before.
-    assert_eq!(texts(&at(10, Ok(90.0))), [""; 0]);
+    // A clock that was set back has no minute before, and neither has a machine that slept.
+    assert_eq!(texts(&at(10, Ok(0.0))), [""; 0]);
+    assert_eq!(texts(&at(15, Ok(90.0))), ["processors busy 0 90"]);
+    assert_eq!(texts(&at(3_600, Ok(0.0))), [""; 0]);
 }
 
 #[test]
