@@ -5,11 +5,14 @@ use std::io::{self, IsTerminal, Write};
 use perfset::output::text::{escaped, wrapped};
 use perfset::path::{nearest, path_of};
 use perfset::{Attributes, Counter, Counterset, InstanceType};
+use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
 use crate::args::DescribeArgs;
 use crate::exit::{Exit, Failure};
+use crate::list::instance_type;
 use crate::query_source::QuerySource;
+use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::{counterset, near_line};
 
 /// Width of tables and texts, in characters.
@@ -19,6 +22,7 @@ const WIDTH: usize = 80;
 pub fn run(args: &DescribeArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;
     let set = counterset(&asked, &args.name)?;
+    let records = RecordWriter::stdout(args.output.format());
     let mut out = io::stdout().lock();
     if let Some(text) = &args.counter {
         // `#5` also reaches counters without a name.
@@ -34,12 +38,27 @@ pub fn run(args: &DescribeArgs) -> Result<Exit, Failure> {
             let error = anyhow::anyhow!("\"{name}\" has no counter \"{text}\"{near}{all}");
             return Err(Failure::new(Exit::NothingMatched, error));
         };
-        one(&mut out, &set, counter)?;
+        match records {
+            Some(records) => records.all([DescribedCounter::new(&set, counter)])?,
+            None => one(&mut out, &set, counter)?,
+        }
     } else {
-        all(&mut out, &asked, &set, args.all)?;
+        match records {
+            Some(records) => {
+                let shown = shown(&asked, &set, args.all);
+                records.all(shown.into_iter().map(|counter| DescribedCounter::new(&set, counter)))?;
+            }
+            None => all(&mut out, &asked, &set, args.all)?,
+        }
     }
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// Returns the counters that users see: with `with_unavailable`, also those that this system never has.
+fn shown<'a>(asked: &QuerySource, set: &'a Counterset, with_unavailable: bool) -> Vec<&'a Counter> {
+    let all = set.counters.iter().filter(|counter| asked.shows(counter));
+    all.filter(|counter| with_unavailable || !counter.is_never_there()).collect()
 }
 
 fn all(
@@ -56,8 +75,7 @@ fn all(
     // In a pipe, each counter is one line. On a terminal, text is wrapped between words only.
     let terminal =
         io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
-    let all = || set.counters.iter().filter(|c| asked.shows(c));
-    let shown: Vec<_> = all().filter(|c| with_unavailable || !c.is_never_there()).collect();
+    let shown = shown(asked, set, with_unavailable);
     let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
         shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
     };
@@ -86,7 +104,8 @@ fn all(
             writeln!(out, "{line}  {from}")?;
         }
     }
-    let hidden = all().count().saturating_sub(shown.len());
+    let all = set.counters.iter().filter(|counter| asked.shows(counter)).count();
+    let hidden = all.saturating_sub(shown.len());
     if hidden > 0 {
         writeln!(out, "\n{hidden} counters that Linux does not have are not shown; --all shows them")?;
     }
@@ -139,4 +158,63 @@ fn counter_name(counter: &Counter) -> String {
 
 fn unit_of(counter: &Counter) -> String {
     if counter.unit.is_empty() { "-".to_owned() } else { escaped(&counter.unit) }
+}
+
+/// Fields of one counter and its counterset, in the order in which CSV and JSON contain them.
+#[derive(Serialize)]
+struct DescribedCounter<'a> {
+    counterset: &'a str,
+    guid: String,
+    instance_type: &'static str,
+    scope: Option<&'a str>,
+    counterset_help: &'a str,
+    id: u32,
+    counter: String,
+    path: String,
+    #[serde(rename = "type")]
+    counter_type: String,
+    type_code: u32,
+    formula: Option<&'static str>,
+    /// Name of the counter that this counter is divided by.
+    base: Option<String>,
+    unit: &'a str,
+    help: &'a str,
+    source: Option<String>,
+    /// `false` if the counter never has a value on this system.
+    is_available: bool,
+    /// Reason why the counter sometimes or always has no value.
+    availability: Option<&'a str>,
+}
+
+impl ListRecord for DescribedCounter<'_> {
+    const CSV_HEADER: &'static str = "counterset,guid,instance_type,scope,counterset_help,id,counter,path,type,\
+        type_code,formula,base,unit,help,source,is_available,availability";
+}
+
+impl<'a> DescribedCounter<'a> {
+    fn new(set: &'a Counterset, counter: &'a Counter) -> Self {
+        fn filled(text: &str) -> Option<&str> {
+            Some(text).filter(|text| !text.is_empty())
+        }
+        let base = counter.divisor().and_then(|base| set.counter(base));
+        Self {
+            counterset: &set.name,
+            guid: set.guid.to_string(),
+            instance_type: instance_type(set.instance_type),
+            scope: filled(&set.scope),
+            counterset_help: &set.help,
+            id: counter.id.0,
+            counter: counter.shown_name().into_owned(),
+            path: path_of(set, counter),
+            counter_type: counter.counter_type.to_string(),
+            type_code: counter.counter_type.0,
+            formula: perfset::formula::for_type(counter.counter_type).map(|formula| formula.text),
+            base: base.map(|base| base.shown_name().into_owned()),
+            unit: &counter.unit,
+            help: &counter.help,
+            source: (!counter.source.is_empty()).then(|| counter.source.to_string()),
+            is_available: !counter.is_never_there(),
+            availability: filled(&counter.availability),
+        }
+    }
 }

@@ -10,19 +10,25 @@ use perfset::catalogue::perfset_engine as own;
 #[cfg(feature = "publish")]
 use perfset::manifest::store::{Store, system_folders};
 use perfset::output::text::{escaped, grouped_digits, name_of};
-use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
+use perfset::{Entry, InstanceId, Machine, NoValue, Snapshot, Value};
+use serde::Serialize;
 
-use crate::args::DoctorArgs;
+use crate::args::{DoctorArgs, ListFormat};
 use crate::destination::new_folder;
 use crate::exit::{Exit, Failure};
 #[cfg(feature = "publish")]
 use crate::provider;
+use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::countersets;
 
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     args.processes.apply_options(); // invalid environment variables are reported below
     match &args.capture {
-        None => look(),
+        None => look(args.output.format()),
+        Some(_) if args.output.format() != ListFormat::Table => {
+            let error = anyhow!("--capture prints one line; it has no --format");
+            Err(Failure::new(Exit::Usage, error))
+        }
         Some(folder) => capture(folder, args),
     }
 }
@@ -48,11 +54,107 @@ fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn look() -> Result<Exit, Failure> {
+/// Checks this machine, and prints what was found.
+fn look(format: ListFormat) -> Result<Exit, Failure> {
+    let found = results()?;
+    if let Some(records) = RecordWriter::stdout(format) {
+        records.all(found)?;
+        return Ok(Exit::Ok);
+    }
+    let mut out = io::stdout().lock();
+    for line in lines(&found) {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+/// Severity of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CheckLevel {
+    Info,
+    Ok,
+    Warn,
+}
+
+/// Fields of the result of one check, in the order in which CSV and JSON contain them.
+#[derive(Clone, Debug, Serialize)]
+struct CheckResult {
+    level: CheckLevel,
+    /// Keyword of the subject.
+    check: &'static str,
+    text: String,
+    /// Counterset that lacks values.
+    counterset: Option<String>,
+    /// Number of its instances that lack values.
+    instances: Option<usize>,
+    /// Counters that have no value in at least one of these instances.
+    counters: Vec<String>,
+}
+
+impl ListRecord for CheckResult {
+    const CSV_HEADER: &'static str = "level,check,text,counterset,instances,counters";
+}
+
+impl CheckResult {
+    fn new(level: CheckLevel, check: &'static str, text: String) -> Self {
+        Self { level, check, text, counterset: None, instances: None, counters: Vec::new() }
+    }
+
+    fn ok(check: &'static str, text: String) -> Self {
+        Self::new(CheckLevel::Ok, check, text)
+    }
+
+    fn warn(check: &'static str, text: String) -> Self {
+        Self::new(CheckLevel::Warn, check, text)
+    }
+
+    /// Returns the line about the counterset that lacks values.
+    fn affected(&self) -> Option<String> {
+        /// Maximum number of counters that are named.
+        const NAMED: usize = 3;
+        let set = escaped(self.counterset.as_deref()?);
+        let instances = match self.instances {
+            None | Some(0) => String::new(),
+            Some(1) => ", 1 instance".to_owned(),
+            Some(n) => format!(", {} instances", grouped_digits(&n.to_string())),
+        };
+        let named: Vec<_> = self.counters.iter().take(NAMED).map(|name| escaped(name)).collect();
+        let more = match self.counters.len().saturating_sub(named.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let colon = if named.is_empty() { "" } else { ": " };
+        Some(format!("{set}{instances}{colon}{}{more}", named.join(", ")))
+    }
+}
+
+/// Returns the lines for users. A text that several countersets share is printed once.
+fn lines(found: &[CheckResult]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut last = None;
+    for result in found {
+        let head = (result.level, result.check, &result.text);
+        if last.replace(head) != Some(head) || result.counterset.is_none() {
+            let level = match result.level {
+                CheckLevel::Info => "",
+                CheckLevel::Ok => "ok    ",
+                CheckLevel::Warn => "warn  ",
+            };
+            lines.push(format!("{level}{}", escaped(&result.text)));
+        }
+        lines.extend(result.affected().map(|affected| format!("        {affected}")));
+    }
+    lines
+}
+
+/// Collects everything twice, and returns what works, what does not, and the remedies.
+fn results() -> Result<Vec<CheckResult>, Failure> {
     let machine = perfset::local();
     let sets = countersets(&machine);
-    let mut out = io::stdout().lock();
-    writeln!(out, "perfset {} on {}", env!("CARGO_PKG_VERSION"), system())?;
+    let version = format!("perfset {} on {}", env!("CARGO_PKG_VERSION"), system());
+    let mut found = vec![CheckResult::new(CheckLevel::Info, "system", version)];
 
     // Everything is collected twice: the second collection shows the regular cost.
     let mut query = machine.query();
@@ -61,7 +163,8 @@ fn look() -> Result<Exit, Failure> {
         let entry = if set.instance_type.is_multiple() { all.instance("*") } else { all };
         let status = query.add(&entry);
         if !status.is_success() {
-            writeln!(out, "warn  {}: cannot be added to a query: {status}", escaped(&set.name))?;
+            let text = format!("{}: cannot be added to a query: {status}", set.name);
+            found.push(CheckResult::warn("query", text));
         }
     }
     let failed = |error| Failure::new(Exit::SourceFailed, error);
@@ -92,53 +195,10 @@ fn look() -> Result<Exit, Failure> {
         }
     }
     let with = lacking.len();
-    writeln!(out, "ok    {} countersets; {with} have counters this machine does not support", sets.len())?;
-    for (topic, what) in machine.describe() {
-        writeln!(out, "ok    {}: {}", escaped(&topic), escaped(&what))?;
-    }
-    // A wrong variable does not end a collection, so this is the only place where users see that it is ignored.
-    #[cfg(target_os = "linux")]
-    if let Err(word) = perfset::ProcessSource::from_env() {
-        let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");
-        writeln!(out, "warn  PERFSET_PROCESS_SOURCE is {:?}, which is none of {words}; auto is used", word)?;
-    }
-    for line in machine.not_shown(None) {
-        writeln!(out, "warn  {}", escaped(&line))?;
-    }
-    #[cfg(target_os = "linux")]
-    if let Err((value, why)) = perfset::deadline_from_env() {
-        writeln!(out, "warn  PERFSET_DEADLINE is {value:?}: {why}; it is ignored")?;
-    }
-    writeln!(
-        out,
-        "ok    deadline: a collection waits at most {:?} for publishers, devices and file systems",
-        machine.deadline().length()
-    )?;
-    let (threads, of_a_kind) = (perfset::MOST_WAITING, perfset::MOST_WAITING_OF_A_KIND);
-    writeln!(
-        out,
-        "ok    limits: at most {threads} threads wait for file systems and devices, {of_a_kind} of them for one kind"
-    )?;
-    for late in machine.late() {
-        writeln!(out, "warn  late: {}", escaped(&late))?;
-    }
-    for line in folded(machine.problems().iter().map(ToString::to_string)) {
-        writeln!(out, "warn  {line}")?;
-    }
-    // A registration that is ignored is no error of a collection, so this is a place where users see it.
-    #[cfg(feature = "publish")]
-    {
-        let mut registered = Store::new(system_folders(true));
-        registered.refresh();
-        for ignored in registered.ignored() {
-            writeln!(out, "warn  ignored registration {}", escaped(&provider::reason(ignored)))?;
-        }
-    }
-    #[cfg(not(feature = "publish"))]
-    writeln!(out, "warn  built without the feature publish: counters of applications are not shown")?;
-    for line in trouble.lines() {
-        writeln!(out, "{line}")?;
-    }
+    let text = format!("{} countersets; {with} have counters this machine does not support", sets.len());
+    found.push(CheckResult::ok("countersets", text));
+    found.extend(about(&machine));
+    found.extend(trouble.results());
     let late = new
         .values(Some(&old))
         .find(|v| v.counterset.guid == own::GUID && v.counter.id == own::LATE_PROVIDERS);
@@ -146,12 +206,60 @@ fn look() -> Result<Exit, Failure> {
     let ms = took.as_secs_f64() * 1_000.0;
     // One provider can have many late sources; each has a line above.
     let providers = if late == 1 { "provider" } else { "providers" };
-    writeln!(
-        out,
-        "ok    a collection of all takes {ms:.2} ms; {late} {providers} late, {missing} values missing"
-    )?;
-    out.flush()?;
-    Ok(Exit::Ok)
+    let text =
+        format!("a collection of all takes {ms:.2} ms; {late} {providers} late, {missing} values missing");
+    found.push(CheckResult::ok("cost", text));
+    Ok(found)
+}
+
+/// Returns results about the settings of a machine, and about the problems of its last collection.
+fn about(machine: &Machine) -> Vec<CheckResult> {
+    let mut found = Vec::new();
+    for (topic, what) in machine.describe() {
+        found.push(CheckResult::ok("method", format!("{topic}: {what}")));
+    }
+    // A wrong variable does not end a collection, so this is the only place where users see that it is ignored.
+    #[cfg(target_os = "linux")]
+    if let Err(word) = perfset::ProcessSource::from_env() {
+        let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");
+        let text = format!("PERFSET_PROCESS_SOURCE is {word:?}, which is none of {words}; auto is used");
+        found.push(CheckResult::warn("environment", text));
+    }
+    let not_shown = machine.not_shown(None);
+    found.extend(not_shown.iter().map(|line| CheckResult::warn("not_shown", line.to_string())));
+    #[cfg(target_os = "linux")]
+    if let Err((value, why)) = perfset::deadline_from_env() {
+        let text = format!("PERFSET_DEADLINE is {value:?}: {why}; it is ignored");
+        found.push(CheckResult::warn("environment", text));
+    }
+    let length = machine.deadline().length();
+    let text =
+        format!("deadline: a collection waits at most {length:?} for publishers, devices and file systems");
+    found.push(CheckResult::ok("deadline", text));
+    let (threads, of_a_kind) = (perfset::MOST_WAITING, perfset::MOST_WAITING_OF_A_KIND);
+    let text = format!(
+        "limits: at most {threads} threads wait for file systems and devices, {of_a_kind} of them for one kind"
+    );
+    found.push(CheckResult::ok("limits", text));
+    found.extend(machine.late().iter().map(|late| CheckResult::warn("late", format!("late: {late}"))));
+    let problems = folded(machine.problems().into_iter().map(|problem| problem.to_string()));
+    found.extend(problems.map(|line| CheckResult::warn("problem", line)));
+    // A registration that is ignored is no error of a collection, so this is a place where users see it.
+    #[cfg(feature = "publish")]
+    {
+        let mut registered = Store::new(system_folders(true));
+        registered.refresh();
+        for ignored in registered.ignored() {
+            let text = format!("ignored registration {}", provider::reason(ignored));
+            found.push(CheckResult::warn("registration", text));
+        }
+    }
+    #[cfg(not(feature = "publish"))]
+    found.push(CheckResult::warn(
+        "build",
+        "built without the feature publish: counters of applications are not shown".to_owned(),
+    ));
+    found
 }
 
 /// Merges problems with the same cause into one line, in order of first appearance. A line is `WHAT: CAUSE`; of
@@ -180,7 +288,7 @@ fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String
         };
         what.truncate(NAMED);
         let colon = if cause.is_empty() { "" } else { ": " };
-        escaped(&format!("{}{more}{colon}{cause}", what.join(", ")))
+        format!("{}{more}{colon}{cause}", what.join(", "))
     })
 }
 
@@ -206,8 +314,8 @@ impl Trouble {
             reason => reason.to_string(),
         };
         // Without ids: otherwise each process would be a cause of its own.
-        let causes = self.0.entry(escaped(&without_process(&text))).or_default();
-        let cost = causes.entry(escaped(&value.counterset.name)).or_default();
+        let causes = self.0.entry(without_process(&text)).or_default();
+        let cost = causes.entry(value.counterset.name.to_string()).or_default();
         // If a whole counterset is unavailable, the value has no instance, and the counters would be all of the
         // counterset.
         let Some(id) = value.instance_id else { return };
@@ -217,38 +325,22 @@ impl Trouble {
             cost.last = instance;
             cost.instances = cost.instances.saturating_add(1);
         }
-        let name = escaped(value.counter.name.as_deref().unwrap_or_default());
+        let name = value.counter.name.as_deref().unwrap_or_default().to_owned();
         if !name.is_empty() && !cost.counters.contains(&name) {
             cost.counters.push(name);
         }
     }
 
-    /// Returns a line per cause, each followed by a line per counterset.
-    fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().flat_map(|(cause, costs)| {
-            let costs = costs.iter().map(|(set, cost)| format!("        {}", cost.text(set)));
-            [format!("warn  {cause}")].into_iter().chain(costs)
+    /// Returns a result for each cause and counterset.
+    fn results(self) -> impl Iterator<Item = CheckResult> {
+        self.0.into_iter().flat_map(|(cause, costs)| {
+            costs.into_iter().map(move |(set, cost)| CheckResult {
+                counterset: Some(set),
+                instances: (!cost.is_single && cost.instances > 0).then_some(cost.instances),
+                counters: cost.counters,
+                ..CheckResult::warn("missing_values", cause.clone())
+            })
         })
-    }
-}
-
-impl Cost {
-    fn text(&self, set: &str) -> String {
-        /// Maximum number of counters that are named.
-        const NAMED: usize = 3;
-        let instances = match (self.is_single, self.instances) {
-            (true, _) | (_, 0) => String::new(),
-            (_, 1) => ", 1 instance".to_owned(),
-            (_, n) => format!(", {} instances", grouped_digits(&n.to_string())),
-        };
-        let named: Vec<_> = self.counters.iter().take(NAMED).map(String::as_str).collect();
-        let more = match self.counters.len().saturating_sub(named.len()) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let counters = named.join(", ");
-        let colon = if counters.is_empty() { "" } else { ": " };
-        format!("{set}{instances}{colon}{counters}{more}")
     }
 }
 
@@ -270,11 +362,10 @@ fn without_process(reason: &str) -> String {
 fn system() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let s = if processors == 1 { "" } else { "s" };
-    let named =
-        |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty()).map(|user| escaped(&user));
+    let named = |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty());
     let user = named("USER").or_else(|| named("USERNAME")).or_else(user_id);
     let user = user.unwrap_or_else(|| "unknown".to_owned());
-    format!("{}, {processors} processor{s}, user {user}", escaped(&perfset::system()))
+    format!("{}, {processors} processor{s}, user {user}", perfset::system())
 }
 
 #[cfg(unix)]
@@ -298,8 +389,11 @@ mod tests {
     fn equal_problems_are_a_line() {
         let problems =
             ["a: x: y", "b", "c: z", "a: x: y", "d: x: y", "e: x: y", "f: x: y", "g: x: y", "h\u{1b}: q"];
-        let lines: Vec<String> = folded(problems.iter().map(ToString::to_string)).collect();
-        assert_eq!(lines, ["a, d, e and 2 more: x: y", "b", "c: z", "h\\u{1b}: q"]);
+        let found: Vec<_> = folded(problems.iter().map(ToString::to_string))
+            .map(|line| CheckResult::warn("problem", line))
+            .collect();
+        let want = ["warn  a, d, e and 2 more: x: y", "warn  b", "warn  c: z", "warn  h\\u{1b}: q"];
+        assert_eq!(lines(&found), want);
     }
 
     #[test]
@@ -344,7 +438,10 @@ mod tests {
             "warn  the provider did not respond in time",
             "        Processor Information",
         ];
-        assert_eq!(trouble.lines().collect::<Vec<_>>(), want);
+        let found: Vec<_> = trouble.results().collect();
+        assert_eq!(lines(&found), want);
+        assert_eq!(found[2].instances, Some(1_234));
+        assert_eq!(found[2].counters.len(), 5, "all of them, for programs");
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use anyhow::anyhow;
-use perfset::output::json::line as json_line;
 use perfset::output::text::name_of;
 use perfset::v1::DataBlock;
 use perfset::v2::{Block, BlockFormat};
@@ -18,12 +17,13 @@ use serde_json::json;
 use crate::args::{DumpArgs, FormatName};
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::records::{ListRecord, RecordWriter};
 use crate::terminal;
 
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let name = name_of(&args.file);
     let bytes = input::read(&args.file)?;
-    let kind = match args.format {
+    let kind = match args.kind {
         Some(format) => DumpFormat::from(format),
         None if DataBlock::is_one(&bytes) => DumpFormat::V1,
         None => DumpFormat::V2(BlockFormat::Data),
@@ -40,12 +40,15 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
             return Err(invalid(format!("not a valid {}: {error}{hint}", kind.name())));
         }
     }
-    let mut out = BufWriter::new(terminal::stdout());
-    let end = match args.json {
-        true => write_json(kind, &bytes, &mut out)?,
-        false => write_text(kind, &bytes, &mut out)?,
+    let end = match RecordWriter::stdout(args.output.format()) {
+        Some(mut records) => write_records(kind, &bytes, &mut records)?,
+        None => {
+            let mut out = BufWriter::new(terminal::stdout());
+            let end = write_text(kind, &bytes, &mut out)?;
+            out.flush()?;
+            end
+        }
     };
-    out.flush()?;
     end.map_err(|error| invalid(format!("not a valid {}: {error}", kind.name())))?;
     Ok(Exit::Ok)
 }
@@ -155,7 +158,8 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
     }
 }
 
-/// JSON line of one structure: its offset, its fields, the values in it, and the rules that it breaks.
+/// Fields of one structure, in the order in which CSV and JSON contain them: its offset, its fields, the values in it,
+/// and the rules that it breaks.
 #[derive(Default, Serialize)]
 struct Structure {
     structure: &'static str,
@@ -168,8 +172,20 @@ struct Structure {
     unusual: Vec<serde_json::Value>,
 }
 
-/// Writes the dump as JSON, one line per structure. The outer error is that of the output.
-fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
+impl ListRecord for Structure {
+    const CSV_HEADER: &'static str = "structure,index,at,depth,fields,broken,unusual";
+}
+
+/// Writes the dump as JSON or CSV, one line per structure. The outer error is that of the output.
+fn write_records(
+    kind: DumpFormat,
+    bytes: &[u8],
+    records: &mut RecordWriter<impl Write>,
+) -> io::Result<Result<(), WireError>> {
+    let mut write = |structure: Option<Structure>| match structure {
+        Some(structure) => records.push(&structure),
+        None => Ok(()),
+    };
     let mut current: Option<Structure> = None;
     let mut failed = None;
     let end = kind.walk(bytes, &mut |event| {
@@ -177,7 +193,7 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
             Event::Structure { offset, depth, name, index } => {
                 // A structure is complete only when the next one begins.
                 let next = Structure { structure: name, index, offset, depth, ..Structure::default() };
-                if let Err(error) = write_line(current.replace(next), out) {
+                if let Err(error) = write(current.replace(next)) {
                     failed = Some(error);
                     return ControlFlow::Break(());
                 }
@@ -202,13 +218,9 @@ fn write_json(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Resul
         }
         ControlFlow::Continue(())
     });
-    write_line(current, out)?;
+    write(current)?;
+    records.finish::<Structure>()?;
     failed.map_or(Ok(end), Err)
-}
-
-fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<()> {
-    let Some(structure) = structure else { return Ok(()) };
-    writeln!(out, "{}", json_line(&structure)?)
 }
 
 /// Returns a field's value for JSON: a number if it is numeric.

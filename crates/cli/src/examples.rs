@@ -119,6 +119,9 @@ Examples:
   $ perfset list memory
   Names that contain this text. A pattern must match the whole name.
 
+  $ perfset list --format json
+  For a program: one JSON object per counterset. Other lists have it, too.
+
   $ perfset list
   All countersets.";
 
@@ -213,7 +216,7 @@ Examples:
   A block that breaks rules, as far as it can be read. A line with ! names a
   broken rule; a line with ? names something legal but unusual.
 
-  $ perfset dump --as registration --json -
+  $ perfset dump --as registration --format json -
   A registration from standard input, as one JSON object per structure.";
 
 /// Examples for `perfset log`.
@@ -241,7 +244,7 @@ Examples:
   A truncated or damaged log is read as far as possible. The places that were
   left out are listed.
 
-  $ perfset log info --json *.blg | jq '[.file, .samples]'
+  $ perfset log info --format json *.blg | jq '[.file, .samples]'
   The same for programs, one object per log.";
 
 /// Examples for `perfset v1`.
@@ -486,5 +489,5 @@ Examples:
   Each provider with its file and its countersets. A file that registers nothing
   is listed below as ignored, with the reason.
 
-  $ perfset provider list --json
+  $ perfset provider list --format json
   One object per file, for programs.";

@@ -2,16 +2,16 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use perfset::output::FoundRecord;
 use perfset::output::text::{escaped, grouped};
-use perfset::output::{FoundRecord, json};
 use perfset::path::{self, CounterMatch, SearchResult};
 use terminal_size::{Width, terminal_size};
 
-use crate::args::{FindArgs, FindFormat};
+use crate::args::FindArgs;
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
+use crate::records::RecordWriter;
 use crate::resolve::{countersets, nothing_found};
-use crate::terminal;
 
 /// Maximum number of lines of a table.
 const SHOWN: usize = 20;
@@ -43,24 +43,9 @@ pub fn run(args: &FindArgs) -> Result<Exit, Failure> {
                 writeln!(io::stderr(), "note: --all shows counters with all of them, without a value here");
         }
     }
-    let is_terminal = io::stdout().is_terminal();
-    match args.format {
-        FindFormat::Table => print_table(&found.matches, all, args.all, &asked)?,
-        FindFormat::Csv => {
-            let mut out = terminal::stdout();
-            writeln!(out, "{}", FoundRecord::CSV_HEADER)?;
-            for record in FoundRecord::all(&found.matches) {
-                writeln!(out, "{}", record.csv_line(is_terminal))?;
-            }
-            out.flush()?;
-        }
-        FindFormat::Json => {
-            let mut out = terminal::stdout();
-            for record in FoundRecord::all(&found.matches) {
-                writeln!(out, "{}", json::line(&record)?)?;
-            }
-            out.flush()?;
-        }
+    match RecordWriter::stdout(args.output.format()) {
+        Some(records) => records.all(FoundRecord::all(&found.matches))?,
+        None => print_table(&found.matches, all, args.all, &asked)?,
     }
     Ok(Exit::Ok)
 }

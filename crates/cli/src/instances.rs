@@ -3,11 +3,13 @@
 use std::io::{self, Write};
 
 use perfset::output::text::escaped;
-use perfset::{InstanceType, SourceError};
+use perfset::{Counterset, Instance, InstanceType, SourceError};
+use serde::Serialize;
 
 use crate::args::InstancesArgs;
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
+use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::counterset;
 
 /// Prints the instances of a counterset, one per line.
@@ -26,6 +28,11 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
     };
+    if let Some(records) = RecordWriter::stdout(args.output.format()) {
+        records.all(found.iter().map(|instance| InstanceRecord::new(&set, instance)))?;
+        asked.note_not_shown(Some(&set.guid));
+        return Ok(Exit::Ok);
+    }
     let mut out = io::stdout().lock();
     if !set.instance_type.is_multiple() {
         let is_single = set.instance_type == InstanceType::Single;
@@ -48,4 +55,29 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     }
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// Fields of one instance, in the order in which CSV and JSON contain them.
+#[derive(Serialize)]
+struct InstanceRecord<'a> {
+    counterset: &'a str,
+    instance: String,
+    /// Id of the instance, if the counterset can have several instances.
+    instance_id: Option<u32>,
+}
+
+impl ListRecord for InstanceRecord<'_> {
+    const CSV_HEADER: &'static str = "counterset,instance,instance_id";
+}
+
+impl<'a> InstanceRecord<'a> {
+    fn new(set: &'a Counterset, instance: &Instance) -> Self {
+        let has_instances = set.instance_type.is_multiple();
+        Self {
+            counterset: &set.name,
+            // The single instance of a counterset has no name in paths.
+            instance: if has_instances { instance.name.to_string() } else { String::new() },
+            instance_id: has_instances.then_some(instance.id.0),
+        }
+    }
 }

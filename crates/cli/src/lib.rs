@@ -40,6 +40,7 @@ pub mod plot;
 pub mod printer;
 #[cfg(feature = "publish")]
 mod provider;
+mod records;
 pub mod relog;
 mod resolve;
 pub mod samples;

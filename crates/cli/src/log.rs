@@ -8,13 +8,13 @@ use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::info::Counters;
 use perfset::log::{Info, Log, LogError};
-use perfset::output::json;
 use perfset::output::text::{NAME_MAX, cut, escaped, grouped, name_of};
 use serde::Serialize;
 
 use crate::args::{LogArgs, LogCommand, LogInfoArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::records::{ListRecord, RecordWriter};
 
 pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -23,6 +23,7 @@ pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
 }
 
 fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
+    let mut records = RecordWriter::stdout(args.output.format());
     let mut out = io::stdout().lock();
     let mut exit = Exit::Ok;
     for (position, file) in args.files.iter().enumerate() {
@@ -30,14 +31,18 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
         if !info.damages.is_empty() {
             exit = Exit::InvalidData;
         }
-        if args.json {
-            writeln!(out, "{}", as_json(file, &info, &written_by)?)?;
+        if let Some(records) = &mut records {
+            records.push(&LogRecord::new(file, &info, &written_by))?;
             continue;
         }
         if position > 0 {
             writeln!(out)?;
         }
         show(&mut out, file, &info, &written_by)?;
+    }
+    out.flush()?;
+    if let Some(records) = &mut records {
+        records.finish::<LogRecord<'_>>()?;
     }
     Ok(exit)
 }
@@ -166,9 +171,9 @@ fn zone(bias_minutes: Option<i32>) -> String {
     }
 }
 
-/// Contents of a log, as JSON.
+/// Contents of a log: the fields in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
-struct LogLine<'a> {
+struct LogRecord<'a> {
     file: String,
     written_by: &'a str,
     machines: &'a BTreeSet<String>,
@@ -182,6 +187,11 @@ struct LogLine<'a> {
     damage_count: u64,
     damages: Vec<DamageLine<'a>>,
     counters: Vec<CountersLine<'a>>,
+}
+
+impl ListRecord for LogRecord<'_> {
+    const CSV_HEADER: &'static str = "file,written_by,machines,first,last,utc_offset_minutes,samples,interval,gaps,\
+        damage_count,damages,counters";
 }
 
 #[derive(Serialize)]
@@ -206,33 +216,33 @@ struct CountersLine<'a> {
     instances: &'a BTreeSet<String>,
 }
 
-fn as_json(file: &Path, info: &Info, written_by: &str) -> io::Result<String> {
-    let time = |time: i64| SystemTime::from_100ns(time).to_string().replace(' ', "T");
-    let counters =
-        |counters: &'_ Counters| counters.counter_type.map(|counter_type| counter_type.to_string());
-    #[expect(clippy::as_conversions, reason = "no interval has so many digits")]
-    let interval = info.interval.map(|interval| interval as f64 / 1e7);
-    json::line(&LogLine {
-        file: file.display().to_string(),
-        written_by,
-        machines: &info.machines,
-        first: info.span.map(|(first, _)| time(first)),
-        last: info.span.map(|(_, last)| time(last)),
-        utc_offset_minutes: info.bias_minutes.map(i32::saturating_neg),
-        samples: info.samples,
-        interval,
-        gaps: info.gaps.iter().map(|gap| GapLine { from: time(gap.from), to: time(gap.to) }).collect(),
-        damage_count: info.damages.count(),
-        damages: (info.damages.first().iter())
-            .map(|damage| DamageLine { offset: damage.offset, what: &damage.what })
-            .collect(),
-        counters: (info.counters.iter())
-            .map(|one| CountersLine {
-                path: &one.path,
-                counter_type: counters(one),
-                counters: one.counters,
-                instances: &one.instances,
-            })
-            .collect(),
-    })
+impl<'a> LogRecord<'a> {
+    fn new(file: &Path, info: &'a Info, written_by: &'a str) -> Self {
+        let time = |time: i64| SystemTime::from_100ns(time).to_string().replace(' ', "T");
+        #[expect(clippy::as_conversions, reason = "no interval has so many digits")]
+        let interval = info.interval.map(|interval| interval as f64 / 1e7);
+        Self {
+            file: file.display().to_string(),
+            written_by,
+            machines: &info.machines,
+            first: info.span.map(|(first, _)| time(first)),
+            last: info.span.map(|(_, last)| time(last)),
+            utc_offset_minutes: info.bias_minutes.map(i32::saturating_neg),
+            samples: info.samples,
+            interval,
+            gaps: info.gaps.iter().map(|gap| GapLine { from: time(gap.from), to: time(gap.to) }).collect(),
+            damage_count: info.damages.count(),
+            damages: (info.damages.first().iter())
+                .map(|damage| DamageLine { offset: damage.offset, what: &damage.what })
+                .collect(),
+            counters: (info.counters.iter())
+                .map(|one| CountersLine {
+                    path: &one.path,
+                    counter_type: one.counter_type.map(|counter_type| counter_type.to_string()),
+                    counters: one.counters,
+                    instances: &one.instances,
+                })
+                .collect(),
+        }
+    }
 }

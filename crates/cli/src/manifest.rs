@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
-use perfset::manifest::{ExportError, Manifest, Problems, generate};
+use perfset::manifest::{ExportError, Manifest, Problem, Problems, generate};
 use perfset::output::text::escaped;
+use serde::Serialize;
 
 use crate::args::{
     LogFiles, ManifestArgs, ManifestCheckArgs, ManifestCommand, ManifestExportArgs, ManifestGenerateArgs,
@@ -14,6 +15,7 @@ use crate::destination::write;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::query_source::QuerySource;
+use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::counterset;
 
 pub fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
@@ -43,29 +45,94 @@ pub fn tell(out: &mut impl Write, file: &Path, problems: &Problems) -> io::Resul
 }
 
 fn check(args: &ManifestCheckArgs) -> Result<Exit, Failure> {
+    let mut records = RecordWriter::stdout(args.output.format());
     let mut out = io::stdout().lock();
     let mut exit = Exit::Ok;
     for file in &args.files {
         let (manifest, problems) = Manifest::check(&read(file)?);
+        if let Some(records) = &mut records {
+            records.push(&ManifestRecord::new(file, manifest.as_ref(), &problems))?;
+            exit = if manifest.is_none() { Exit::InvalidData } else { exit };
+            continue;
+        }
         tell(&mut out, file, &problems)?;
         let Some(manifest) = manifest else {
             exit = Exit::InvalidData;
             continue;
         };
         let provider = &manifest.provider;
-        let counters: usize =
-            provider.sets.iter().map(|set| set.counters.len()).fold(0, usize::saturating_add);
         writeln!(
             out,
             "{}: {}, {}, {}",
             escaped(&file.display().to_string()),
             escaped(&provider.name),
             counted(provider.sets.len(), "counterset"),
-            counted(counters, "counter"),
+            counted(counters_of(&manifest), "counter"),
         )?;
     }
     out.flush()?;
+    if let Some(records) = &mut records {
+        records.finish::<ManifestRecord<'_>>()?;
+    }
     Ok(exit)
+}
+
+/// Returns the number of counters that a manifest declares.
+fn counters_of(manifest: &Manifest) -> usize {
+    manifest.provider.sets.iter().map(|set| set.counters.len()).fold(0, usize::saturating_add)
+}
+
+/// Fields of one manifest, in the order in which CSV and JSON contain them.
+#[derive(Serialize)]
+struct ManifestRecord<'a> {
+    file: String,
+    is_valid: bool,
+    provider: Option<&'a str>,
+    guid: Option<String>,
+    countersets: Option<usize>,
+    counters: Option<usize>,
+    problems: Vec<ProblemLine<'a>>,
+    more_problems: usize,
+}
+
+/// Problem of a manifest.
+#[derive(Serialize)]
+struct ProblemLine<'a> {
+    line: usize,
+    column: usize,
+    severity: String,
+    rule: &'static str,
+    what: &'a str,
+    correction: Option<&'a str>,
+}
+
+impl ListRecord for ManifestRecord<'_> {
+    const CSV_HEADER: &'static str =
+        "file,is_valid,provider,guid,countersets,counters,problems,more_problems";
+}
+
+impl<'a> ManifestRecord<'a> {
+    fn new(file: &Path, manifest: Option<&'a Manifest>, problems: &'a Problems) -> Self {
+        let provider = manifest.map(|manifest| &manifest.provider);
+        let problem = |problem: &'a Problem| ProblemLine {
+            line: problem.line,
+            column: problem.column,
+            severity: problem.severity.to_string(),
+            rule: problem.rule.keyword(),
+            what: &problem.what,
+            correction: Some(problem.right.as_str()).filter(|text| !text.is_empty()),
+        };
+        Self {
+            file: file.display().to_string(),
+            is_valid: manifest.is_some(),
+            provider: provider.map(|provider| &*provider.name),
+            guid: provider.map(|provider| provider.guid.to_string()),
+            countersets: provider.map(|provider| provider.sets.len()),
+            counters: manifest.map(counters_of),
+            problems: problems.list().iter().map(problem).collect(),
+            more_problems: problems.more(),
+        }
+    }
 }
 
 fn counted(count: usize, what: &str) -> String {

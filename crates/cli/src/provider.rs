@@ -10,7 +10,6 @@ use perfset::manifest::store::{
     IgnoreReason, IgnoredFile, Installed, RegisteredProvider, Removal, Removed, Store, StoreError,
     install_folder, system_folders,
 };
-use perfset::output::json;
 use perfset::output::text::escaped;
 use serde::Serialize;
 
@@ -20,6 +19,7 @@ use crate::args::{
 use crate::destination::refuse_foreign_links;
 use crate::exit::{Exit, Failure};
 use crate::manifest::{read, tell};
+use crate::records::{ListRecord, RecordWriter};
 
 pub fn run(args: &ProviderArgs) -> Result<Exit, Failure> {
     let folder = match &args.command {
@@ -109,15 +109,13 @@ fn failed(what: &Path, error: StoreError) -> Failure {
 fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
     let mut store = store(&args.folder);
     store.refresh();
-    let mut out = io::stdout().lock();
-    if args.json {
+    if let Some(records) = RecordWriter::stdout(args.output.format()) {
         let good = store.list().iter().map(RegistrationJson::good);
-        for line in good.chain(store.ignored().iter().map(RegistrationJson::ignored)) {
-            writeln!(out, "{}", json::line(&line)?)?;
-        }
-    } else {
-        show(&mut out, &store)?;
+        records.all(good.chain(store.ignored().iter().map(RegistrationJson::ignored)))?;
+        return Ok(Exit::Ok);
     }
+    let mut out = io::stdout().lock();
+    show(&mut out, &store)?;
     out.flush()?;
     Ok(Exit::Ok)
 }
@@ -149,7 +147,7 @@ fn shown(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
-/// JSON entry of a file of the store. Its fields are documented in `docs/manifests.md`.
+/// Fields of a file of the store, in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct RegistrationJson {
     file: String,
@@ -157,6 +155,10 @@ struct RegistrationJson {
     guid: Option<String>,
     countersets: Vec<CountersetLine>,
     ignored: Option<String>,
+}
+
+impl ListRecord for RegistrationJson {
+    const CSV_HEADER: &'static str = "file,provider,guid,countersets,ignored";
 }
 
 #[derive(Serialize)]

@@ -93,6 +93,14 @@ impl QuerySource {
         }
     }
 
+    /// Prints on standard error what other users publish and is not shown, for outputs that cannot contain it.
+    pub fn note_not_shown(&self, counterset: Option<&Guid>) {
+        for line in self.not_shown(counterset) {
+            // Standard error is the last place to report to, so a failure of it is ignored.
+            let _ = writeln!(io::stderr(), "note: {line}");
+        }
+    }
+
     /// Returns `true` if users see a counter. Counters of a log that have no name are parts of others and not shown.
     pub fn shows(&self, counter: &Counter) -> bool {
         matches!(self, Self::Machine(_)) || counter.name.is_some()

@@ -13,6 +13,7 @@ use crate::exit::Failure;
 use crate::when::TimeArg;
 
 mod get;
+mod list;
 #[cfg(feature = "plot")]
 mod plot;
 mod processes;
@@ -23,6 +24,7 @@ mod screen;
 mod serve;
 
 pub use get::{GetArgs, OutputFormat};
+pub use list::{DescribeArgs, FindArgs, InstancesArgs, ListArgs, ListFormat, ListOutput};
 #[cfg(feature = "plot")]
 pub use plot::{PictureFormat, PlotArgs, ThemeName};
 pub use processes::ProcessArgs;
@@ -36,7 +38,8 @@ pub use serve::ServeArgs;
 ///
 /// Without a command, perfset shows an overview of the machine: in place on a terminal, as blocks of lines in a pipe.
 #[derive(Debug, Parser)]
-#[command(name = "perfset", version, after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
+#[command(name = "perfset", version, long_version = crate::records::VERSIONS)]
+#[command(after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
 #[command(after_long_help = format!("{}\n\n{}", examples::OVERVIEW, crate::exit::HELP))]
 pub struct Args {
     #[command(subcommand)]
@@ -155,71 +158,9 @@ pub struct DoctorArgs {
     #[arg(long, requires = "capture")]
     pub costly: bool,
     #[command(flatten)]
+    pub output: ListOutput,
+    #[command(flatten)]
     pub processes: ProcessArgs,
-}
-
-/// Output format of `find`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum FindFormat {
-    /// Table for users: the best 20
-    #[default]
-    Table,
-    /// CSV: a line per counter, with a header
-    Csv,
-    /// JSON: an object per counter, each on its own line
-    Json,
-}
-
-/// Find counters by words: names, other programs' names, problems, words of help texts
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::FIND)]
-pub struct FindArgs {
-    /// Words to find, or the beginnings of words
-    #[arg(required = true)]
-    pub words: Vec<String>,
-    /// Print all counters found, and also those that Linux does not have
-    #[arg(long)]
-    pub all: bool,
-    /// Format in which the counters are printed
-    #[arg(long, value_enum, default_value_t)]
-    pub format: FindFormat,
-    #[command(flatten)]
-    pub files: LogFiles,
-}
-
-/// Explain a counterset, or one of its counters
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::DESCRIBE)]
-pub struct DescribeArgs {
-    /// Name of the counterset, a unique part of it, or its GUID
-    pub name: String,
-    /// Name of a counter, or # and its id
-    pub counter: Option<String>,
-    /// Include counters that Linux does not have
-    #[arg(long)]
-    pub all: bool,
-    #[command(flatten)]
-    pub files: LogFiles,
-}
-
-/// List the instances of a counterset that exist now
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::INSTANCES)]
-pub struct InstancesArgs {
-    /// Name of the counterset, a unique part of it, or its GUID
-    pub name: String,
-    #[command(flatten)]
-    pub files: LogFiles,
-}
-
-/// List the countersets of this machine
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::LIST)]
-pub struct ListArgs {
-    /// Text that names must contain, or a pattern with * and ? for whole names
-    pub filter: Option<String>,
-    #[command(flatten)]
-    pub files: LogFiles,
 }
 
 /// Show a V1 or V2 block, field by field with offsets
@@ -232,13 +173,12 @@ pub struct DumpArgs {
     pub file: PathBuf,
     /// Format of the file [default: a V1 block if it begins as one, else V2 data]
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
-    pub format: Option<FormatName>,
+    pub kind: Option<FormatName>,
     /// Show blocks that break rules, as far as possible; "!" marks each broken rule
     #[arg(long)]
     pub lenient: bool,
-    /// Print one JSON object per structure, each on its own line
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: ListOutput,
 }
 
 /// Show the contents of recorded logs
@@ -263,9 +203,8 @@ pub struct LogInfoArgs {
     /// Logs to read; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Print one JSON object per log, each on its own line
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: ListOutput,
 }
 
 /// Convert logs to another format, select parts of them, merge them

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::ListOutput;
 use crate::examples;
 
 /// Check manifests of countersets, generate code from them, export them
@@ -32,6 +33,8 @@ pub struct ManifestCheckArgs {
     /// Manifests to check; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: ListOutput,
 }
 
 /// Generate code from a manifest, as CTRPP does on Windows
@@ -128,9 +131,8 @@ pub struct ProviderRemoveArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::PROVIDER_LIST)]
 pub struct ProviderListArgs {
-    /// Print one JSON object per file, each on its own line
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: ListOutput,
     #[command(flatten)]
     pub folder: ProviderFolder,
 }
