@@ -323,7 +323,15 @@ Examples:
 
   A directory to send with a bug report. It contains the machine's responses
   about every counterset and its values, byte for byte, without the machine's
-  name. The recipient sees the same with PERFSET_CAPTURE=mine perfset list.";
+  name. The recipient sees the same with PERFSET_CAPTURE=mine perfset list.
+
+Process sources:
+  Most commands have --process-source, the collection method for processes and
+  threads. By default the cheapest available method is used.
+  auto  the cheapest available method
+  bpf   the BPF task iterator in the kernel; it needs CAP_BPF and CAP_PERFMON
+  gate  /proc files of processes that ran, others refreshed periodically
+  proc  /proc files of all processes, each time";
 
 /// Examples for `perfset serve`.
 #[cfg(feature = "serve")]
@@ -363,6 +371,13 @@ Examples:
   $ perfset completions fish >~/.config/fish/completions/perfset.fish
   For fish.";
 
+/// Examples for `perfset man`.
+#[cfg(feature = "man")]
+pub const MAN: &str = "\
+Examples:
+  $ perfset man /usr/share/man/man1
+  One page per command, for packages. The names of the files are printed.";
+
 /// Examples for `perfset relog`.
 pub const RELOG: &str = r"Examples:
   $ perfset relog customer.blg -o customer.csv
@@ -382,7 +397,7 @@ pub const RELOG: &str = r"Examples:
   $ perfset relog customer.blg -o - --format json
   For a program: one object per value, as get --format json, with the machine.
 
-  perfset relog customer.blg -o customer.db
+  $ perfset relog customer.blg -o customer.db
   For SQL: a SQLite file with perfmon's tables CounterData, CounterDetails and
   DisplayToID, including both numbers of each raw value.
 

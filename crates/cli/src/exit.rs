@@ -7,6 +7,8 @@ use anyhow::anyhow;
 use perfset::output::OutputError;
 use perfset::output::text::escaped;
 
+use crate::terminal::is_refused;
+
 /// Result of the command, as exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -59,6 +61,16 @@ impl Failure {
         Self::new(exit, anyhow!(escaped(&format!("{:#}", error.into()))))
     }
 
+    /// Returns the error with all its causes, in one line unless it has hints.
+    pub fn text(&self) -> String {
+        let text = format!("{:#}", self.error);
+        // Its cause is the error of the device that stands for the closed output.
+        match is_refused() && self.error.to_string() == NOT_WRITTEN {
+            true => format!("{NOT_WRITTEN}: standard output is closed"),
+            false => text,
+        }
+    }
+
     /// Returns `true` if the reader of the output has closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
         // A broken pipe can lie below any context that was added on the way.
@@ -68,10 +80,13 @@ impl Failure {
     }
 }
 
+/// Message about a failed write of the output.
+const NOT_WRITTEN: &str = "cannot write the output";
+
 /// A failed write of the output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::new(Exit::SourceFailed, anyhow::Error::new(error).context("cannot write the output"))
+        Self::new(Exit::SourceFailed, anyhow::Error::new(error).context(NOT_WRITTEN))
     }
 }
 

@@ -49,6 +49,7 @@ mod settings;
 #[cfg(feature = "serve")]
 mod serve;
 mod terminal;
+mod usage;
 mod v1;
 mod bpf_capabilities;
 mod when;
@@ -65,14 +66,22 @@ use crate::exit::{Exit, Failure};
 use crate::screen::ScreenPart;
 use crate::windows::Tool;
 
-/// Runs the command line.
-pub fn run() -> ExitCode {
+/// Runs the command line. `is_output_closed`: `true` if standard output was closed when the program was started.
+pub fn run(is_output_closed: bool) -> ExitCode {
+    if is_output_closed {
+        if let Err(failure) = terminal::refuse_output() {
+            return failed(&failure);
+        }
+    }
     let mut args = std::env::args_os();
     // Decided before the options are parsed, because the Windows tools have other options.
     if let Some(tool) = args.next().and_then(|program| Tool::from_program(Path::new(&program))) {
         return tool.run(args);
     }
-    let Args { command, screen } = Args::parse();
+    let Args { command, screen } = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage::print(error),
+    };
     let done = match command {
         None => screen::run(&screen, None),
         Some(Command::Cpu(args)) => screen::processors::run(&args),
@@ -108,10 +117,13 @@ pub fn run() -> ExitCode {
         Ok(exit) => exit.into(),
         // The reader of the pipe has read enough: `perfset | head` is not an error.
         Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
-        Err(Failure { exit, error }) => {
-            // Standard error is the last place to report to, so a failure of it is ignored.
-            let _ = writeln!(io::stderr(), "error: {error:#}");
-            exit.into()
-        }
+        Err(failure) => failed(&failure),
     }
+}
+
+/// Prints an error. Returns its exit code.
+fn failed(failure: &Failure) -> ExitCode {
+    // Standard error is the last place to report to, so a failure of it is ignored.
+    let _ = writeln!(io::stderr(), "error: {}", failure.text());
+    failure.exit.into()
 }

@@ -7,9 +7,13 @@
 use std::env;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::anyhow;
 use clap::ValueEnum;
 use perfset::output::text::is_harmful;
+
+use crate::exit::{Exit, Failure};
 
 /// Use of colours in output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -42,6 +46,30 @@ impl ColorChoice {
             Self::Auto => is_terminal && !is_zero("CLICOLOR"),
         }
     }
+}
+
+/// `true` if [`refuse_output`] was called.
+static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Makes all writes to standard output fail, for a program that was started without one. Commands that write only to
+/// files work.
+///
+/// # Errors
+/// If this system has no device that refuses writes.
+pub fn refuse_output() -> Result<(), Failure> {
+    IS_REFUSED.store(true, Ordering::Relaxed);
+    #[cfg(target_os = "linux")]
+    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        if rustix::stdio::dup2_stdout(&full).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(Failure::new(Exit::SourceFailed, anyhow!("standard output is closed")))
+}
+
+/// Returns `true` if all writes to standard output fail because the program was started without one.
+pub fn is_refused() -> bool {
+    IS_REFUSED.load(Ordering::Relaxed)
 }
 
 /// Returns standard output, with control characters escaped on a terminal.

@@ -373,7 +373,7 @@ pub struct CompletionsArgs {
 /// Write perfset's manual pages into a directory
 #[cfg(feature = "man")]
 #[derive(Debug, clap::Args)]
-#[command(hide = true)]
+#[command(after_long_help = examples::MAN)]
 pub struct ManArgs {
     /// Directory to write to; it must exist
     #[arg(value_name = "DIR")]
@@ -399,6 +399,11 @@ pub enum FormatName {
     Strings,
 }
 
+/// Returns `true` for the name of a command.
+pub fn is_command(name: &str) -> bool {
+    name == "help" || Args::command().get_subcommands().any(|command| command.get_name() == name)
+}
+
 /// Parses the interval of the live screen. Reports other texts as a mistyped command, or as an operand of `get`.
 fn live_interval(text: &str) -> Result<Duration, String> {
     if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -407,11 +412,11 @@ fn live_interval(text: &str) -> Result<Duration, String> {
     if text.starts_with(['\\', '/']) {
         return Err(format!("try: perfset get '{}'", escaped(text)));
     }
-    let command = Args::command();
-    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    if names.iter().any(|name| name == text) {
+    if is_command(text) {
         return Err(format!("options of a command come after its name: perfset {text} [OPTIONS]"));
     }
+    let command = Args::command();
+    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let near = nearest(text, names.iter().map(String::as_str), 2).join(", ");
     let hint = if near.is_empty() { names.join(", ") } else { near };
     Err(format!("unknown command; nearest: {hint}"))

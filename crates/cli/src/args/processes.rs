@@ -18,8 +18,8 @@ use crate::exit::Failure;
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct ProcessArgs {
     #[cfg(target_os = "linux")]
-    /// Collection method for processes and threads [default: the cheapest available]
-    #[arg(long, value_enum, value_name = "SOURCE", help_heading = "Processes")]
+    /// Source of process data: auto, bpf, gate or proc; see perfset doctor --help
+    #[arg(long, value_enum, value_name = "SOURCE", help_heading = "Processes", hide_possible_values = true)]
     process_source: Option<SourceName>,
     #[cfg(target_os = "linux")]
     /// Maximum time that a collection waits [default: PERFSET_DEADLINE, or 100ms]

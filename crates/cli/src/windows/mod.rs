@@ -46,10 +46,10 @@ impl Tool {
         match done {
             Ok(()) => Exit::Ok.into(),
             Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
-            Err(Failure { exit, error }) => {
+            Err(failure) => {
                 // Standard error is the last place to report to, so a failure of it is ignored.
-                let _ = writeln!(io::stderr(), "\nError:\n{error:#}");
-                exit.into()
+                let _ = writeln!(io::stderr(), "\nError:\n{}", failure.text());
+                failure.exit.into()
             }
         }
     }
