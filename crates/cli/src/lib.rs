@@ -78,6 +78,10 @@ pub fn run(is_output_closed: bool) -> ExitCode {
     if let Some(tool) = args.next().and_then(|program| Tool::from_program(Path::new(&program))) {
         return tool.run(args);
     }
+    // Decided before the options are parsed: a file is neither a command nor an interval.
+    if let Some(files) = log::only_files(args) {
+        return ended(log::show_files(&files));
+    }
     let Args { command, screen } = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage::print(error),
@@ -113,6 +117,11 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         #[cfg(feature = "man")]
         Some(Command::Man(args)) => man::run(&args),
     };
+    ended(done)
+}
+
+/// Prints the error of a command, if it failed. Returns the exit code.
+fn ended(done: Result<Exit, Failure>) -> ExitCode {
     match done {
         Ok(exit) => exit.into(),
         // The reader of the pipe has read enough: `perfset | head` is not an error.

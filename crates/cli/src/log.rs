@@ -1,17 +1,19 @@
 //! `perfset log`: prints the contents of a log.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::info::Counters;
 use perfset::log::{Info, Log, LogError};
 use perfset::output::text::{NAME_MAX, cut, escaped, grouped, name_of};
+use perfset::path::CounterPath;
 use serde::Serialize;
 
-use crate::args::{LogArgs, LogCommand, LogInfoArgs};
+use crate::args::{LogArgs, LogCommand, LogInfoArgs, interval, is_command};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::records::{ListRecord, RecordWriter};
@@ -45,6 +47,59 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
         records.finish::<LogRecord<'_>>()?;
     }
     Ok(exit)
+}
+
+/// Returns the arguments as files, if all of them are existing files and the first is neither a command nor an
+/// interval.
+pub fn only_files(args: impl Iterator<Item = OsString>) -> Option<Vec<PathBuf>> {
+    let files: Vec<PathBuf> = args.map(PathBuf::from).collect();
+    let first = files.first()?.to_string_lossy();
+    let is_other = first.starts_with('-') || is_command(&first) || interval(&first).is_ok();
+    (!is_other && files.iter().all(|file| file.is_file())).then_some(files)
+}
+
+/// Prints the contents of logs, and commands that show more of them.
+pub fn show_files(files: &[PathBuf]) -> Result<Exit, Failure> {
+    let mut out = io::stdout().lock();
+    let (mut exit, mut first) = (Exit::Ok, None);
+    for file in files {
+        let (info, written_by) = open(file)?;
+        show(&mut out, file, &info, &written_by)?;
+        writeln!(out)?;
+        exit = if info.damages.is_empty() { exit } else { Exit::InvalidData };
+        first = first.or_else(|| example(&info));
+    }
+    let quoted: Vec<_> = files.iter().map(|file| quoted(&file.to_string_lossy())).collect();
+    let (relog, logs) = (quoted.join(" "), quoted.join(" --log "));
+    let path = first.as_deref().map_or_else(|| "PATH".to_owned(), self::quoted);
+    writeln!(out, "Next:")?;
+    writeln!(out, "  perfset get {path} --log {logs}")?;
+    writeln!(out, "  perfset get {path} --log {logs} --summary")?;
+    match cfg!(feature = "plot") {
+        true => writeln!(out, "  perfset plot {path} --log {logs} -o picture.svg")?,
+        false => writeln!(out, "  perfset relog {relog} --list")?,
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+/// Returns the path of a counter that most users want to see first.
+fn example(info: &Info) -> Option<String> {
+    const WANTED: [&str; 3] = [r"\% Processor Time", r"\Available Bytes", r"\% Idle Time"];
+    let paths = || info.counters.iter().map(|counters| &counters.path);
+    let wanted = |end: &&str| paths().find(|path| path.ends_with(*end));
+    // The entry of an object has all of its counters, and is no path of one.
+    let is_counter = |path: &&String| path.parse::<CounterPath>().is_ok();
+    WANTED.iter().find_map(wanted).or_else(|| paths().find(is_counter)).cloned()
+}
+
+/// Returns a word as a shell reads it, in single quotes if necessary.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", escaped(&word.replace('\'', r"'\''"))),
+    }
 }
 
 /// Reads a log to its end. Returns its contents, and a text about its writer.

@@ -103,3 +103,55 @@ fn log_info_rejects_files_that_are_not_logs() {
     }
     assert_eq!(run(&["log", "info"], Stdio::null()).0, 2);
 }
+
+#[test]
+fn a_file_alone_is_explained() {
+    let folder = scratch("log-alone");
+    let file = folder.join("it's one.blg");
+    fs::copy(basic(), &file).unwrap();
+    let file = file.to_str().unwrap();
+    let (code, out, err) = run(&[file], Stdio::null());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let info = run(&["log", "info", file], Stdio::null()).1;
+    let next = out.strip_prefix(&info).unwrap_or_else(|| panic!("{out}"));
+    let quoted = file.replace('\'', r"'\''");
+    let path = r"'\\GEORGIS3\Processor(*)\% Processor Time'";
+    let want = format!(
+        "\nNext:\n  perfset get {path} --log '{quoted}'\n  perfset get {path} --log '{quoted}' --summary\n  \
+         perfset plot {path} --log '{quoted}' -o picture.svg\n"
+    );
+    assert_eq!(next, want);
+    // The commands are right: a shell runs them.
+    for line in next.lines().filter_map(|line| line.trim_start().strip_prefix("perfset ")) {
+        let command = format!("\"$0\" {line}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &command, env!("CARGO_BIN_EXE_perfset")]).current_dir(&folder);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(folder.join("picture.svg").exists());
+    // Damage has its own exit code, here too.
+    let cut = folder.join("cut.blg");
+    fs::write(&cut, &fs::read(basic()).unwrap()[..200_000]).unwrap();
+    assert_eq!(run(&[file, cut.to_str().unwrap()], Stdio::null()).0, 5);
+    let readme = repository("README.md").display().to_string();
+    let (code, out, err) = run(&[&readme], Stdio::null());
+    assert_eq!((code, out.as_str()), (5, ""), "{err}");
+    assert!(err.contains("the file is not a log"), "{err}");
+}
+
+/// A file does not hide a command or an interval of its name.
+#[test]
+fn commands_come_before_files() {
+    let folder = scratch("log-names");
+    for name in ["list", "10ms"] {
+        fs::copy(basic(), folder.join(name)).unwrap();
+    }
+    for (args, want) in [(&["list"][..], "counterset "), (&["10ms", "1"], "Processor Information ")] {
+        let mut command = perfset("small-vm", args);
+        let (code, out, err) = outcome(command.current_dir(&folder).output().unwrap());
+        assert!(code == 0 && out.starts_with(want), "{args:?}: {out}{err}");
+    }
+    let (code, _, err) = run(&["no-such.blg"], Stdio::null());
+    assert!(code == 2 && err.contains("unknown command"), "{err}");
+}
