@@ -62,6 +62,41 @@ pub fn search_words(counterset: Guid) -> Option<&'static SearchWords> {
     WORDS.iter().find(|words| words.guid == counterset)
 }
 
+/// Range of the formatted values of a counter.
+///
+/// Two counters with the same unit can have different ranges: a share of one processor is at most 100 %, and a queue
+/// length times 100 has no limit. A picture of both on one scale misleads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ValueRange {
+    /// No upper limit, or an unknown one.
+    #[default]
+    Unbounded,
+    /// 0 to 100: a share of one thing.
+    Percent,
+    /// 0 to 100 times the number of processors.
+    PercentOfProcessors,
+}
+
+impl ValueRange {
+    /// Returns the keyword of the range, as in the catalogue's files.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Unbounded => "unbounded",
+            Self::Percent => "0..100",
+            Self::PercentOfProcessors => "0..100 x CPUs",
+        }
+    }
+}
+
+/// Returns the range of a counter's formatted values; [`Unbounded`](ValueRange::Unbounded) for counters that are not
+/// built in.
+#[must_use]
+pub fn value_range(counterset: Guid, counter: CounterId) -> ValueRange {
+    let is_it = |(set, id, _): &&(Guid, CounterId, ValueRange)| (*set, *id) == (counterset, counter);
+    RANGES.iter().find(is_it).map_or(ValueRange::Unbounded, |(_, _, range)| *range)
+}
+
 /// Returns `true` if the sum of a counter over several instances has a meaning.
 ///
 /// Rates of events, and amounts that each instance has for itself, have such a sum. Means, peaks, identifiers and

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use perfset_core::likeness::likeness;
 use perfset_core::{Attributes, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType};
 
-use crate::{ALL, by_guid, perfset_engine, processor, processor_information, search_words};
+use crate::{
+    ALL, ValueRange, by_guid, perfset_engine, physical_disk, process_v2, processor, processor_information,
+    search_words, value_range,
+};
 
 /// Id, name, type and bytes of a value. Source: MS Learn, "Using the PerfLib Functions to Consume Counter Data".
 const PROCESSOR_INFORMATION: &[(u32, Option<&str>, T, u32)] = &[
@@ -154,4 +157,29 @@ fn search_words_stand_for_countersets_and_counters() {
     let view = search_words(processor::GUID).unwrap();
     assert!(view.counter(processor::PERCENT_PROCESSOR_TIME).contains(&"cpu usage"));
     assert!(search_words(Guid::NIL).is_none());
+}
+
+#[test]
+fn counters_of_one_unit_have_different_ranges() {
+    use ValueRange::{Percent, PercentOfProcessors, Unbounded};
+
+    for (set, id, range) in [
+        (processor_information::GUID, processor_information::PERCENT_PROCESSOR_TIME, Percent),
+        (processor::GUID, processor::PERCENT_PROCESSOR_TIME, Percent),
+        (physical_disk::GUID, physical_disk::PERCENT_IDLE_TIME, Percent),
+        (physical_disk::GUID, physical_disk::PERCENT_DISK_TIME, Unbounded),
+        (process_v2::GUID, process_v2::PERCENT_PROCESSOR_TIME, PercentOfProcessors),
+        (processor::GUID, CounterId(u32::MAX), Unbounded),
+        (Guid::NIL, CounterId(0), Unbounded),
+    ] {
+        assert_eq!(value_range(set, id), range, "{set} {id:?}");
+    }
+    let words = [Unbounded, Percent, PercentOfProcessors].map(ValueRange::keyword);
+    assert_eq!(words, ["unbounded", "0..100", "0..100 x CPUs"]);
+    // A value that is cut to 100 has a range that ends there.
+    for set in ALL {
+        for counter in set.counters.iter().filter(|counter| counter.caps) {
+            assert_eq!(value_range(set.guid, counter.id), Percent, "{}: {:?}", set.name, counter.name);
+        }
+    }
 }

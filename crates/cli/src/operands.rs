@@ -3,29 +3,61 @@
 use std::path::Path;
 use std::time::Duration;
 
+use perfset::Machine;
 use perfset::output::text::{escaped, name_of};
 use perfset::path::{CounterPath, PathError};
 
 use crate::args::interval;
 use crate::exit::{Exit, Failure};
 use crate::paths::paths_of;
+use crate::resolve::countersets;
 use crate::settings::named_paths;
 
-/// Short names for the counters that users need most often.
-const ALIASES: [(&str, &[&str]); 5] = [
-    ("cpu", &[r"\Processor Information(*)\% Processor Time"]),
-    ("mem", &[r"\Memory\Available Bytes", r"\Memory\Committed Bytes", r"\Memory\Pages/sec"]),
-    ("disk", &[r"\PhysicalDisk(*)\% Disk Time"]),
-    ("net", &[r"\Network Interface(*)\Bytes Total/sec"]),
-    ("proc", &[r"\Process V2(*)\% Processor Time"]),
+/// Short names for the counters that users need most often. Each counter has the paths that show it, the best first:
+/// other systems and their logs have it under other names.
+const ALIASES: [(&str, &[&[&str]]); 5] = [
+    ("cpu", &[&[r"\Processor Information(*)\% Processor Time", r"\Processor(*)\% Processor Time"]]),
+    (
+        "mem",
+        &[
+            &[r"\Memory\Available Bytes", r"\Memory\Available KBytes", r"\Memory\Available MBytes"],
+            &[r"\Memory\Committed Bytes"],
+            &[r"\Memory\Pages/sec"],
+        ],
+    ),
+    (
+        "disk",
+        &[
+            // Not % Disk Time, which is the queue length times 100. Windows counts the idle time only.
+            &[r"\Block I/O(*)\% Busy Time", r"\PhysicalDisk(*)\% Idle Time"],
+            &[r"\PhysicalDisk(*)\Disk Bytes/sec"],
+            &[r"\PhysicalDisk(*)\Avg. Disk sec/Transfer"],
+            &[r"\PhysicalDisk(*)\Avg. Disk Queue Length"],
+        ],
+    ),
+    ("net", &[&[r"\Network Interface(*)\Bytes Total/sec"]]),
+    ("proc", &[&[r"\Process V2(*)\% Processor Time", r"\Process(*)\% Processor Time"]]),
 ];
 
 /// Operands of a command that takes samples: the paths, and the times.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Operands {
     pub paths: Vec<CounterPath>,
     pub interval: Option<Duration>,
     pub count: Option<u64>,
+    /// Origin of each path that stands for a part of a short name.
+    pub aliases: Vec<AliasPath>,
+}
+
+/// Path that stands for one counter of a short name.
+#[derive(Clone, Copy, Debug)]
+pub struct AliasPath {
+    /// Number of the path.
+    position: usize,
+    /// Number of the operand.
+    operand: usize,
+    /// Paths that show the counter, the best first.
+    paths: &'static [&'static str],
 }
 
 impl Operands {
@@ -66,8 +98,8 @@ impl Operands {
                 escaped(text)
             ))),
         });
-        let mut parsed = Vec::new();
-        for text in paths {
+        let (mut parsed, mut aliases) = (Vec::new(), Vec::new());
+        for (operand, text) in paths.iter().enumerate() {
             let parse = |path: &str| {
                 path.parse::<CounterPath>().map_err(|error| match error {
                     PathError::NoSlash(_) => not_a_path(paths, text),
@@ -75,8 +107,11 @@ impl Operands {
                 })
             };
             match (ALIASES.iter().find(|(alias, _)| alias == text), text.strip_prefix('@')) {
-                (Some((_, meant)), _) => {
-                    parsed.extend(meant.iter().map(|path| parse(path)).collect::<Result<Vec<_>, _>>()?)
+                (Some((_, counters)), _) => {
+                    for paths in counters.iter().copied() {
+                        aliases.push(AliasPath { position: parsed.len(), operand, paths });
+                        parsed.extend(paths.first().map(|path| parse(path)).transpose()?);
+                    }
                 }
                 (None, Some(name)) => parsed.extend(named_paths(name)?),
                 (None, None) => parsed.push(parse(text)?),
@@ -89,7 +124,40 @@ impl Operands {
         if parsed.is_empty() {
             return Err(not_a_path(&[], texts.first().map(String::as_str).unwrap_or_default()));
         }
-        Ok(Self { paths: parsed, interval: interval.transpose()?, count: count.transpose()? })
+        Ok(Self { paths: parsed, interval: interval.transpose()?, count: count.transpose()?, aliases })
+    }
+
+    /// Replaces the paths of short names by those that a machine or a log has. A counter that it lacks is left out,
+    /// unless it has none of the short name.
+    pub fn settle(&mut self, machine: &Machine) {
+        if self.aliases.is_empty() {
+            return;
+        }
+        let sets = countersets(machine);
+        let has = |path: &CounterPath| {
+            let is_named =
+                |name: Option<&str>| name.is_some_and(|name| name.eq_ignore_ascii_case(&path.counter));
+            let mut sets = sets.iter().filter(|set| set.name.eq_ignore_ascii_case(&path.counterset));
+            sets.any(|set| set.counters.iter().any(|counter| is_named(counter.name.as_deref())))
+        };
+        let found: Vec<(AliasPath, Option<CounterPath>)> = std::mem::take(&mut self.aliases)
+            .into_iter()
+            .map(|alias| {
+                let mut paths = alias.paths.iter().filter_map(|path| path.parse().ok());
+                (alias, paths.find(|path| has(path)))
+            })
+            .collect();
+        let mut is_kept = vec![true; self.paths.len()];
+        for (alias, path) in &found {
+            let has_any = found.iter().any(|(other, path)| other.operand == alias.operand && path.is_some());
+            let Some(place) = self.paths.get_mut(alias.position) else { continue };
+            match path {
+                Some(path) => place.clone_from(path),
+                None => is_kept.iter_mut().skip(alias.position).take(1).for_each(|kept| *kept = !has_any),
+            }
+        }
+        let mut is_kept = is_kept.into_iter();
+        self.paths.retain(|_| is_kept.next().unwrap_or(true));
     }
 }
 
@@ -117,14 +185,16 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfset::Counterset;
+    use perfset::testing::{FixedClock, Scripted};
+    use perfset::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType};
 
     /// Paths, milliseconds, count.
     type Parsed = (Vec<String>, Option<u64>, Option<u64>);
 
     fn parsed(texts: &[&str]) -> Result<Parsed, String> {
         let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
-        let Operands { paths, interval, count } = Operands::parse(&texts).map_err(|f| f.error.to_string())?;
+        let Operands { paths, interval, count, .. } =
+            Operands::parse(&texts).map_err(|f| f.error.to_string())?;
         let ms = interval.map(|i| u64::try_from(i.as_millis()).unwrap());
         Ok((paths.iter().map(ToString::to_string).collect(), ms, count))
     }
@@ -132,13 +202,69 @@ mod tests {
     /// Each path of an alias names a counter of its counterset, if that counterset is built in.
     #[test]
     fn aliases_mean_counters() {
-        for (alias, paths) in ALIASES {
-            for path in paths.iter().map(|path| path.parse::<CounterPath>().unwrap()) {
+        for (alias, counters) in ALIASES {
+            for path in counters.iter().copied().flatten().map(|path| path.parse::<CounterPath>().unwrap()) {
                 let set = perfset::catalogue::ALL.iter().find(|set| set.name == path.counterset);
                 let has =
                     |set: &&Counterset| set.counters.iter().any(|c| c.name.as_deref() == Some(&path.counter));
                 assert!(set.is_none_or(has), "{alias}: {path}");
             }
+        }
+    }
+
+    /// A machine with these counters of single instances: counterset, counter.
+    fn machine(counters: &[(&'static str, &'static str)]) -> Machine {
+        let machine = Machine::new(Box::new(FixedClock::default()));
+        let mut sets: Vec<Counterset> = Vec::new();
+        for (number, (set, name)) in counters.iter().enumerate() {
+            let counter = Counter::new(CounterId(u32::try_from(number).unwrap()), CounterType(0x0001_0000));
+            let counter = counter.name(*name);
+            match sets.iter_mut().find(|known| known.name == *set) {
+                Some(known) => known.counters.to_mut().push(counter),
+                None => {
+                    let guid = Guid::from_u128(u128::try_from(number).unwrap() + 1);
+                    sets.push(Counterset::new(guid, *set, InstanceType::Single).counters(vec![counter]));
+                }
+            }
+        }
+        machine.register(Box::new(Scripted::new(sets)));
+        machine
+    }
+
+    #[test]
+    fn aliases_are_settled_by_what_exists() {
+        let settled = |texts: &[&str], counters: &[(&'static str, &'static str)]| {
+            let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
+            let mut operands = Operands::parse(&texts).unwrap();
+            operands.settle(&machine(counters));
+            operands.paths.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let windows = [
+            ("Processor", "% Processor Time"),
+            ("PhysicalDisk", "% Idle Time"),
+            ("PhysicalDisk", "Avg. Disk sec/Transfer"),
+            ("Memory", "Available MBytes"),
+        ];
+        let a = r"\A\B";
+        for (texts, counters, want) in [
+            (&["cpu"][..], &windows[..], &[r"\Processor(*)\% Processor Time"][..]),
+            (
+                &["cpu"],
+                &[("Processor Information", "% processor time"), windows[0]],
+                &[r"\Processor Information(*)\% Processor Time"],
+            ),
+            // What the log lacks is left out.
+            (&["mem"], &windows, &[r"\Memory\Available MBytes"]),
+            (
+                &[a, "disk", a],
+                &windows,
+                &[a, r"\PhysicalDisk(*)\% Idle Time", r"\PhysicalDisk(*)\Avg. Disk sec/Transfer", a],
+            ),
+            // If it lacks all, the error names the best.
+            (&["proc"], &windows, &[r"\Process V2(*)\% Processor Time"]),
+            (&[a], &windows, &[a]),
+        ] {
+            assert_eq!(settled(texts, counters), want, "{texts:?}");
         }
     }
 

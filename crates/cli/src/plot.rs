@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::anyhow;
+use perfset::catalogue::value_range;
 use perfset::clock::UNIX_EPOCH_100NS;
 use perfset::output::series::SeriesMap;
 use perfset::output::text::{escaped, name_of};
@@ -146,6 +147,7 @@ impl Output for ChartLines {
                     counter: &counter_name(v),
                     instance: &instance_name(v),
                     unit: &v.value.counter.unit,
+                    range: value_range(v.value.counterset.guid, v.value.counter.id).keyword(),
                     is_sum: v.sums_up(),
                 }));
             }

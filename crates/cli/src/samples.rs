@@ -74,7 +74,12 @@ impl Samples {
         Self::bound(query_source, operands, CostClass::Expensive)
     }
 
-    fn bound(query_source: QuerySource, operands: Operands, most_costly: CostClass) -> Result<Self, Failure> {
+    fn bound(
+        query_source: QuerySource,
+        mut operands: Operands,
+        most_costly: CostClass,
+    ) -> Result<Self, Failure> {
+        operands.settle(query_source.machine());
         let (source, query) = bound(&query_source, &operands.paths, most_costly)?;
         Ok(Self { query_source, source, query, operands, most_costly })
     }

@@ -19,6 +19,9 @@ pub struct Label<'a> {
     pub instance: &'a str,
     /// Unit in UCUM notation.
     pub unit: &'a str,
+    /// Keyword of the range of the values. Lines of one unit with different ranges have panels of their own: a share of
+    /// at most 100 % is not comparable to a percentage without a limit.
+    pub range: &'a str,
     /// `true` if the line is a total of other lines or the rest beside them. Such a line is not drawn if only the
     /// greatest lines are requested, nor stacked on the lines that it sums up.
     pub is_sum: bool,
@@ -36,6 +39,7 @@ pub struct ChartLine {
     pub counter: String,
     pub instance: String,
     pub unit: Unit,
+    pub range: String,
     pub is_sum: bool,
     pub stretches: Vec<Bucket>,
     /// All values of the line, summarized as one stretch.
@@ -111,6 +115,7 @@ impl Chart {
             counter: label.counter.to_owned(),
             instance: label.instance.to_owned(),
             unit: Unit::from_ucum(label.unit),
+            range: label.range.to_owned(),
             is_sum: label.is_sum,
             stretches: Vec::new(),
             total: None,

@@ -10,7 +10,7 @@ pub const LINES: usize = 20;
 /// Maximum number of panels of a picture.
 const PANELS: usize = 12;
 
-/// Panel of a picture: lines that share a unit.
+/// Panel of a picture: lines that share a unit and a range.
 #[derive(Debug)]
 pub struct Panel<'a> {
     pub unit: Unit,
@@ -33,7 +33,10 @@ pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'
     }
     let mut left_out = chart.refused;
     // By the symbol: bytes and KiB, for example, have the same symbol and differ only in their factors.
-    let of_one_unit = groups(lines, |line, other| line.unit.symbol == other.unit.symbol);
+    let is_one_panel = |line: &ChartLine, other: &ChartLine| {
+        (&line.unit.symbol, &line.range) == (&other.unit.symbol, &other.range)
+    };
+    let of_one_unit = groups(lines, is_one_panel);
     let mut panels = Vec::new();
     for lines in of_one_unit {
         let Some(unit) = lines.first().map(|line| line.unit.clone()) else { continue };

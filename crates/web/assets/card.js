@@ -1,7 +1,7 @@
 // A chart with its title, its buttons and its legend.
 
 import { copy, h, iconButton, setText } from "./dom.js";
-import { agoText } from "./units.js";
+import { agoText, scaleOf } from "./units.js";
 import { csv, labels, withoutTexts } from "./names.js";
 import { askKey } from "./store.js";
 import { Choice } from "./choice.js";
@@ -90,8 +90,8 @@ export class Card {
     const looked = JSON.stringify([kind, view.window, view.end, view.zoom, asks.map(askKey)]);
     const { columns, left } = this.#choice.lines(found, kind, looked, range);
     if (left) notes.push({ name: `${left} more`, text: "smaller than these, and not drawn" });
-    const units = new Set(columns.map(column => column.series.unit));
-    return { kind: kind === "stack" && units.size > 1 ? "lines" : kind, columns, notes };
+    const scales = new Set(columns.map(column => scaleOf(column.series)));
+    return { kind: kind === "stack" && scales.size > 1 ? "lines" : kind, columns, notes };
   }
 
   #dropAsk(ask) {
@@ -141,7 +141,7 @@ export class Card {
     this.#plot = null;
     const names = columns.length ? labels(columns.map(column => column.series)) : [];
     this.#lines = columns.map((column, n) => ({
-      label: names[n], unit: column.series.unit, series: column.series, column,
+      label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
     }));
     this.element.dataset.drawn = kind;
     this.#legend.show(this.#lines);

@@ -24,8 +24,8 @@ export class Plot {
   #gap;
 
   /**
-   * Lines are `{label, unit, series, column}`, `unit` as the server says it. `page` hears of zoom and cursor, `onFocus` which
-   * line the pointer is near, or null.
+   * Lines are `{label, unit, scale, series, column}`, `unit` as the server says it, `scale` the key of the axis. `page` hears
+   * of zoom and cursor, `onFocus` which line the pointer is near, or null.
    */
   constructor(host, kind, lines, page, onFocus) {
     this.#kind = kind;
@@ -74,10 +74,10 @@ export class Plot {
       scales.y = { range: [0, this.#lines.length] };
       return scales;
     }
-    for (const { unit } of this.#lines) {
+    for (const { unit, scale } of this.#lines) {
       const { prefixes } = unitOf(unit);
       const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / unitOf(unit).factor : 1e-9;
-      scales[`y${unit}`] = {
+      scales[scale] = {
         range: (_, min, max) => {
           const low = Math.min(0, min ?? 0);
           const high = Math.max(max ?? 0, low);
@@ -116,10 +116,10 @@ export class Plot {
         values: () => rows.map(n => short(this.#lines[n].label)),
       }];
     }
-    const units = [...new Set(this.#lines.map(line => line.unit))].slice(0, 2);
-    return [time, ...units.map((unit, n) => ({
+    const firsts = this.#lines.filter(({ scale }, n) => this.#lines.findIndex(line => line.scale === scale) === n);
+    return [time, ...firsts.slice(0, 2).map(({ unit, scale }, n) => ({
       ...common,
-      scale: `y${unit}`,
+      scale,
       side: n === 0 ? 3 : 1,
       size: LEFT,
       space: 28,
@@ -133,9 +133,9 @@ export class Plot {
     const time = {};
     if (this.#kind === "heat") return [time, { scale: "y", paths: () => null, points: { show: false } }];
     const paint = n => this.#lines[n].series.isOthers ? othersColour() : colour(n);
-    return [time, ...this.#lines.map(({ label, unit }, n) => ({
+    return [time, ...this.#lines.map(({ label, scale }, n) => ({
       label,
-      scale: `y${unit}`,
+      scale,
       stroke: this.#kind === "stack" ? undefined : () => paint(n),
       fill: this.#kind === "stack" ? () => faded(paint(n), 0.7)
         : this.#lines.length === 1 ? () => faded(paint(n), 0.12) : undefined,

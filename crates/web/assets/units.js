@@ -59,6 +59,11 @@ function duration(seconds) {
   return `${Math.floor(minutes)}:${two(seconds % 60)}`;
 }
 
+/** Key of the scale of a series. Percentages up to 100 and those without a limit do not share one. */
+export function scaleOf(series) {
+  return `y${series.unit} ${series.range}`;
+}
+
 /** A value with its unit, of three digits: "1.25 GiB/s", "42.1 %", "3:25:10". */
 export function valueText(value, unit) {
   const shown = value * unit.factor;

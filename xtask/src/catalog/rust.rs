@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::notice;
 use super::set::{
-    Aggregate, Attribute, CostClass, Counter, Detail, Entry, Instances, Set, Text, Translation,
+    Aggregate, Attribute, CostClass, Counter, Detail, Entry, Instances, Range, Set, Text, Translation,
 };
 
 /// The module of one counterset.
@@ -56,6 +56,14 @@ pub fn index(namespace: Uuid, sets: &[Set]) -> String {
         let counters = set.entry.counters.iter().filter(|counter| counter.adds_up);
         counters.map(move |counter| format!("({0}::GUID, {0}::{1}),", set.module(), counter.symbol()))
     });
+    let ranges = sets.iter().flat_map(|set| {
+        let place = move |counter: &Counter| format!("{0}::GUID, {0}::{1}", set.module(), counter.symbol());
+        set.entry.counters.iter().filter_map(move |counter| match counter.range {
+            Range::Unbounded => None,
+            Range::Percent => Some(format!("({}, ValueRange::Percent),", place(counter))),
+            Range::PercentOfCpus => Some(format!("({}, ValueRange::PercentOfProcessors),", place(counter))),
+        })
+    });
     let words: String = sets.iter().map(words).collect();
     format!(
         "// {notice}; change that instead.
@@ -64,7 +72,7 @@ pub fn index(namespace: Uuid, sets: &[Set]) -> String {
 
 use perfset_core::{{CounterId, Counterset, Guid}};
 
-use crate::SearchWords;
+use crate::{{SearchWords, ValueRange}};
 
 {modules}
 /// The namespace of the GUIDs that are made of names (UUID version 5).
@@ -79,10 +87,14 @@ pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[{former}];
 /// Counters whose sum over several instances has a meaning.
 pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[{adding_up}];
 
+/// Ranges of the counters whose formatted values have an upper limit.
+pub(crate) static RANGES: &[(Guid, CounterId, ValueRange)] = &[{ranges}];
+
 /// Words of the countersets, in the order of the modules' names.
 pub(crate) static WORDS: &[SearchWords] = &[{words}];
 ",
         adding_up = adding_up.collect::<String>(),
+        ranges = ranges.collect::<String>(),
         notice = notice(""),
         namespace = namespace.as_u128(),
     )

@@ -109,9 +109,10 @@ static COUNTERS: [Counter; 34] = counters([
             newer kernels also count requests that a scheduler still holds back."),
     row(PERCENT_DISK_TIME, "% Disk Time", T::PERF_PRECISION_100NS_TIMER, 200).detail(DetailLevel::NOVICE)
         .base(PERCENT_DISK_TIME_BASE).unit("%").file("/proc/diskstats").field("(field 7 + field 11) x 10,000")
-        .help("Total time of all reads and writes, as a share of the elapsed time. It is the queue length times 100, \
-            so it exceeds 100 if requests overlap. A request is counted when it completes, with its full duration. \
-            The busy time of the device is 100 minus % Idle Time."),
+        .help("Queue length times 100; it exceeds 100 % if requests overlap. It is not the share of time in which \
+            the disk is busy: for that, read % Busy Time of Block I/O, or 100 minus % Idle Time. It is the total \
+            time of all reads and writes, as a share of the elapsed time. A request is counted when it completes, \
+            with its full duration. The busy time of the device is 100 minus % Idle Time."),
     row(PERCENT_DISK_TIME_BASE, "% Disk Time Base", T::PERF_PRECISION_TIMESTAMP, 20200).detail(DetailLevel::NOVICE)
         .hidden().file("/proc/diskstats").field("PerfTime100NSec when it was read")
         .help("Time of the reading, in units of 100 ns."),

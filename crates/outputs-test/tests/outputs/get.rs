@@ -62,7 +62,8 @@ pub fn first_shown(world: &World) -> usize {
 /// Returns all live samples of these paths from a step on.
 pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> Samples {
     let count = (world.steps.len() - first) as u64;
-    let operands = Operands { paths, interval: Some(Duration::ZERO), count: Some(count) };
+    let operands =
+        Operands { paths, interval: Some(Duration::ZERO), count: Some(count), ..Operands::default() };
     match Samples::new(QuerySource::Machine(Play::new(world).machine()), operands) {
         Ok(samples) => samples,
         Err(failure) => panic!("seed {}: {:#}", world.seed, failure.error),

@@ -127,7 +127,7 @@ fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
         texts.iter().any(|text| text.contains(&bare) || text.contains(&named))
     };
     let paths = paths(world).into_iter().filter(known).collect();
-    let operands = Operands { paths, interval: None, count: None };
+    let operands = Operands { paths, ..Operands::default() };
     let samples = Samples::new(QuerySource::Logs { logs, files: vec![] }, operands);
     let mut samples = samples.unwrap_or_else(|failure| panic!("seed {}: {:#}", world.seed, failure.error));
     let mut check = expected(world, "logs to json");

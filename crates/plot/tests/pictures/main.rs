@@ -18,6 +18,7 @@ const BUSY: Label<'_> = Label {
     counter: "% Processor Time",
     instance: "0,0",
     unit: "%",
+    range: "0..100",
     is_sum: false,
 };
 

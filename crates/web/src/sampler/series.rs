@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use perfset::catalogue::value_range;
 use perfset::clock::ClockReading;
 use perfset::path::{CounterPath, PathValue};
 use perfset::{Birth, Counter, CounterId, Counterset, Guid, InstanceId, Name};
@@ -62,6 +63,7 @@ struct SeriesJson<'a> {
     instance: String,
     counter: Cow<'a, str>,
     unit: &'a str,
+    range: &'static str,
     scale: i32,
     #[serde(rename = "type")]
     counter_type: String,
@@ -80,6 +82,7 @@ impl<'a> SeriesJson<'a> {
             instance: path.instance.clone().unwrap_or_default(),
             counter: counter.shown_name(),
             unit: &counter.unit,
+            range: value_range(counterset.guid, counter.id).keyword(),
             scale: counter.default_scale,
             counter_type: counter.counter_type.to_string(),
             total: false,
