@@ -76,15 +76,17 @@ fn all(
     let terminal =
         io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
     let shown = shown(asked, set, with_unavailable);
+    // Columns are as wide as their longest text, so that the columns behind them are aligned.
     let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
         shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
     };
     let (name, unit) = (|c: &Counter| counter_name(c), |c: &Counter| unit_of(c));
-    let (names, units) = (width(&name, 7), width(&unit, 4));
+    let (names, units, types) =
+        (width(&name, 7), width(&unit, 4), width(&|c| c.counter_type.to_string(), 26));
     if !set.scope.is_empty() {
         writeln!(out, "\nCovers {}.", escaped(&set.scope))?;
     }
-    writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:26}  from", "id", "counter", "unit", "type")?;
+    writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:types$}  from", "id", "counter", "unit", "type")?;
     for counter in &shown {
         let from = if counter.is_never_there() {
             format!("unavailable: {}", counter.availability.trim_start_matches("Never on Linux: "))
@@ -92,7 +94,8 @@ fn all(
             counter.source.to_string()
         };
         let (id, name, unit) = (counter.id.0, name(counter), unit(counter));
-        let line = format!(" {id:>3}  {name:names$}  {unit:units$}  {:26}", counter.counter_type);
+        let counter_type = counter.counter_type.to_string();
+        let line = format!(" {id:>3}  {name:names$}  {unit:units$}  {counter_type:types$}");
         let from = escaped(&from);
         let len = line.chars().count().saturating_add(from.chars().count()).saturating_add(2);
         if terminal.is_some_and(|width| len > width) {

@@ -10,6 +10,7 @@ use perfset::path::{CounterPath, nearest, resolve};
 
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
+use crate::named_instances::UnseenPaths;
 use crate::operands::Operands;
 use crate::printer::{PrintOptions, ValuePrinter};
 use crate::query_source::QuerySource;
@@ -76,12 +77,15 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if args.warmup.is_some() && !args.files.log.is_empty() {
         return usage("--warmup applies only to live values");
     }
+    if args.wait && !args.files.log.is_empty() {
+        return usage("--wait applies only to live values");
+    }
     if args.format == OutputFormat::PdhCsv && (!args.filters.is_empty() || args.top.is_some()) {
         return usage("--where and --top cannot be used with pdh-csv, because its columns are fixed");
     }
     // Without an interval, one sample is taken.
     let live_count = operands.interval.is_none().then_some(1);
-    let mut samples = Samples::open(operands, &args.files, &args.window, args.all)?;
+    let mut samples = Samples::open_named(operands, &args.files, &args.window, args.all, args.wait)?;
     let asked = samples.query_source();
     let paths = || samples.operands().paths.iter();
     check_counters(args, asked, paths())?;
@@ -103,13 +107,16 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
         samples.rewind()?;
     }
     let (how, mut missing) = (SamplingOptions { is_raw: args.raw, warmup: args.warmup, live_count }, false);
+    let mut unseen = UnseenPaths::new(&samples.operands().paths);
     let done = samples.take(how, &mut |clocks, values| {
+        unseen.see(values);
         missing |= output.sample(clocks, values)?;
         Ok(())
     });
     // Values before the error are shown.
     output.finish()?;
     let asked = samples.query_source();
+    let done = done.and_then(|()| if samples.is_log() { unseen.finish(asked) } else { Ok(()) });
     let names = samples.operands().paths.iter().map(|path| &*path.counterset);
     for counterset in named(asked.machine(), names) {
         for line in asked.not_shown(Some(&counterset)) {

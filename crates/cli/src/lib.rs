@@ -32,6 +32,7 @@ mod log;
 mod man;
 #[cfg(feature = "publish")]
 mod manifest;
+mod named_instances;
 pub mod operands;
 mod pace;
 mod paths;

@@ -43,7 +43,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     if !args.force {
         refuse_existing(&args.output)?;
     }
-    let mut samples = Samples::open(operands, &args.files, &args.window, false)?;
+    let mut samples = Samples::open_named(operands, &args.files, &args.window, false, false)?;
     let destination = Destination::new(&args.output)?;
     // A minute of samples must not be lost because the file cannot be written.
     destination.check()?;

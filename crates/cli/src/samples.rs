@@ -17,6 +17,7 @@ use perfset::{
 use crate::args::{LogFiles, LogWindow};
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
+use crate::named_instances;
 use crate::operands::Operands;
 use crate::pace::Pace;
 use crate::query_source::QuerySource;
@@ -55,12 +56,48 @@ impl Samples {
         window: &LogWindow,
         all: bool,
     ) -> Result<Self, Failure> {
-        files.processes.apply()?;
-        // Before the source is opened: threads that it starts would keep the capabilities.
-        if files.log.is_empty() && operands.interval.is_some() {
-            bpf_capabilities::settle_for(&operands.paths, operands.count);
+        let (source, operands) = source_for(operands, files, window)?;
+        Self::opened(source, operands, all)
+    }
+
+    /// Same as [`open`](Self::open), and checks that this machine has each instance that a path names. With
+    /// `is_waiting`, waits until it has all counters and instances.
+    pub fn open_named(
+        operands: Operands,
+        files: &LogFiles,
+        window: &LogWindow,
+        all: bool,
+        is_waiting: bool,
+    ) -> Result<Self, Failure> {
+        let (source, mut operands) = source_for(operands, files, window)?;
+        if matches!(source, QuerySource::Logs { .. }) {
+            return Self::opened(source, operands, all);
         }
-        let source = QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?;
+        let mut is_told = false;
+        loop {
+            operands.settle(source.machine());
+            let exists = bound(&source, &operands.paths, CostClass::Expensive)
+                .and_then(|_| named_instances::all_exist(&source, &operands.paths));
+            match exists {
+                Err(failure) if is_waiting && failure.exit == Exit::NothingMatched => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        let text = failure.text();
+                        let reason = text.lines().next().unwrap_or_default();
+                        // Standard error is the last place to report to, so a failure of it is ignored.
+                        let _ = writeln!(io::stderr(), "note: {reason}; waiting for it");
+                    }
+                    // Ctrl+C ends the process: there is no sample yet that could be incomplete.
+                    std::thread::sleep(operands.interval.unwrap_or(Duration::from_secs(1)));
+                }
+                exists => {
+                    exists?;
+                    return Self::opened(source, operands, all);
+                }
+            }
+        }
+    }
+
+    fn opened(source: QuerySource, operands: Operands, all: bool) -> Result<Self, Failure> {
         // What a log contains costs nothing more.
         let is_free = all || matches!(source, QuerySource::Logs { .. });
         let samples =
@@ -192,6 +229,21 @@ impl Samples {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the source of the operands' paths: this machine, or the logs if `files` names any.
+fn source_for(
+    operands: Operands,
+    files: &LogFiles,
+    window: &LogWindow,
+) -> Result<(QuerySource, Operands), Failure> {
+    files.processes.apply()?;
+    // Before the source is opened: threads that it starts would keep the capabilities.
+    if files.log.is_empty() && operands.interval.is_some() {
+        bpf_capabilities::settle_for(&operands.paths, operands.count);
+    }
+    let source = QuerySource::for_paths(files, window, pick(operands.interval), &operands.paths)?;
+    Ok((source, operands))
 }
 
 /// Returns a source, and a query of these paths on it.

@@ -88,7 +88,8 @@ fn log_info_rejects_files_that_are_not_logs() {
             &["log", "info", &readme][..],
             5,
             format!(
-                "error: {readme}: the file is not a log: expected a binary log of Windows, PDH-CSV or PDH-TSV\n"
+                "error: {readme}: the file is not a log: expected a binary log of Windows, PDH-CSV, PDH-TSV, \
+                 or CSV or JSON of perfset\n"
             ),
         ),
         (&["log", "info", "-"], 5, "error: -: the file is empty\n".to_owned()),

@@ -30,7 +30,7 @@ const SEVERAL: [&str; 6] = [
     "/Memory/Available Bytes",
     "/Memory/Write Copies/sec",
     "/Memory/% Committed Bytes In Use",
-    "/Processor Information(9,9)/% User Time",
+    "/Processor Information(9,?)/% User Time",
     "/Processor Information(?,_Total)/{% Processor Time,% User Time}",
     "/System/Context Switches/sec",
 ];

@@ -71,6 +71,9 @@ pub struct GetArgs {
     /// Exit with code 1 if a value is missing
     #[arg(long)]
     pub strict: bool,
+    /// Wait until all counters and instances exist, instead of failing
+    #[arg(long)]
+    pub wait: bool,
     #[command(flatten)]
     pub files: LogFiles,
     #[command(flatten)]

@@ -96,7 +96,7 @@ pub enum Command {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogFiles {
-    /// Read a log instead of this machine: .blg, PDH-CSV or PDH-TSV
+    /// Read a log instead of this machine: .blg, PDH-CSV, PDH-TSV, or perfset's CSV, JSON and SQLite
     ///
     /// If this option is given several times, the logs are read as one.
     #[arg(long, value_name = "FILE")]
@@ -196,7 +196,7 @@ pub enum LogCommand {
 
 /// Show machine, time span, interval, counters, gaps and damage of logs
 ///
-/// Reads binary logs of Windows (.blg), PDH-CSV and PDH-TSV, complete or damaged.
+/// Reads binary logs of Windows (.blg), PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite, complete or damaged.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_INFO)]
 pub struct LogInfoArgs {
@@ -209,7 +209,8 @@ pub struct LogInfoArgs {
 
 /// Convert logs to another format, select parts of them, merge them
 ///
-/// Reads .blg, PDH-CSV and PDH-TSV; writes PDH-CSV, PDH-TSV, JSON or SQLite. Raw values are formatted.
+/// Reads .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite; writes PDH-CSV, PDH-TSV, JSON or SQLite. Raw
+/// values are formatted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::RELOG)]
 pub struct RelogArgs {

@@ -1,0 +1,113 @@
+//! Paths of counters and instances that do not exist: the nearest names, and waiting for them.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+mod publishing;
+mod running;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use publishing::{Orders, Published};
+use running::{perfset, run, testdata};
+
+#[test]
+fn a_mistyped_instance_gets_the_nearest_names() {
+    for (path, want) in [
+        (
+            r"\Processor Information(_Totl)\% User Time",
+            "error: \"Processor Information\" has no instance \"_Totl\"\n  nearest: _Total, 0,_Total\n  \
+             perfset instances 'Processor Information' shows all 4\n  \
+             perfset get --wait waits until it appears\n",
+        ),
+        (
+            "/PhysicalDisk({x,y})/Disk Reads\u{1b}/sec",
+            "error: \"PhysicalDisk\" has no counter \"Disk Reads\\u{1b}/sec\"\n  nearest: Disk Reads/sec",
+        ),
+        (
+            "/Pressure Stall(c\u{1b}pu)/% Some Stalled Time",
+            "error: \"Pressure Stall\" has no instance \"c\\u{1b}pu\"\n  nearest: cpu\n",
+        ),
+    ] {
+        let (code, out, err) = run("small-vm", &["get", path, "--warmup", "10ms"]);
+        assert_eq!((code, out.as_str()), (3, ""), "{path}: {err}");
+        assert!(err.starts_with(want), "{path}: {err}");
+    }
+    // One wrong path of several is enough, and prints nothing.
+    let (code, out, _) =
+        run("small-vm", &["get", "/System/Processes", r"\Processor(7)\% User Time", "--raw"]);
+    assert_eq!((code, out.as_str()), (3, ""));
+    #[cfg(feature = "plot")]
+    {
+        let args = ["plot", r"\Processor(7)\% User Time", "10ms", "2", "-o", "/nowhere/x.svg"];
+        let (code, _, err) = run("small-vm", &args);
+        assert!(code != 0, "{err}");
+    }
+}
+
+/// A pattern that selects nothing now is no mistake: a disk can be added later.
+#[test]
+fn a_pattern_may_select_nothing() {
+    for path in [r"\Processor Information(7,*)\% User Time", r"\Processor Information({7,8}?)\% User Time"] {
+        let (code, out, err) = run("small-vm", &["get", path, "--raw"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{path}");
+        assert!(out.contains("no active instance matches"), "{path}: {out}");
+    }
+}
+
+#[test]
+fn a_log_may_lack_an_instance() {
+    let log = testdata("logs/BasicPerfCounters.blg").display().to_string();
+    let (code, _, err) = run("small-vm", &["get", r"\Processor(_Totl)\% Processor Time", "--log", &log]);
+    assert_eq!(code, 3);
+    let want = "error: \"Processor\" has no instance \"_Totl\"\n  nearest: _Total\n  \
+        perfset instances 'Processor' --log ";
+    assert!(err.starts_with(want) && !err.contains("--wait"), "{err}");
+    let (code, _, err) = run("small-vm", &["get", r"\Processor(_Total)\% Processor Time", "--log", &log]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let args = ["get", r"\Processor(_Total)\% Processor Time", "--log", &log, "--wait"];
+    assert_eq!(run("small-vm", &args).0, 2);
+}
+
+#[test]
+fn get_waits_for_what_is_published_later() {
+    let published = Published::new("awaited");
+    let path = r"\Billing Orders(Porto)\Waiting Orders";
+    let mut command = perfset("small-vm", &["get", path, "20ms", "1", "--format", "csv", "--wait"]);
+    let command = command.env("PERFSET_RUNTIME_DIR", published.folder());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    let mut note = String::new();
+    messages.read_line(&mut note).unwrap();
+    assert_eq!(note, "note: \"Billing Orders\" has no instance \"Porto\"; waiting for it\n");
+    let porto = published.publisher.instance::<Orders>("Porto");
+    porto.waiting.set(5);
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(out.lines().last().unwrap().contains("Porto"), "{out}");
+    note.clear();
+    assert_eq!(messages.read_line(&mut note).unwrap(), 0, "one note is enough: {note}");
+}
+
+/// The counterset of a program that starts later is awaited, too.
+#[test]
+fn get_waits_for_a_counterset() {
+    let published = Published::new("awaited-set");
+    let folder = published.folder().to_owned();
+    drop(published);
+    let mut command =
+        perfset("small-vm", &["get", r"\Billing Orders(*)\Waiting Orders", "20ms", "1", "--wait"]);
+    let command = command.env("PERFSET_RUNTIME_DIR", &folder);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    let mut note = String::new();
+    messages.read_line(&mut note).unwrap();
+    assert_eq!(note, "note: no counterset is named \"Billing Orders\"; waiting for it\n");
+    let publisher = perfset::publish::Publisher::in_folders(perfset::publish::Folders::only(&folder));
+    let _lisbon = publisher.instance::<Orders>("Lisbon");
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(out.contains("Lisbon"), "{out}");
+}
