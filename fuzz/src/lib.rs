@@ -12,6 +12,7 @@ pub mod counter_path;
 pub mod export;
 pub mod raw_counter;
 pub mod kernel_text;
+pub mod log_records;
 pub mod log_text;
 pub mod manifest;
 pub mod shm;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -105,7 +105,17 @@ fn quoted(word: &str) -> String {
 /// Reads a log to its end. Returns its contents, and a text about its writer.
 fn open(file: &Path) -> Result<(Info, String), Failure> {
     let failed = |error| unusable(file, error);
-    let log = Log::open(input::open(file)?).map_err(failed)?;
+    let log = match input::is_dash(file) {
+        true => {
+            let input: Box<dyn Read + Send> = Box::new(io::stdin());
+            Log::open(input)
+        }
+        false => {
+            input::open(file)?; // its error names the file
+            Log::open_file(file)
+        }
+    };
+    let log = log.map_err(failed)?;
     let written_by = match &log {
         Log::Blg(log) => {
             let header = log.header();
@@ -113,6 +123,7 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
             format!("binary log of Windows build {}, {bits}-bit", header.build)
         }
         Log::Text(log) => format!("{} log", log.header().separator.format()),
+        Log::Records(log) => format!("{} of perfset", log.format().name()),
         _ => "log".to_owned(),
     };
     Ok((Info::read(log).map_err(failed)?, written_by))

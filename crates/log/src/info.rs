@@ -5,10 +5,11 @@ use std::io::{self, Read};
 
 use perfset_core::visit::Mode;
 use perfset_core::{CounterType, v1};
+use perfset_engine::path::CounterPath;
 
 use crate::damage::Damages;
 use crate::open::{Log, LogError};
-use crate::{blg, text};
+use crate::{blg, records, text};
 
 /// Summary of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,6 +71,7 @@ impl Info {
         match log {
             Log::Blg(log) => Ok(Self::read_blg(log)?),
             Log::Text(log) => Ok(Self::read_text(log)?),
+            Log::Records(log) => Ok(Self::read_records(log)?),
         }
     }
 
@@ -94,6 +96,30 @@ impl Info {
             machines: header.paths.iter().filter_map(machine).collect(),
             bias_minutes: header.zone.as_ref().map(|zone| zone.minutes),
             counters: header.paths.iter().map(counters).collect(),
+            damages: log.damages().clone(),
+            ..Self::default()
+        };
+        steps.finish(&mut info);
+        Ok(info)
+    }
+
+    fn read_records<R: Read>(mut log: records::RecordLogReader<R>) -> Result<Self, records::RecordLogError> {
+        let mut steps = Steps::default();
+        while let Some(sample) = log.next_sample()? {
+            steps.add(sample.time);
+        }
+        let counters = |path: &CounterPath| Counters {
+            path: path.to_string(),
+            counter_type: None,
+            instances: BTreeSet::new(),
+            counters: 1,
+        };
+        let machines = log.paths().iter().filter_map(|path| path.machine.as_deref());
+        let mut info = Self {
+            machines: machines.map(|name| format!(r"\\{name}")).collect(),
+            // Times of records are UTC.
+            bias_minutes: Some(0),
+            counters: log.paths().iter().map(counters).collect(),
             damages: log.damages().clone(),
             ..Self::default()
         };

@@ -1,8 +1,8 @@
 //! Readers and writers of performance counter logs. Logs recorded by other tools are readable on any system.
 //!
-//! [`blg`] reads the binary logs of Windows; [`text`] reads and writes PDH-CSV and PDH-TSV. [`Log`] opens either
-//! format, and [`Info`] summarizes it. With the feature `sqlite` the module `sql` writes the tables of perfmon's SQL
-//! logs.
+//! [`blg`] reads the binary logs of Windows; [`text`] reads and writes PDH-CSV and PDH-TSV; [`records`] reads CSV and
+//! JSON lines of perfset. [`Log`] opens a log of any format, and [`Info`] summarizes it. With
+//! the feature `sqlite` the module `sql` writes the tables of perfmon's SQL logs, and [`Log::open_file`] reads them.
 //!
 //! Logs are untrusted input: every reader reads in chunks, and its memory does not grow with the length of the log.
 //! Damaged data is omitted and reported, each [`Damage`] with its offset.
@@ -17,6 +17,7 @@ pub mod damage;
 mod existing;
 pub mod info;
 pub mod open;
+pub mod records;
 pub mod source;
 #[cfg(feature = "sqlite")]
 pub mod sql;

@@ -1,11 +1,13 @@
 //! Log of any format, detected by its first bytes.
 
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
+use std::path::Path;
 
 use perfset_engine::SourceError;
 
-use crate::{blg, text};
+use crate::{blg, records, text};
 
 /// Opened log of any format.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub enum Log<R> {
     Blg(blg::BlgReader<PrefixedReader<R>>),
     /// Text log: PDH-CSV or PDH-TSV.
     Text(text::TextLogReader<PrefixedReader<R>>),
+    /// Record log: CSV or JSON lines of perfset.
+    Records(records::RecordLogReader<PrefixedReader<R>>),
 }
 
 /// Input that begins with the bytes already read to detect the format.
@@ -33,7 +37,9 @@ pub enum LogError {
     )]
     NotAFile,
     /// The file has an unknown format.
-    #[error("the file is not a log: expected a binary log of Windows, PDH-CSV or PDH-TSV")]
+    #[error(
+        "the file is not a log: expected a binary log of Windows, PDH-CSV, PDH-TSV, or CSV or JSON of perfset"
+    )]
     Unknown,
     /// The file is a binary log without a valid header.
     #[error(transparent)]
@@ -41,6 +47,9 @@ pub enum LogError {
     /// The file is a text log without a valid header.
     #[error(transparent)]
     Text(#[from] text::TextLogError),
+    /// The file is a record log without the required fields.
+    #[error(transparent)]
+    Records(#[from] records::RecordLogError),
     /// The file cannot be read.
     #[error("cannot read the log")]
     Io(#[from] io::Error),
@@ -52,7 +61,10 @@ impl LogError {
     pub fn is_io(&self) -> bool {
         matches!(
             self,
-            Self::Io(_) | Self::Blg(blg::BlgError::Io(_)) | Self::Text(text::TextLogError::Io { .. })
+            Self::Io(_)
+                | Self::Blg(blg::BlgError::Io(_))
+                | Self::Text(text::TextLogError::Io { .. })
+                | Self::Records(records::RecordLogError::Io { .. })
         )
     }
 }
@@ -62,6 +74,34 @@ impl From<LogError> for SourceError {
     fn from(error: LogError) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source());
         Self::Failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")).into())
+    }
+}
+
+/// First bytes of a SQLite file.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+impl Log<Box<dyn Read + Send>> {
+    /// Opens a log file: like [`open`](Log::open), and also SQLite files, with the feature `sqlite`.
+    ///
+    /// # Errors
+    /// Errors of [`open`](Log::open).
+    pub fn open_file(file: &Path) -> Result<Self, LogError> {
+        let opened: Box<dyn Read + Send> = Box::new(File::open(file)?);
+        Self::open_named(file, opened)
+    }
+
+    /// Opens a log of which the path and the opened file are known.
+    pub(crate) fn open_named(file: &Path, opened: Box<dyn Read + Send>) -> Result<Self, LogError> {
+        match Self::open(opened) {
+            #[cfg(feature = "sqlite")]
+            Err(LogError::Records(records::RecordLogError::Database)) => {
+                Ok(Self::Records(records::RecordLogReader::open_sqlite(file)?))
+            }
+            opened => {
+                let _ = file; // only SQLite opens it again
+                opened
+            }
+        }
     }
 }
 
@@ -87,11 +127,16 @@ impl<R: Read> Log<R> {
         if first.is_empty() {
             return Err(LogError::Empty);
         }
+        if first.starts_with(SQLITE) {
+            return Err(records::RecordLogError::Database.into());
+        }
         let (is_blg, is_text) = (blg::is_one(&first), text::is_one(&first));
+        let is_records = records::is_one(&first);
         let begun = Cursor::new(first).chain(read);
         match (is_blg, is_text) {
             (true, _) => Ok(Self::Blg(blg::BlgReader::open(begun)?)),
             (_, true) => Ok(Self::Text(text::TextLogReader::new(begun)?)),
+            _ if is_records => Ok(Self::Records(records::RecordLogReader::new(begun)?)),
             _ => Err(LogError::Unknown),
         }
     }

@@ -164,12 +164,13 @@ struct WindowsInput {
 fn input_of(files: &[PathBuf]) -> Result<WindowsInput, Failure> {
     let mut input = WindowsInput::default();
     for file in files {
-        let opened = File::open(file).map_err(|error| unreadable(file, error))?;
+        File::open(file).map_err(|error| unreadable(file, error))?;
         let failed = |error| unusable(file, error);
-        let log = Log::open(opened).map_err(failed)?;
+        let log = Log::open_file(file).map_err(failed)?;
         input.kinds.push(match &log {
             Log::Blg(_) => "Binary",
             Log::Text(log) => log.header().separator.format().trim_start_matches("PDH-"),
+            Log::Records(log) => log.format().name(),
             _ => "unknown",
         });
         let info = Info::read(log).map_err(failed)?;

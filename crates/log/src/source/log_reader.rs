@@ -7,6 +7,7 @@ use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 use perfset_core::wire::WireError;
 use perfset_core::{CounterType, v1};
@@ -16,6 +17,7 @@ use perfset_engine::v1::windows_names;
 use crate::blg;
 use crate::damage::Damages;
 use crate::open::{Log, LogError};
+use crate::records::RecordSeries;
 use crate::text;
 
 /// Location of a log. The log is read once for each query, and once to find all instances.
@@ -28,6 +30,23 @@ pub enum Input {
 }
 
 impl Input {
+    fn open_log(&self, read: &Arc<AtomicU64>) -> Result<Log<Box<dyn Read + Send>>, LogError> {
+        match self {
+            Self::File(path) => Log::open_named(path, self.open(read)?),
+            Self::Bytes(_) => Log::open(self.open(read)?),
+        }
+    }
+
+    fn fingerprint(&self) -> Result<Fingerprint, LogError> {
+        Ok(match self {
+            Self::File(path) => {
+                let metadata = fs::metadata(path)?;
+                (metadata.len(), metadata.modified().ok())
+            }
+            Self::Bytes(bytes) => (u64::try_from(bytes.len()).unwrap_or(u64::MAX), None),
+        })
+    }
+
     fn open(&self, read: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>, LogError> {
         let count = |inner| Counted { inner, read: Arc::clone(read) };
         Ok(match self {
@@ -76,8 +95,10 @@ pub(super) struct ListedPath {
 pub(super) enum LogEntryKind {
     /// Raw values of a counter, of one instance or of a varying number of instances.
     Raw { counter_type: CounterType, time_base: i64, default_scale: i32, is_wild: bool },
-    /// Values of a counter of one instance, formatted by the log's writer.
+    /// Values of a counter of one instance, formatted by the log's writer, in every sample.
     Formatted,
+    /// Same as `Formatted`, in those samples in which the instance existed.
+    Recorded,
     /// All counters of all instances of an object.
     Object,
     /// Entry that cannot be read.
@@ -125,10 +146,24 @@ impl Texts {
     }
 }
 
-/// Counter lists of text logs, by the index of the log. A log is opened several times, and its header may have
-/// 100,000 paths, so each header is parsed only once.
+/// Counter lists of text logs and record logs, by the index of the log. A log is opened several times, and its header
+/// may have 100,000 paths, so each header is parsed only once. A record log has no header, and is read to its end for
+/// its list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TextLists(Arc<Mutex<HashMap<usize, KnownList>>>);
+pub(super) struct TextLists {
+    texts: Arc<Mutex<HashMap<usize, KnownList>>>,
+    records: Arc<Mutex<HashMap<usize, (Fingerprint, KnownRecords)>>>,
+}
+
+/// Identity of a log's contents, as far as it is known without reading them: length and time of the last change.
+type Fingerprint = (u64, Option<SystemTime>);
+
+/// Series of a record log, and the counter list made from them.
+#[derive(Clone, Debug)]
+pub(super) struct KnownRecords {
+    series: Arc<RecordSeries>,
+    list: Arc<[LogEntry]>,
+}
 
 /// Hash of the paths of a header, and the counter list made from them.
 type KnownList = (u64, Arc<[LogEntry]>);
@@ -138,7 +173,7 @@ impl TextLists {
     /// returned.
     fn take<R: Read>(&self, number: usize, log: &mut text::TextLogReader<R>) -> Arc<[LogEntry]> {
         // A panic elsewhere leaves a complete list here, so a poisoned lock is no reason to fail.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let (paths, hash) = log.take_paths();
         match known.get(&number) {
             // The file may have been replaced since, so the hash is compared and not only the index.
@@ -150,6 +185,28 @@ impl TextLists {
                 list
             }
         }
+    }
+}
+
+impl TextLists {
+    /// Returns the series of a record log, which `read` finds in the log if it is not known, or has changed.
+    fn take_records(
+        &self,
+        number: usize,
+        fingerprint: Fingerprint,
+        read: impl FnOnce() -> Result<Arc<RecordSeries>, LogError>,
+    ) -> Result<KnownRecords, LogError> {
+        let mut known = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = known.get(&number).filter(|(of, _)| *of == fingerprint) {
+            return Ok(known.clone());
+        }
+        let series = read()?;
+        let mut texts = Texts::default();
+        let recorded = |path| LogEntry { path: texts.path(path), what: LogEntryKind::Recorded };
+        let list = series.paths.iter().map(recorded).collect();
+        let new = KnownRecords { series, list };
+        known.insert(number, (fingerprint, new.clone()));
+        Ok(new)
     }
 }
 
@@ -178,8 +235,10 @@ pub(super) struct LogSample {
     pub list: Arc<[LogEntry]>,
     /// Sample of a binary log. For a text log only the offset of its line is set.
     pub sample: blg::OwnedSample,
-    /// Values of a text log.
+    /// Values of a text log or a record log.
     pub values: Vec<Option<f64>>,
+    /// For each value of a record log, `true` if the sample has a record of it; empty for other logs.
+    pub has_record: Vec<bool>,
     /// `true` if the damage list already mentions the missing end of this sample.
     is_cut: bool,
 }
@@ -191,8 +250,16 @@ impl Default for LogSample {
             list: [].into(),
             sample: blg::OwnedSample::default(),
             values: Vec::new(),
+            has_record: Vec::new(),
             is_cut: false,
         }
+    }
+}
+
+impl LogSample {
+    /// Returns `true` if an entry has no record in this sample, because its instance did not exist.
+    pub fn lacks(&self, entry: usize) -> bool {
+        self.has_record.get(entry) == Some(&false)
     }
 }
 
@@ -203,7 +270,7 @@ impl LogReader {
         read: &Arc<AtomicU64>,
         lists: &TextLists,
     ) -> Result<Self, LogError> {
-        let log = Log::open(input.open(read)?)?;
+        let log = input.open_log(read)?;
         let (now, next, damages) = Default::default();
         let mut reader = Self {
             log,
@@ -225,11 +292,21 @@ impl LogReader {
                 reader.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
             }
         }
+        if let Log::Records(log) = &mut reader.log {
+            let known = lists.take_records(number, input.fingerprint()?, || {
+                let Log::Records(mut all) = input.open_log(read)? else { return Err(LogError::Unknown) };
+                while all.next_sample()?.is_some() {}
+                Ok(Arc::clone(all.series()))
+            })?;
+            log.limit_to(known.series);
+            reader.list = known.list;
+        }
         // The bias of a binary log depends on the date of its first sample: daylight saving time.
         reader.read()?;
         let minutes = match &reader.log {
             Log::Blg(log) => log.header().bias_minutes(reader.next.time),
             Log::Text(log) => log.header().zone.as_ref().map_or(0, |zone| zone.minutes),
+            Log::Records(_) => 0, // UTC
         };
         // The first sample was read with offset 0, because the offset was not known before.
         reader.offset = i64::from(minutes).saturating_mul(600_000_000);
@@ -313,6 +390,13 @@ impl LogReader {
                     next.sample.offset = log.line_offset();
                 }
             }
+            Log::Records(log) => {
+                if let Some(sample) = log.next_sample()? {
+                    (next.time, next.sample.offset) = (sample.time, sample.offset);
+                    self.has_next = true;
+                    log.take_values(&mut next.values, &mut next.has_record);
+                }
+            }
         }
         // Lists are compared by pointer: this one is shared, never copied.
         if !Arc::ptr_eq(&next.list, list) {
@@ -349,6 +433,7 @@ impl LogReader {
         all.take_over(match &self.log {
             Log::Blg(log) => log.damages(),
             Log::Text(log) => log.damages(),
+            Log::Records(log) => log.damages(),
         });
         all
     }

@@ -80,7 +80,7 @@ impl Contents {
                     continue;
                 }
                 LogEntryKind::Raw { is_wild, .. } => is_wild,
-                LogEntryKind::Formatted => false,
+                LogEntryKind::Formatted | LogEntryKind::Recorded => false,
             };
             let set = contents.sets.entry(set_name(listed)).or_default();
             let instances = set.counters.entry(capitals(&listed.path.counter)).or_default();
@@ -102,7 +102,7 @@ impl Contents {
                 // A whole object has every counter of every instance.
                 _ if set.is_whole => true,
                 LogEntryKind::Raw { is_wild: true, .. } => instances().is_some(),
-                LogEntryKind::Raw { .. } | LogEntryKind::Formatted => {
+                LogEntryKind::Raw { .. } | LogEntryKind::Formatted | LogEntryKind::Recorded => {
                     let name = instance_name(listed);
                     instances().is_some_and(|known| known.is_wild || known.names.contains(&name))
                 }

@@ -73,6 +73,7 @@ use uuid::Uuid;
 use crate::Existing;
 use crate::text::Zone;
 
+pub(crate) mod reader;
 mod writer;
 #[cfg(test)]
 mod tests;

@@ -385,3 +385,136 @@ proptest! {
         prop_assert_eq!(set, (name, i64::try_from(records.len()).unwrap()));
     }
 }
+
+/// Time and values of each sample.
+type Samples = Vec<(String, String)>;
+
+/// Contents of a SQL log as a log: times for people and values by path.
+fn read(path: &Path) -> Result<(Samples, Vec<String>), String> {
+    let text = |error: crate::LogError| {
+        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |&error| error.source());
+        causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    };
+    let crate::Log::Records(mut log) = crate::Log::open_file(path).map_err(text)? else {
+        return Err("it is another log".to_owned());
+    };
+    let mut samples = Vec::new();
+    while let Some(sample) = log.next_sample().map_err(|error| text(error.into()))? {
+        let time = perfset_core::clock::SystemTime::from_100ns(sample.time).to_string();
+        let (values, has_record) = (sample.values.to_vec(), sample.has_record.to_vec());
+        let all = log.paths().iter().zip(values).zip(has_record).filter(|(_, has_record)| *has_record);
+        let all = all.map(|((path, value), _)| format!("{path} {value:?}"));
+        samples.push((time, all.collect::<Vec<_>>().join(", ")));
+    }
+    Ok((samples, log.damages().first().iter().map(ToString::to_string).collect()))
+}
+
+/// Two log sets with instances, a parent, and a value that is missing.
+fn two_sets(path: &Path) {
+    let worker = |index| Detail {
+        object: "Thread",
+        counter: "Priority",
+        instance: Some(InstanceRow { name: "worker", index }),
+        parent: Some("app"),
+        ..MEMORY
+    };
+    for (name, start, existing) in
+        [("b", TIME + 60 * SECOND, Existing::Refuse), ("a", TIME, Existing::Append)]
+    {
+        let mut log = SqlWriter::create(path, LogSet::new(name, Zone::utc()), existing).unwrap();
+        let ids = [MEMORY, worker(0), worker(1)].map(|detail| log.counter(&detail).unwrap());
+        let numbers = raw(1, 2, 3);
+        log.record(start, [(ids[0], Some(2048.0), None), (ids[1], None, Some(&numbers))]).unwrap();
+        log.record(start + SECOND, [(ids[0], Some(0.5), None), (ids[2], Some(-8.0), None)]).unwrap();
+        log.finish().unwrap();
+    }
+}
+
+#[test]
+fn log_sets_read_back_as_a_log() {
+    let folder = Folder::new("read");
+    two_sets(&folder.log());
+    let sample = |time: &str, values: &str| (time.to_owned(), values.to_owned());
+    let first = r"\\HOST\Memory\Available MBytes Some(2048.0), \\HOST\Thread(app/worker)\Priority None";
+    let second = r"\\HOST\Memory\Available MBytes Some(0.5), \\HOST\Thread(app/worker#1)\Priority Some(-8.0)";
+    let want = vec![
+        sample("2017-10-29 01:59:44.562", first),
+        sample("2017-10-29 01:59:45.562", second),
+        sample("2017-10-29 02:00:44.562", first),
+        sample("2017-10-29 02:00:45.562", second),
+    ];
+    assert_eq!(read(&folder.log()), Ok((want, vec![])));
+    // More rows than are read at once.
+    let many = folder.0.join("many.db");
+    let mut log = SqlWriter::create(&many, LogSet::new("many", Zone::utc()), Existing::Refuse).unwrap();
+    let id = log.counter(&MEMORY).unwrap();
+    for second in 0..3_000 {
+        log.record(TIME + second * SECOND, [(id, Some(second as f64), None)]).unwrap();
+    }
+    log.finish().unwrap();
+    let samples = read(&many).unwrap().0;
+    assert_eq!(samples.len(), 3_000);
+    assert!(samples.iter().enumerate().all(|(n, (_, text))| text.ends_with(&format!("Some({n}.0)"))));
+}
+
+#[test]
+fn hostile_databases_are_refused_or_reported() {
+    let folder = Folder::new("hostile");
+    let path = folder.log();
+    let change = |sql: &str| {
+        let _ = fs::remove_file(&path);
+        two_sets(&path);
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        read(&path)
+    };
+    // A view can compute without end.
+    let endless = "DROP TABLE CounterData; CREATE VIEW CounterData AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL
+        SELECT i + 1 FROM n) SELECT '' GUID, i RecordIndex, 1 CounterID, '' CounterDateTime, 1.0 CounterValue FROM n;";
+    assert!(change(endless).unwrap_err().contains("no table is named CounterData"));
+    assert!(change("DROP TABLE DisplayToID").unwrap_err().contains("no table is named DisplayToID"));
+    for (sql, want) in [
+        ("UPDATE CounterData SET CounterDateTime = 'x' WHERE RecordIndex = 1", "record 1 has no valid time"),
+        ("DELETE FROM CounterDetails WHERE CounterName = 'Priority'", "of the unknown counter"),
+        (
+            "UPDATE CounterDetails SET ObjectName = x'ff' WHERE CounterName = 'Priority'",
+            "of the unknown counter",
+        ),
+    ] {
+        let (samples, damages) = change(sql).unwrap();
+        assert!(
+            !samples.is_empty() && damages.iter().all(|damage| damage.contains(want)),
+            "{sql}: {damages:?}"
+        );
+        assert!(!damages.is_empty(), "{sql}");
+    }
+    for sql in [
+        "UPDATE CounterData SET CounterValue = 'text'",
+        "UPDATE CounterData SET CounterValue = 9e999",
+        "UPDATE CounterDetails SET InstanceIndex = -5",
+        "UPDATE CounterDetails SET InstanceName = x'00'",
+        "DELETE FROM DisplayToID",
+        "DELETE FROM CounterData",
+    ] {
+        let (_, damages) = change(sql).unwrap();
+        assert!(damages.is_empty(), "{sql}: {damages:?}");
+    }
+}
+
+/// A cut or changed file is an error, damage or a log, and ends soon.
+#[test]
+fn every_cut_and_every_changed_byte_ends_soon() {
+    let folder = Folder::new("sweep");
+    two_sets(&folder.log());
+    let whole = fs::read(folder.log()).unwrap();
+    let other = folder.0.join("other.db");
+    let mut good = 0;
+    for at in (0..whole.len()).step_by(whole.len() / 300).chain(0..100) {
+        fs::write(&other, &whole[..at]).unwrap();
+        good += usize::from(read(&other).is_ok());
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        fs::write(&other, &bytes).unwrap();
+        good += usize::from(read(&other).is_ok());
+    }
+    assert!(good > 10, "some bytes belong to no value: {good}");
+}

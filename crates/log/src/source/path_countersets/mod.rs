@@ -64,6 +64,8 @@ struct PathCounterLocation {
     /// Counter type of this entry.
     counter_type: CounterType,
     is_formatted: bool,
+    /// `true` for an entry of a record log: a sample lacks it if its instance did not exist.
+    is_recorded: bool,
     /// `true` if the damage list already mentions the omitted values.
     is_left_out: bool,
 }
@@ -179,7 +181,8 @@ impl PathCounterset {
             // A text log has neither types nor raw values: B-26.
             _ => (CounterType::PERF_DOUBLE_RAW, 0, 0, false),
         };
-        let is_formatted = matches!(listed.what, LogEntryKind::Formatted);
+        let is_formatted = matches!(listed.what, LogEntryKind::Formatted | LogEntryKind::Recorded);
+        let is_recorded = matches!(listed.what, LogEntryKind::Recorded);
         let name = &listed.path.counter;
         let folded = Utf16::from(&**name).capitals();
         let counter = match self.by_name.get(&folded) {
@@ -223,6 +226,7 @@ impl PathCounterset {
             row,
             counter_type,
             is_formatted,
+            is_recorded,
             is_left_out,
         });
         // There is one column slot per counter, and there may be too few by now.
@@ -268,7 +272,7 @@ impl PathCounterset {
 
     /// Returns `true` if an entry has a varying number of instances.
     pub fn comes_and_goes(&self) -> bool {
-        self.entries.iter().any(|entry| entry.row.is_none())
+        self.entries.iter().any(|entry| entry.row.is_none() || entry.is_recorded)
     }
 
     /// Fills in the listed instances and the instances of the current sample, for all counters.
@@ -297,6 +301,9 @@ impl PathCounterset {
                 continue;
             };
             is_any_fresh = true;
+            if entry.is_recorded && reader.now.lacks(at) {
+                continue;
+            }
             if cut == Some(entry.reader_index()) {
                 continue;
             }

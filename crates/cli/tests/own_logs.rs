@@ -1,0 +1,165 @@
+//! Output of `get` and `relog`, read as a log.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+mod running;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use running::{run, scratch, testdata};
+use serde_json::Value;
+
+/// Output of a command that goes well.
+fn good(args: &[&str]) -> String {
+    let (code, out, err) = run("two-nodes", args);
+    assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
+    out
+}
+
+fn saved(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let file = folder.join(name);
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// Time, path and value of each line of JSON that has a value.
+fn values(json: &str) -> BTreeSet<(String, String, String)> {
+    let objects = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of = |object: Value| {
+        let text = |name: &str| object[name].as_str().unwrap().to_owned();
+        (!object["value"].is_null()).then(|| (text("time"), text("path"), object["value"].to_string()))
+    };
+    objects.filter_map(of).collect()
+}
+
+const PATHS: [&str; 3] =
+    [r"\Processor Information(*)\% User Time", "/Memory/Available Bytes", "/Memory/Write Copies/sec"];
+
+#[test]
+fn values_of_get_read_back() {
+    let folder = scratch("own-logs");
+    let get = |more: &[&str]| good(&[&["get"], &PATHS[..], more].concat());
+    let json = get(&["20ms", "3", "--warmup", "20ms", "--format", "json"]);
+    let file = saved(&folder, "get.jsonl", &json);
+    let again = get(&["--log", file.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(values(&again), values(&json));
+    assert!(values(&json).len() > 9, "{json}");
+    // Formatted values are marked, and have no raw value.
+    let first: Value = serde_json::from_str(again.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["mark"], &first["raw"]), (&Value::from("formatted"), &Value::Null));
+    assert_eq!(first["unit"], "%");
+
+    let csv = get(&["20ms", "3", "--warmup", "20ms", "--format", "csv"]);
+    let file = saved(&folder, "get.csv", &csv);
+    let name = file.to_str().unwrap();
+    let again = get(&["--log", name, "--format", "json"]);
+    // The same log in JSON: what CSV says, read by another reader, gives the same.
+    let columns = |text: &str| text.lines().count();
+    assert_eq!(again.lines().count() + 1, columns(&csv));
+    for (_, path, value) in values(&again) {
+        let cells = [path.clone(), format!("\"{path}\"")];
+        let is_it = |line: &&str| {
+            cells.iter().any(|cell| line.contains(cell)) && line.contains(&format!(",{value},ok,"))
+        };
+        let value = value.strip_suffix(".0").unwrap_or(&value);
+        let is_whole = |line: &&str| {
+            cells.iter().any(|cell| line.contains(cell)) && line.contains(&format!(",{value},ok,"))
+        };
+        assert!(csv.lines().any(|line| is_it(&line) || is_whole(&line)), "{path} {value}: {csv}");
+    }
+
+    // Every command that reads logs reads these.
+    let list = good(&["list", "--log", name]);
+    assert!(list.contains("Processor Information") && list.contains("Memory "), "{list}");
+    let instances = good(&["instances", "processor inf", "--log", name, "--format", "csv"]);
+    assert!(instances.contains(",_Total,") && instances.contains(",\"0,0\","), "{instances}");
+    let info = good(&["log", "info", name]);
+    assert!(info.starts_with(&format!("{name}: CSV of perfset\nspan ")), "{info}");
+    assert!(
+        info.contains("\nzone      UTC\nsamples   3")
+            && info.contains("formatted  \\Memory\\Available Bytes"),
+        "{info}"
+    );
+    let pdh = good(&["relog", name, "-o", "-", "--format", "csv"]);
+    assert!(pdh.starts_with("\"(PDH-CSV 4.0) (UTC)(0)\","), "{pdh}");
+    assert_eq!(pdh.lines().count(), 4, "{pdh}");
+}
+
+#[test]
+fn a_log_of_windows_is_the_same_after_relog() {
+    let folder = scratch("own-logs-relog");
+    let log = testdata("logs/BasicPerfCounters.blg").display().to_string();
+    let json = good(&["relog", &log, "-o", "-", "--format", "json"]);
+    let file = saved(&folder, "relog.jsonl", &json);
+    let file = file.to_str().unwrap();
+    let again = good(&["relog", file, "-o", "-", "--format", "json"]);
+    assert_eq!(values(&again), values(&json));
+    let machine =
+        |text: &str| serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["machine"].clone();
+    assert_eq!(machine(&again), machine(&json));
+    let busy = good(&["get", "cpu", "--log", file, "--top", "1", "--begin", "2013-02-20 02:59:00"]);
+    assert!(busy.contains(r"\Processor(*)\% Processor Time"), "{busy}");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_files_of_relog_read_back() {
+    let folder = scratch("own-logs-sqlite");
+    let log = testdata("logs/BasicPerfCounters.blg").display().to_string();
+    let json = good(&["relog", &log, "-o", "-", "--format", "json"]);
+    let file = folder.join("log.db");
+    let file = file.to_str().unwrap();
+    good(&["relog", &log, "-o", file]);
+    let again = good(&["relog", file, "-o", "-", "--format", "json"]);
+    // SQLite has times in milliseconds, as JSON.
+    assert_eq!(values(&again), values(&json));
+    let info = good(&["log", "info", file]);
+    assert!(info.starts_with(&format!("{file}: SQLite of perfset\nmachine   \\\\GEORGIS3\n")), "{info}");
+    let table = good(&["get", "cpu", "--log", file, "--top", "1", "--end", "2013-02-20 02:50:20"]);
+    assert!(table.contains(r"\Processor(*)\% Processor Time"), "{table}");
+}
+
+/// Instances that end are missing afterwards, and are no rows without values.
+#[test]
+fn instances_come_and_go() {
+    let folder = scratch("own-logs-instances");
+    let record = |second: u32, instance: &str, value: u32| {
+        format!(
+            "2026-11-21T21:04:{second:02}.000Z,\\Process V2({instance})\\Priority,Process V2,{instance},1,\
+             Priority,{value},ok,,,X,,,\n"
+        )
+    };
+    let header =
+        "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark,missing\n";
+    let text =
+        [header.to_owned(), record(1, "a", 1), record(1, "b", 2), record(2, "b", 3), record(3, "c", 4)]
+            .concat();
+    let file = saved(&folder, "comes.csv", &text);
+    let file = file.to_str().unwrap();
+    let json = good(&["get", r"\Process V2(*)\Priority", "--log", file, "--format", "json"]);
+    let names: Vec<_> = json
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|object| format!("{} {}", object["instance"].as_str().unwrap(), object["value"]))
+        .collect();
+    assert_eq!(names, ["a 1.0", "b 2.0", "b 3.0", "c 4.0"]);
+    let pdh = good(&["get", r"\Process V2(*)\Priority", "--log", file, "--format", "pdh-csv"]);
+    assert_eq!(pdh.lines().next().unwrap().matches("Process V2(").count(), 3, "{pdh}");
+    let (code, _, err) = run("two-nodes", &["get", r"\Process V2(d)\Priority", "--log", file]);
+    assert!(code == 3 && err.contains("has no instance \"d\"\n  perfset instances "), "{err}");
+}
+
+#[test]
+fn damage_has_its_own_code() {
+    let folder = scratch("own-logs-damage");
+    let json = good(&["get", "/Memory/Available Bytes", "20ms", "2", "--format", "json"]);
+    let cut = saved(&folder, "cut.jsonl", &json[..json.len() - 20]);
+    let (code, out, err) = run(
+        "two-nodes",
+        &["get", "/Memory/Available Bytes", "--log", cut.to_str().unwrap(), "--format", "json"],
+    );
+    assert_eq!((code, out.lines().count()), (5, 1), "{err}");
+    assert!(err.contains("a line is no record of JSON"), "{err}");
+}

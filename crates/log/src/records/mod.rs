@@ -1,0 +1,112 @@
+//! Record logs: values as `perfset get --format csv`, `get --format json` and `relog --format json` write them, one
+//! record per value.
+//!
+//! [`RecordLogReader`] reads them sample by sample. Records of one sample follow each other and have the same time.
+//!
+//! ```
+//! use perfset::log::records::{RecordLogReader, is_one};
+//!
+//! let log = b"time,path,counterset,instance,counter,value,status\n\
+//!             2026-11-21T21:04:30.894Z,\\Memory\\Pages/sec,Memory,,Pages/sec,2.5,ok\n";
+//! assert!(is_one(log));
+//! let mut reader = RecordLogReader::new(&log[..])?;
+//! while let Some(sample) = reader.next_sample()? {
+//!     assert_eq!(sample.values, [Some(2.5)]);
+//! }
+//! assert_eq!(reader.paths()[0].to_string(), r"\Memory\Pages/sec");
+//! # Ok::<(), perfset::log::records::RecordLogError>(())
+//! ```
+//!
+//! **Shape**: each record names its counter, and a sample has the values of those counters that had a record so far.
+//! Values are formatted by the writer. Times are UTC.
+
+use std::error::Error;
+use std::io;
+
+mod csv;
+mod json;
+mod raw;
+mod reader;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use reader::RecordSeries;
+pub use reader::{RecordLogReader, RecordSample};
+#[cfg(feature = "sqlite")]
+pub(crate) use record::{RecordedValue, number, time};
+
+/// Maximum number of bytes of a record; a longer one is left out. Names of instances have at most 1,023 units.
+pub const RECORD_LIMIT: usize = 1 << 20;
+
+/// Maximum number of counters of instances; records of more are left out.
+pub const SERIES_LIMIT: usize = 1 << 20;
+
+/// Format of a record log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordFormat {
+    /// CSV with a header.
+    Csv,
+    /// JSON lines: an object per record.
+    Json,
+    /// SQLite file with perfmon's tables.
+    Sqlite,
+}
+
+impl RecordFormat {
+    /// Returns the name of the format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::Json => "JSON",
+            Self::Sqlite => "SQLite",
+        }
+    }
+
+    /// Returns the format of a log that begins with these bytes; `None` if it is no record log.
+    fn detect(first_bytes: &[u8]) -> Option<Self> {
+        let text = first_bytes.strip_prefix(raw::BYTE_ORDER_MARK).unwrap_or(first_bytes);
+        if text.starts_with(b"time,path,counterset,") {
+            return Some(Self::Csv);
+        }
+        let is_json = text.starts_with(b"{\"time\":\"") || text.starts_with(b"{\"machine\":\"");
+        is_json.then_some(Self::Json)
+    }
+}
+
+/// Returns `true` if these are the first bytes of a record log.
+#[must_use]
+pub fn is_one(first_bytes: &[u8]) -> bool {
+    RecordFormat::detect(first_bytes).is_some()
+}
+
+/// Error for a record log that cannot be read at all. A local error is [damage](crate::Damages) instead.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordLogError {
+    /// The file does not begin as a record log.
+    #[error("at byte 0: expected the header of CSV, or a JSON object with a time")]
+    NoRecord,
+    /// The header of CSV lacks a field.
+    #[error("at byte 0: the header has no field \"{field}\"")]
+    NoField {
+        /// Name of the missing field.
+        field: &'static str,
+    },
+    /// The file is a SQLite file, which is not read from a stream.
+    #[error("the log is a SQLite file: it is opened by its path, and only with the feature sqlite")]
+    Database,
+    /// The SQLite file is no SQL log, or is damaged.
+    #[error("cannot read the SQLite file")]
+    Sqlite(#[source] Box<dyn Error + Send + Sync>),
+    /// Reading the input failed.
+    #[error("cannot read the log from byte {offset} on")]
+    Io {
+        /// Offset of the first byte that could not be read.
+        offset: u64,
+        /// Reason for the failure.
+        #[source]
+        error: io::Error,
+    },
+}

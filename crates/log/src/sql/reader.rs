@@ -1,0 +1,170 @@
+//! Reader of SQL logs: the rows of all log sets, one after the other.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+
+use perfset_engine::path::CounterPath;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row, params};
+
+use crate::records::{RecordedValue, SERIES_LIMIT, number, time};
+
+/// Number of rows that are read at once.
+const BATCH: u32 = 1_024;
+/// Maximum number of characters of a name. Names of perfset and of Windows are shorter; a file could have 1 GB.
+const NAME_MAX: usize = 65_536;
+
+/// Rows of `CounterData`, in the order of log sets, records and counters.
+///
+/// Rows are read in batches, each with a query of its own, so memory does not grow with the length of the log. The file
+/// is untrusted: it is opened read-only, its schema calls no functions, and views and virtual tables are refused.
+pub(crate) struct SqlRows {
+    connection: Connection,
+    /// GUIDs of the log sets that are not read yet, in the order of their beginnings.
+    sets: VecDeque<String>,
+    /// RecordedValue and counter of the last row that was read.
+    last: (i64, i64),
+    counters: HashMap<i64, CounterPath>,
+    batch: VecDeque<Result<RecordedValue, String>>,
+}
+
+impl fmt::Debug for SqlRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlRows").field("sets", &self.sets).field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+impl SqlRows {
+    /// Opens a file, and reads its log sets and counters.
+    pub fn open(file: &Path) -> rusqlite::Result<Self> {
+        // A relative path might equal a special name of SQLite, such as ":memory:".
+        let file = std::path::absolute(file).map_err(|_| rusqlite::Error::InvalidPath(file.to_owned()))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(file, flags)?;
+        connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")?;
+        let mut rows = Self {
+            connection,
+            sets: VecDeque::new(),
+            last: (i64::MIN, i64::MIN),
+            counters: HashMap::new(),
+            batch: VecDeque::new(),
+        };
+        rows.check_tables()?;
+        rows.read_sets()?;
+        rows.read_counters()?;
+        Ok(rows)
+    }
+
+    /// Fails if one of the tables is missing, a view or a virtual table: those can compute without end.
+    fn check_tables(&self) -> rusqlite::Result<()> {
+        const FIND: &str = "SELECT 1 FROM sqlite_schema WHERE name = ? AND type = 'table' AND rootpage > 0";
+        let mut find = self.connection.prepare(FIND)?;
+        for table in ["CounterDetails", "CounterData", "DisplayToID"] {
+            if !find.exists([table])? {
+                return Err(rusqlite::Error::InvalidParameterName(format!("no table is named {table}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_sets(&mut self) -> rusqlite::Result<()> {
+        const READ: &str = "SELECT GUID FROM DisplayToID ORDER BY LogStartTime, DisplayString LIMIT 100000";
+        let mut read = self.connection.prepare(READ)?;
+        let mut rows = read.query(())?;
+        while let Some(row) = rows.next()? {
+            self.sets.extend(text(row, 0)?);
+        }
+        Ok(())
+    }
+
+    fn read_counters(&mut self) -> rusqlite::Result<()> {
+        const READ: &str =
+            "SELECT CounterID, MachineName, ObjectName, CounterName, ParentName, InstanceName, InstanceIndex
+            FROM CounterDetails LIMIT ?";
+        let mut read = self.connection.prepare(READ)?;
+        let mut rows = read.query([i64::try_from(SERIES_LIMIT).unwrap_or(i64::MAX)])?;
+        while let Some(row) = rows.next()? {
+            let (ValueRef::Integer(id), Some(object), Some(counter)) =
+                (row.get_ref(0)?, text(row, 2)?, text(row, 3)?)
+            else {
+                continue;
+            };
+            let machine = text(row, 1)?.map(|name| name.trim_start_matches('\\').to_owned());
+            let instance = text(row, 5)?.map(|name| {
+                let parent = text(row, 4).ok().flatten().map(|parent| parent + "/").unwrap_or_default();
+                // The first instance of a name has no number in a path.
+                let number = match row.get_ref(6) {
+                    Ok(ValueRef::Integer(number @ 1..)) => format!("#{number}"),
+                    _ => String::new(),
+                };
+                format!("{parent}{name}{number}")
+            });
+            let machine = machine.filter(|name| !name.is_empty());
+            self.counters.insert(id, CounterPath { machine, counterset: object, instance, counter });
+        }
+        Ok(())
+    }
+
+    /// Returns the next row: a value, or the reason why it cannot be used. `None` after the last one.
+    pub fn next(&mut self) -> rusqlite::Result<Option<Result<RecordedValue, String>>> {
+        loop {
+            if let Some(row) = self.batch.pop_front() {
+                return Ok(Some(row));
+            }
+            let Some(set) = self.sets.front() else { return Ok(None) };
+            // Along the primary key, so that each batch begins where the last one ended.
+            const READ: &str = "SELECT RecordIndex, CounterID, CounterDateTime, CounterValue FROM CounterData
+                WHERE GUID = ?1 AND (RecordIndex, CounterID) > (?2, ?3) ORDER BY RecordIndex, CounterID LIMIT ?4";
+            let (record, counter) = self.last;
+            let mut read = self.connection.prepare_cached(READ)?;
+            let mut rows = read.query(params![set, record, counter, BATCH])?;
+            while let Some(row) = rows.next()? {
+                let (ValueRef::Integer(record), ValueRef::Integer(counter)) =
+                    (row.get_ref(0)?, row.get_ref(1)?)
+                else {
+                    // Texts and blobs are behind all numbers, and no writer has them there.
+                    self.batch.push_back(Err("a row has no number of its record".to_owned()));
+                    self.last = (i64::MAX, i64::MAX);
+                    break;
+                };
+                self.last = (record, counter);
+                self.batch.push_back(self.counters.get(&counter).map_or_else(
+                    || Err(format!("record {record} has a value of the unknown counter {counter}")),
+                    |path| Self::record(row, record, path),
+                ));
+            }
+            if self.batch.is_empty() {
+                drop(rows);
+                drop(read);
+                self.sets.pop_front();
+                self.last = (i64::MIN, i64::MIN);
+            }
+        }
+    }
+
+    fn record(row: &Row<'_>, record: i64, path: &CounterPath) -> Result<RecordedValue, String> {
+        let when = text(row, 2).ok().flatten().unwrap_or_default();
+        // Windows leaves a NUL at the end.
+        let when = when.trim_end_matches('\0').replace(' ', "T") + "Z";
+        let time = time(&when).ok_or_else(|| format!("record {record} has no valid time"))?;
+        let value = match row.get_ref(3) {
+            Ok(ValueRef::Real(value)) => number(value),
+            #[expect(
+                clippy::as_conversions,
+                reason = "SQLite stores whole doubles as integers, without loss"
+            )]
+            Ok(ValueRef::Integer(value)) => Some(value as f64),
+            _ => None,
+        };
+        Ok(RecordedValue { time, path: path.clone(), value })
+    }
+}
+
+/// Returns a text of a row; `None` for other types and for texts that are no name.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) if bytes.len() <= NAME_MAX => String::from_utf8(bytes.to_vec()).ok(),
+        _ => None,
+    })
+}

@@ -1,0 +1,52 @@
+//! Any bytes at all as CSV or JSON lines of perfset.
+
+use std::io::Read;
+
+use perfset_log::Damages;
+use perfset_log::records::{RecordLogReader, is_one};
+
+/// What a log says.
+#[derive(Debug, PartialEq)]
+struct Log {
+    paths: Vec<String>,
+    /// Times, and the bits of values, where there is a record.
+    samples: Vec<(i64, Vec<Option<Option<u64>>>)>,
+    damages: Damages,
+}
+
+/// In one piece or byte by byte a log says the same.
+pub fn check(input: &[u8]) {
+    let log = read(input);
+    assert_eq!(log, read(OneByOne(input)));
+    let Some(log) = log else { return };
+    assert!(is_one(input));
+    let end = u64::try_from(input.len()).unwrap_or(u64::MAX);
+    assert!(log.damages.first().iter().all(|damage| damage.offset < end), "{:?}", log.damages);
+    let count: usize = log.samples.iter().map(|(_, values)| values.iter().flatten().count()).sum();
+    assert!(count <= input.len() && log.paths.len() <= count);
+}
+
+fn read(input: impl Read) -> Option<Log> {
+    let mut reader = RecordLogReader::new(input).ok()?;
+    let mut samples = Vec::new();
+    while let Some(sample) = reader.next_sample().expect("memory does not fail") {
+        assert_eq!(sample.values.len(), sample.has_record.len());
+        assert!(sample.has_record.iter().any(|has_record| *has_record));
+        assert!(sample.values.iter().flatten().all(|value| value.is_finite()));
+        let values = sample.values.iter().zip(sample.has_record);
+        let values = values.map(|(value, has_record)| has_record.then_some(value.map(f64::to_bits)));
+        samples.push((sample.time, values.collect()));
+    }
+    let paths = reader.paths().iter().map(ToString::to_string).collect();
+    Some(Log { paths, samples, damages: reader.damages().clone() })
+}
+
+/// Gives a byte at a time.
+struct OneByOne<'a>(&'a [u8]);
+
+impl Read for OneByOne<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = buffer.len().min(1);
+        self.0.read(&mut buffer[..len])
+    }
+}
