@@ -342,6 +342,19 @@ const checks = {
     return "";
   },
 
+  async "percentages of different ranges have scales of their own"() {
+    const chart = (title, counter) => [["chart", title], ["path", "\\Processor Information(_Total)\\% User Time"], ["path", `\\PhysicalDisk(_Total)\\${counter}`]];
+    const query = new URLSearchParams([["w", 60], ...chart("Mixed", "% Disk Time"), ...chart("One", "% Idle Time")]);
+    const page = await open(`#${query}`);
+    for (const title of ["Mixed", "One"]) {
+      await until(async () => (await legend(page, title)).filter(line => numbers(line.cells)).length === 2, `${title} has no values`);
+    }
+    const axes = title => card(page, title).locator(".u-axis").count();
+    same([await axes("Mixed"), await axes("One")], [3, 2], "axes, that of the time included");
+    await close(page);
+    return "";
+  },
+
   async "a login holds through a reload and in a second tab, and reads nothing from another port"() {
     const page = await open("#w=60");
     const isLive = async (page, what) => until(async () => (await state(page).textContent()) === "Live", what);

@@ -336,6 +336,24 @@ fn units_have_panels_of_their_own() {
     }
 }
 
+/// Percentages up to 100 are not drawn on the scale of those without a limit.
+#[test]
+fn ranges_have_panels_of_their_own() {
+    let queue = Label { counterset: "PhysicalDisk", counter: "% Disk Time", range: "unbounded", ..BUSY };
+    let second = Label { counterset: "PhysicalDisk", counter: "% Idle Time", ..BUSY };
+    let lines = chart(&[
+        (BUSY, &some(&[10.0, 20.0])),
+        (queue, &some(&[1_280.0, 640.0])),
+        (second, &some(&[92.0, 8.0])),
+    ]);
+    let svg = svg(&lines);
+    assert_eq!(svg.matches(">maximum<").count(), 2, "{svg}");
+    // The lines of one range share a panel: 10 of 100 is as high above the bottom in it as 92 is below the top.
+    let [busy, idle] = [BLUE, RED].map(|colour| runs(&svg, colour)[0].clone());
+    assert!(busy[0].1 - idle[0].1 > 50.0, "{busy:?} {idle:?}");
+    assert!(svg.contains(">1,280 %<") && svg.contains(">PhysicalDisk: % Disk Time"), "{svg}");
+}
+
 #[test]
 fn lines_on_top_of_one_another() {
     let total = Label { instance: "_Total", is_sum: true, ..BUSY };
