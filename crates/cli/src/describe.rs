@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use perfset::output::text::{escaped, wrapped};
+use perfset::output::unit_name;
 use perfset::path::{nearest, path_of};
 use perfset::{Attributes, Counter, Counterset, InstanceType};
 use serde::Serialize;
@@ -109,8 +110,10 @@ fn all(
     }
     let all = set.counters.iter().filter(|counter| asked.shows(counter)).count();
     let hidden = all.saturating_sub(shown.len());
-    if hidden > 0 {
-        writeln!(out, "\n{hidden} counters that Linux does not have are not shown; --all shows them")?;
+    match hidden {
+        0 => {}
+        1 => writeln!(out, "\n1 counter that Linux does not have is not shown; --all shows it")?,
+        _ => writeln!(out, "\n{hidden} counters that Linux does not have are not shown; --all shows them")?,
     }
     // The example should print a value, so it names no hidden counter and none that Linux lacks.
     let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !c.is_never_there();
@@ -160,7 +163,7 @@ fn counter_name(counter: &Counter) -> String {
 }
 
 fn unit_of(counter: &Counter) -> String {
-    if counter.unit.is_empty() { "-".to_owned() } else { escaped(&counter.unit) }
+    if counter.unit.is_empty() { "-".to_owned() } else { escaped(unit_name(&counter.unit)) }
 }
 
 /// Fields of one counter and its counterset, in the order in which CSV and JSON contain them.

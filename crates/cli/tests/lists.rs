@@ -276,3 +276,14 @@ fn an_error_prints_no_header() {
         assert_eq!((code, out.as_str()), (3, ""), "{args:?}");
     }
 }
+
+/// People read B/s; programs get the unit of UCUM.
+#[test]
+fn units_are_for_people_in_tables_alone() {
+    let table = run("small-vm", &["describe", "physicaldisk", "Disk Bytes/sec"]).1;
+    assert!(table.contains("\nunit  B/s\n"), "{table}");
+    let table = run("small-vm", &["describe", "physicaldisk"]).1;
+    assert!(table.contains("  B/s   ") && !table.contains("By/s"), "{table}");
+    let json = run("small-vm", &["describe", "physicaldisk", "Disk Bytes/sec", "--json"]).1;
+    assert!(json.contains(r#""unit":"By/s""#), "{json}");
+}

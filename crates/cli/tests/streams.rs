@@ -23,6 +23,8 @@ fn commands() -> Vec<Vec<String>> {
     };
     let mut commands = vec![
         words("1 1"),
+        words("cpu 1 1"),
+        words("proc 1 1"),
         words("--help"),
         words("--version"),
         words("get --help"),
