@@ -100,7 +100,7 @@ fn a_log_of_windows_is_the_same_after_relog() {
         |text: &str| serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["machine"].clone();
     assert_eq!(machine(&again), machine(&json));
     let busy = good(&["get", "cpu", "--log", file, "--top", "1", "--begin", "2013-02-20 02:59:00"]);
-    assert!(busy.contains(r"\Processor(*)\% Processor Time"), "{busy}");
+    assert!(busy.contains("% Processor Time"), "{busy}");
 }
 
 #[cfg(feature = "sqlite")]
@@ -118,7 +118,7 @@ fn sqlite_files_of_relog_read_back() {
     let info = good(&["log", "info", file]);
     assert!(info.starts_with(&format!("{file}: SQLite of perfset\nmachine   \\\\GEORGIS3\n")), "{info}");
     let table = good(&["get", "cpu", "--log", file, "--top", "1", "--end", "2013-02-20 02:50:20"]);
-    assert!(table.contains(r"\Processor(*)\% Processor Time"), "{table}");
+    assert!(table.contains("% Processor Time"), "{table}");
 }
 
 /// Instances that end are missing afterwards, and are no rows without values.
