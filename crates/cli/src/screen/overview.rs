@@ -469,7 +469,7 @@ impl Screen<'_> {
             Use { head: "disk", width: 13, unit: "By/s", of: ProcessState::storage },
         ];
         let values = uses.iter().fold(0_usize, |sum, one| sum.saturating_add(one.width));
-        let names = self.width.saturating_sub(values).saturating_div(uses.len());
+        let names = self.width.saturating_sub(values).checked_div(uses.len()).unwrap_or(0);
         let name = |process: &ProcessState| process.name.clone();
         let list = |one: &Use<ProcessState>| {
             let width = names.saturating_add(one.width);
