@@ -24,7 +24,7 @@ const TOOLS: [(&str, &str); 4] =
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Time between the start of a load and that of a tool.
-const SETTLED: Duration = Duration::from_secs(3);
+const SETTLED: Duration = Duration::from_millis(1_500);
 
 /// Something that is ended when it is dropped.
 type Load = Vec<Box<dyn Any>>;

@@ -32,7 +32,7 @@ use crate::{NextOutcome, NoValue, RawValue, Source, SourceError};
 
 use changes::EarlierState;
 use groups::groups;
-use paths::{GroupPaths, MachinePaths, SampleValues, capped};
+use paths::{GroupPaths, MachinePaths, ProcessPaths, SampleValues, capped};
 use rates::RateTracker;
 
 pub use findings::{FindingRule, RULES};
@@ -48,12 +48,16 @@ pub use state::{
 pub struct Overview {
     query: PathQuery,
     paths: MachinePaths,
+    process_query: PathQuery,
+    process_paths: ProcessPaths,
     group_query: PathQuery,
     group_paths: GroupPaths,
     /// Duration of the last collection of control groups.
     group_cost: Duration,
     /// Number of collections until that of control groups.
     group_wait: u32,
+    /// Error of the last collection of processes.
+    process_error: Option<NoValue>,
     /// Error of the last collection of control groups.
     group_error: Option<NoValue>,
     rates: RateTracker,
@@ -79,11 +83,16 @@ impl Overview {
     pub fn open(source: &mut dyn Source) -> Result<Self, SourceError> {
         let mut query = PathQuery::open(source)?;
         let paths = MachinePaths::bind(&mut query, source);
+        let mut process_query = PathQuery::open(source)?;
+        let process_paths = ProcessPaths::bind(&mut process_query, source);
         let mut group_query = PathQuery::open(source)?;
         let group_paths = GroupPaths::bind(&mut group_query, source);
         Ok(Self {
             query,
             paths,
+            process_query,
+            process_paths,
+            process_error: None,
             group_query,
             group_paths,
             group_cost: Duration::ZERO,
@@ -104,12 +113,12 @@ impl Overview {
         if self.query.collect()? == NextOutcome::End {
             return Ok(NextOutcome::End);
         }
+        self.process_error = failure(self.process_query.collect());
         match self.group_wait.checked_sub(1) {
             Some(left) => self.group_wait = left,
             None => {
                 let start = Instant::now();
-                self.group_error =
-                    self.group_query.collect().err().map(|error| NoValue::Failed(error.to_string().into()));
+                self.group_error = failure(self.group_query.collect());
                 self.group_cost = start.elapsed();
                 self.group_samples = self.group_samples.saturating_add(1).min(2);
                 // The second sample comes at once: without it there are no rates.
@@ -133,7 +142,12 @@ impl Overview {
         let clocks = self.query.snapshot().clocks();
         let single = |path| values.single(path);
         // Only these get names of their own: there can be tens of thousands.
-        let (processes, refused) = processes(&values, paths, most);
+        let process_values = SampleValues::new(&self.process_query);
+        let (processes, refused) = processes(&process_values, &self.process_paths, most);
+        let process_count = match &self.process_error {
+            Some(error) => Err(error.clone()),
+            None => count(&process_values, &self.process_paths.time),
+        };
         let ([groups_by_time, groups_by_memory], no_groups) = match &self.group_error {
             Some(error) => ([Vec::new(), Vec::new()], Some(error.clone())),
             None => groups(&SampleValues::new(&self.group_query), &self.group_paths, most),
@@ -146,7 +160,7 @@ impl Overview {
             },
             up_time: single(&paths.up_time),
             load: paths.load.each_ref().map(single),
-            process_count: single(&paths.process_count),
+            process_count,
             running: single(&paths.running),
             blocked: single(&paths.blocked),
             processors: ProcessorState {
@@ -195,6 +209,25 @@ impl Overview {
         // Rules read the whole state.
         state.findings = findings::findings(&state);
         state
+    }
+}
+
+/// Returns the error of a collection as a reason.
+fn failure(collected: Result<NextOutcome, SourceError>) -> Option<NoValue> {
+    collected.err().map(|error| NoValue::Failed(error.to_string().into()))
+}
+
+/// Returns the number of instances of a path. None at all is unknown: the machine that is asked runs something.
+fn count(values: &SampleValues<'_>, path: &paths::BoundPath) -> StateValue {
+    path.clone()?;
+    match u32::try_from(instances(values, path).count()) {
+        Ok(0) => Err(values
+            .of(path)
+            .iter()
+            .find_map(|v| v.value.value.clone().err())
+            .unwrap_or(NoValue::NoInstance)),
+        Ok(count) => Ok(count.into()),
+        Err(_) => Err(NoValue::NotGiven),
     }
 }
 
@@ -299,13 +332,13 @@ fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTrack
 /// Returns the processes with the greatest use of each kind, and the number of those whose storage bytes were refused.
 fn processes(
     values: &SampleValues<'_>,
-    paths: &MachinePaths,
+    paths: &ProcessPaths,
     most: usize,
 ) -> (Vec<ProcessState>, Option<(usize, NoValue)>) {
-    let written = |at, v: &PathValue<'_>| values.reading(&paths.process_written, at, v).unwrap_or(0.0);
-    let by_time = greatest(values, &paths.process_time, most, |_, v| number(v));
-    let by_memory = greatest(values, &paths.process_memory, most, |_, v| number(v));
-    let by_storage = greatest(values, &paths.process_read, most, |at, v| number(v) + written(at, v));
+    let written = |at, v: &PathValue<'_>| values.reading(&paths.written, at, v).unwrap_or(0.0);
+    let by_time = greatest(values, &paths.time, most, |_, v| number(v));
+    let by_memory = greatest(values, &paths.memory, most, |_, v| number(v));
+    let by_storage = greatest(values, &paths.read, most, |at, v| number(v) + written(at, v));
     let (mut found, mut known): (Vec<ProcessState>, HashSet<_>) = (Vec::new(), HashSet::new());
     for (at, v) in by_time.into_iter().chain(by_memory).chain(by_storage) {
         let birth = values.query().birth(v);
@@ -318,15 +351,15 @@ fn processes(
             name: name(v),
             id,
             birth,
-            processor_time: reading(&paths.process_time),
-            memory: reading(&paths.process_memory),
-            read: reading(&paths.process_read),
-            written: reading(&paths.process_written),
-            age: reading(&paths.process_age),
+            processor_time: reading(&paths.time),
+            memory: reading(&paths.memory),
+            read: reading(&paths.read),
+            written: reading(&paths.written),
+            age: reading(&paths.age),
         });
     }
     let is_refused = |(_, v): &(usize, &PathValue<'_>)| matches!(v.value.value, Err(NoValue::Denied(_)));
-    let mut refused = instances(values, &paths.process_read).filter(is_refused);
+    let mut refused = instances(values, &paths.read).filter(is_refused);
     let first = refused.next().and_then(|(_, v)| v.value.value.clone().err());
     let refused = first.map(|reason| (refused.count().saturating_add(1), reason));
     (found, refused)

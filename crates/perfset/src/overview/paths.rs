@@ -8,12 +8,11 @@ use super::state::StateValue;
 /// Position of a path in its query, or the reason that the source does not have it.
 pub(super) type BoundPath = Result<usize, NoValue>;
 
-/// Paths of everything except control groups.
+/// Paths of everything except processes and control groups.
 #[derive(Debug)]
 pub(super) struct MachinePaths {
     pub up_time: BoundPath,
     pub load: [BoundPath; 3],
-    pub process_count: BoundPath,
     pub running: BoundPath,
     pub blocked: BoundPath,
     pub each_busy: BoundPath,
@@ -45,11 +44,6 @@ pub(super) struct MachinePaths {
     pub errors: [BoundPath; 2],
     pub tcp_sent: [BoundPath; 2],
     pub tcp_retransmitted: [BoundPath; 2],
-    pub process_time: BoundPath,
-    pub process_memory: BoundPath,
-    pub process_age: BoundPath,
-    pub process_read: BoundPath,
-    pub process_written: BoundPath,
 }
 
 impl MachinePaths {
@@ -76,7 +70,6 @@ impl MachinePaths {
             up_time: path(r"\System\System Up Time"),
             load: ["1 Minute", "5 Minutes", "15 Minutes"]
                 .map(|time| path(&format!(r"\Linux System\Load Average {time}"))),
-            process_count: path(r"\System\Processes"),
             running: path(r"\Linux System\Running Threads"),
             blocked: path(r"\Linux System\Blocked Processes"),
             each_busy,
@@ -111,12 +104,33 @@ impl MachinePaths {
                 .map(|way| path(&format!(r"\Network Interface(*)\Packets {way} Errors"))),
             tcp_sent,
             tcp_retransmitted,
-            process_time: path(r"\Process V2(*)\% Processor Time")
-                .or_else(|_| path(r"\Process(*)\% Processor Time")),
-            process_memory: path(r"\Process V2(*)\Working Set").or_else(|_| path(r"\Process(*)\Working Set")),
-            process_age: path(r"\Process V2(*)\Elapsed Time").or_else(|_| path(r"\Process(*)\Elapsed Time")),
-            process_read: path(r"\Linux Process(*)\Storage Read Bytes/sec"),
-            process_written: path(r"\Linux Process(*)\Storage Write Bytes/sec"),
+        }
+    }
+}
+
+/// Paths of processes, in a query of their own because there can be tens of thousands of values.
+#[derive(Debug)]
+pub(super) struct ProcessPaths {
+    pub time: BoundPath,
+    pub memory: BoundPath,
+    pub age: BoundPath,
+    pub read: BoundPath,
+    pub written: BoundPath,
+}
+
+impl ProcessPaths {
+    pub fn bind(query: &mut PathQuery, source: &mut dyn Source) -> Self {
+        let mut path = |text: &str| bind(query, source, text);
+        // Windows before 11 has Process only, and so have its logs.
+        let mut process = |counter: &str| {
+            path(&format!(r"\Process V2(*)\{counter}")).or_else(|_| path(&format!(r"\Process(*)\{counter}")))
+        };
+        Self {
+            time: process("% Processor Time"),
+            memory: process("Working Set"),
+            age: process("Elapsed Time"),
+            read: path(r"\Linux Process(*)\Storage Read Bytes/sec"),
+            written: path(r"\Linux Process(*)\Storage Write Bytes/sec"),
         }
     }
 }
