@@ -179,6 +179,42 @@ Examples:
   One instance per line: the name for the brackets of a path, and the id, which
   distinguishes instances of the same name.";
 
+/// Examples for `perfset watch`.
+pub const WATCH: &str = r"Examples:
+  $ perfset watch '/Processor(*)/% Processor Time' --above 90 --for 3
+  21:04:55.317  begins       100.0 %     \Processor(1)\% Processor Time
+  21:04:58.318  ends          12.9 %     \Processor(1)\% Processor Time
+
+  Looks every second until Ctrl+C. A condition begins when three values in a row
+  are above 90, and ends with the first that is not. Each instance counts by
+  itself; a restarted process is another instance. An unknown value is no value
+  in a row, and ends nothing.
+
+  $ perfset watch '\Memory\Available MBytes' --below 500 --exit-code 1 10
+  For a script: 6 if a value was below 500, else 0 after ten samples, or 1 if
+  a value was unknown, and therefore possibly below.
+
+  $ perfset watch '\Process V2(*)\Working Set' --above 4e9 10 \
+      --run logger -t perfset 'a process is too large'
+  Starts logger once for each process that becomes too large. All words after
+  --run belong to the program. It is not a shell: for variables and pipes use
+  --run sh -c 'echo $PERFSET_INSTANCE: $PERFSET_VALUE | mail -s alarm root'
+
+  $ perfset watch --log server.blg '\Processor(*)\% Processor Time' --above 95
+  When it happened in a log.
+
+Environment of the program:
+  PERFSET_PATH         counter path of the value
+  PERFSET_COUNTERSET   its counterset
+  PERFSET_INSTANCE     name of the instance; empty if there is only one
+  PERFSET_INSTANCE_ID  id of the instance, such as the process id; may be empty
+  PERFSET_COUNTER      its counter
+  PERFSET_VALUE        the value, as in JSON
+  PERFSET_UNIT         unit of the value, as in JSON; may be empty
+  PERFSET_TIME         time of the sample in UTC, as in JSON
+  PERFSET_LIMIT        the condition: above 90
+  PERFSET_SAMPLES      number of samples in a row";
+
 /// Examples for `perfset plot`.
 #[cfg(feature = "plot")]
 pub const PLOT: &str = r"Examples:

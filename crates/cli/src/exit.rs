@@ -14,7 +14,7 @@ use crate::terminal::is_refused;
 pub enum Exit {
     /// Success: all requested data were delivered.
     Ok = 0,
-    /// A value is missing, and `--strict` was given.
+    /// A value is missing, and `--strict` or `watch --exit-code` was given.
     ValueMissing = 1,
     /// Wrong usage of the command line.
     Usage = 2,
@@ -24,17 +24,20 @@ pub enum Exit {
     SourceFailed = 4,
     /// The data are invalid, or a log is damaged: its intact part was used.
     InvalidData = 5,
+    /// A watched condition was met, and `watch --exit-code` was given.
+    ConditionMet = 6,
 }
 
 /// Text about exit codes for `--help`.
 pub const HELP: &str = "\
 Exit codes:
   0  success
-  1  a value is missing (only with --strict)
+  1  a value is missing (only with --strict, or watch --exit-code)
   2  wrong usage
   3  nothing matched
   4  the source failed
-  5  the data are invalid, or a log is damaged (its intact part is used)";
+  5  the data are invalid, or a log is damaged (its intact part is used)
+  6  a watched condition was met (only with watch --exit-code)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

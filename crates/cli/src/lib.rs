@@ -52,6 +52,7 @@ mod serve;
 mod terminal;
 mod usage;
 mod v1;
+mod watch;
 mod bpf_capabilities;
 mod when;
 mod windows;
@@ -100,6 +101,7 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Find(args)) => find::run(&args),
         Some(Command::Describe(args)) => describe::run(&args),
         Some(Command::Instances(args)) => instances::run(&args),
+        Some(Command::Watch(args)) => watch::run(&args),
         Some(Command::Dump(args)) => dump::run(&args),
         #[cfg(feature = "plot")]
         Some(Command::Plot(args)) => plot::run(&args),

@@ -3,6 +3,9 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+/// Time between two looks at something that has no timer.
+pub const BRIEFLY: Duration = Duration::from_millis(20);
+
 /// Sleeps between collections, on a grid that does not drift.
 pub struct Pace {
     interval: Duration,
@@ -59,5 +62,10 @@ impl Pace {
         }
         // Waiting for the message and not sleeping: Ctrl+C ends even an interval of a day at once.
         self.stop.recv_timeout(self.next.saturating_duration_since(now)) == Err(RecvTimeoutError::Timeout)
+    }
+
+    /// Waits for a moment. Returns `false` if the user ends the command.
+    pub fn wait_briefly(&self) -> bool {
+        self.stop.recv_timeout(BRIEFLY) == Err(RecvTimeoutError::Timeout)
     }
 }

@@ -19,7 +19,7 @@ use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::named_instances;
 use crate::operands::Operands;
-use crate::pace::Pace;
+use crate::pace::{BRIEFLY, Pace};
 use crate::query_source::QuerySource;
 use crate::resolve::{near_line, no_counterset};
 
@@ -37,6 +37,10 @@ pub struct SamplingOptions {
 /// Function called for each sample.
 pub type SampleCallback<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
 
+/// Function called with the query after each sample. It also has what is not in the values, such as births. Returns
+/// `Break` to take no more samples.
+pub type QueryCallback<'a> = dyn FnMut(&PathQuery) -> Result<ControlFlow<()>, Failure> + 'a;
+
 /// Counter paths, bound to a machine or to logs.
 pub struct Samples {
     query_source: QuerySource,
@@ -45,6 +49,10 @@ pub struct Samples {
     operands: Operands,
     /// Class above which counters are left out if only a pattern selects them.
     most_costly: CostClass,
+    /// Timer of live samples, which receives Ctrl+C.
+    pace: Option<Pace>,
+    /// `true` if the user ended the samples.
+    is_stopped: bool,
 }
 
 impl Samples {
@@ -118,7 +126,7 @@ impl Samples {
     ) -> Result<Self, Failure> {
         operands.settle(query_source.machine());
         let (source, query) = bound(&query_source, &operands.paths, most_costly)?;
-        Ok(Self { query_source, source, query, operands, most_costly })
+        Ok(Self { query_source, source, query, operands, most_costly, pace: None, is_stopped: false })
     }
 
     /// Prints to standard error the expensive counters that were left out.
@@ -162,7 +170,54 @@ impl Samples {
 
     /// Takes the samples, and calls `each` for every one.
     pub fn take(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
-        if self.is_log() { self.recorded(how, each) } else { self.live(how, each) }
+        if self.is_log() {
+            return self.recorded(how, each);
+        }
+        self.live(how, &mut |query| {
+            each(query.snapshot().clocks(), &mut query.values())?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Takes formatted samples, and calls `each` with the query after every one.
+    pub fn take_queries(
+        &mut self,
+        how: SamplingOptions,
+        each: &mut QueryCallback<'_>,
+    ) -> Result<(), Failure> {
+        if !self.is_log() {
+            return self.live(how, each);
+        }
+        let Self { query, operands, .. } = self;
+        let (mut left, mut is_first) = (operands.count, true);
+        while left != Some(0) && query.collect().map_err(source_failed)? == NextOutcome::Sample {
+            // The first sample of rates is only the base of the second one.
+            if std::mem::take(&mut is_first) && query.values().iter().all(waits) {
+                continue;
+            }
+            if each(query)?.is_break() {
+                return Ok(());
+            }
+            left = left.map(|left| left.saturating_sub(1));
+        }
+        if is_first && left != Some(0) { Err(no_sample()) } else { Ok(()) }
+    }
+
+    /// Returns `true` if the user ended the samples.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// Waits until `is_done` returns `true`. Returns `false` if the user ends the command first.
+    pub fn wait_for(&mut self, is_done: &mut dyn FnMut() -> bool) -> bool {
+        while !is_done() {
+            match &mut self.pace {
+                _ if self.is_stopped => return false,
+                Some(pace) => self.is_stopped = !pace.wait_briefly(),
+                None => std::thread::sleep(BRIEFLY), // Ctrl+C ends the process
+            }
+        }
+        true
     }
 
     /// Prints to standard error the data of logs that could not be used. Returns the exit code of a command that
@@ -175,8 +230,8 @@ impl Samples {
     }
 
     /// Takes live samples at regular intervals.
-    fn live(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
-        let Self { query, operands, .. } = self;
+    fn live(&mut self, how: SamplingOptions, each: &mut QueryCallback<'_>) -> Result<(), Failure> {
+        let Self { query, operands, pace, is_stopped, .. } = self;
         // The first collection is the start of all rates; it precedes the first requested sample.
         query.collect().map_err(source_failed)?;
         let needs_two =
@@ -184,10 +239,12 @@ impl Samples {
         let every = operands.interval.unwrap_or(Duration::from_secs(1));
         // Samples are counted below and not by the timer, because the wait for the second collection of a
         // rate precedes the first sample.
-        let mut pace = Pace::new(how.warmup.filter(|_| needs_two).unwrap_or(every), None)
-            .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+        let first = how.warmup.filter(|_| needs_two).unwrap_or(every);
+        let timer = Pace::new(first, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+        let pace = pace.insert(timer);
         if needs_two {
             if !pace.wait() {
+                *is_stopped = true;
                 return Ok(());
             }
             query.collect().map_err(source_failed)?;
@@ -196,9 +253,15 @@ impl Samples {
         pace.every(every);
         let (most, mut taken) = (operands.count.or(how.live_count), 0_u64);
         loop {
-            each(query.snapshot().clocks(), &mut query.values())?;
+            if each(query)?.is_break() {
+                return Ok(());
+            }
             taken = taken.saturating_add(1);
-            if most.is_some_and(|most| taken >= most) || !pace.wait() {
+            if most.is_some_and(|most| taken >= most) {
+                return Ok(());
+            }
+            if !pace.wait() {
+                *is_stopped = true;
                 return Ok(());
             }
             query.collect().map_err(source_failed)?;
@@ -222,10 +285,7 @@ impl Samples {
             passed = passed.saturating_add(1);
         }
         match passed {
-            0 if taker.left != Some(0) => Err(Failure::new(
-                Exit::NothingMatched,
-                anyhow::anyhow!("no sample in the log, or none in that time"),
-            )),
+            0 if taker.left != Some(0) => Err(no_sample()),
             _ => Ok(()),
         }
     }
@@ -273,7 +333,6 @@ struct Taker<'a, 'b> {
 impl Taker<'_, '_> {
     fn take(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<()> {
         // The first sample of rates is only the base of the second one, so it is not delivered.
-        let waits = |v: &PathValue<'_>| matches!(v.value.value, Err(NoValue::NeedsTwoSamples));
         if std::mem::take(&mut self.is_first) && values.iter().all(waits) && !self.is_raw {
             return Ok(());
         }
@@ -281,6 +340,16 @@ impl Taker<'_, '_> {
         self.left = self.left.map(|left| left.saturating_sub(1));
         Ok(())
     }
+}
+
+/// Returns `true` for a value that needs a second sample.
+fn waits(v: &PathValue<'_>) -> bool {
+    matches!(v.value.value, Err(NoValue::NeedsTwoSamples))
+}
+
+/// Returns the error for a log without samples.
+fn no_sample() -> Failure {
+    Failure::new(Exit::NothingMatched, anyhow::anyhow!("no sample in the log, or none in that time"))
 }
 
 /// Takes the samples of one counter of one instance, after the first `passed` samples. `first` is its first value.

@@ -302,6 +302,20 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             words.retain(|word| word != "--raw");
             words.push("--raw".into());
         }
+        // It would watch until it is stopped, and its exit code depends on the values.
+        Some("watch") => {
+            let is_log = words.iter().any(|word| word == "--log");
+            words.truncate(words.iter().position(|word| word == "--run").unwrap_or(words.len()));
+            let options = ["--above", "--below", "--for"];
+            let mut before = String::new();
+            words.retain(|word| {
+                let is_value = options.contains(&std::mem::replace(&mut before, word.clone()).as_str());
+                is_value || !is_number(word) && word != "--exit-code"
+            });
+            if !is_log {
+                words.splice(2..2, ["10ms".to_owned(), "10".to_owned()]);
+            }
+        }
         Some("plot") => {
             let is_log = words.iter().any(|word| word == "--log");
             words.retain(|word| !is_number(word) || word == "5");

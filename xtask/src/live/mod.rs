@@ -49,6 +49,7 @@ mod totals;
 mod v1;
 mod vmstat;
 mod walks;
+mod watch;
 
 /// A check with its name, which returns its figures.
 type Check<'a> = (&'a str, &'a (dyn Fn() -> Result<String> + Sync));
@@ -139,6 +140,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
         ("its examples print what the command prints", &c::examples),
+        ("a watch reports each busy process once, and starts a program for it", &watch::check),
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
         ("draws in place on a terminal", &terminal),

@@ -22,6 +22,7 @@ mod publish;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
+mod watch;
 
 pub use get::{GetArgs, OutputFormat};
 pub use list::{DescribeArgs, FindArgs, InstancesArgs, ListArgs, ListFormat, ListOutput};
@@ -33,6 +34,7 @@ pub use publish::*;
 pub use screen::{ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
 pub use serve::ServeArgs;
+pub use watch::WatchArgs;
 
 /// Read performance counters of this machine, under the names that Windows uses
 ///
@@ -73,6 +75,7 @@ pub enum Command {
     Find(FindArgs),
     Describe(DescribeArgs),
     Instances(InstancesArgs),
+    Watch(WatchArgs),
     #[cfg(feature = "plot")]
     Plot(PlotArgs),
     Dump(DumpArgs),

@@ -1,0 +1,180 @@
+//! `perfset watch`: reports values that pass a limit.
+
+mod program;
+mod report;
+mod state;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use perfset::path::{CounterPath, PathQuery, PathValue};
+use perfset::{Mark, NoValue};
+
+use crate::args::WatchArgs;
+use crate::exit::{Exit, Failure};
+use crate::operands::Operands;
+use crate::samples::{Samples, SamplingOptions};
+use program::RunQueue;
+use report::{Reporter, UnknownValues};
+use state::{ConditionChange, Limit, Watch, WatchReading, WatchedInstance};
+
+/// Interval between two samples if the operands have none.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Watches the paths until the number of samples, the end of the log, Ctrl+C, or with `--exit-code` the first report.
+pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
+    let mut operands = Operands::parse(&args.operands)?;
+    let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
+    if let Some(count) = operands.count.filter(|count| *count < u64::from(args.samples)) {
+        let needed = args.samples;
+        return Err(usage(format!(
+            "--for {needed} needs at least {needed} samples, and the count is {count}"
+        )));
+    }
+    let limit = match (args.above, args.below) {
+        (Some(above), _) => Limit::Above(above),
+        (None, Some(below)) => Limit::Below(below),
+        (None, None) => return Err(usage("--above or --below is needed".to_owned())),
+    };
+    let runs = (!args.run.is_empty()).then(|| RunQueue::new(&args.run, args.json)).transpose()?;
+    if args.files.log.is_empty() {
+        operands.interval.get_or_insert(DEFAULT_INTERVAL);
+    }
+    let mut samples = Samples::open(operands, &args.files, &args.window, false)?;
+    let mut watcher = Watcher {
+        watch: Watch::new(limit, args.samples),
+        reporter: Reporter::new(samples.query_source(), args.json, limit, args.samples),
+        paths: samples.operands().paths.clone(),
+        runs,
+        is_hit: false,
+    };
+    let how = SamplingOptions { warmup: args.warmup, ..SamplingOptions::default() };
+    let done = samples.take_queries(how, &mut |query| {
+        watcher.sample(query)?;
+        Ok(if watcher.is_hit && args.exit_code { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    });
+    let Watcher { watch, runs, is_hit, .. } = watcher;
+    // Runs that were requested before an error are still made.
+    if let Some(runs) = runs {
+        runs.finish(|is_done| samples.wait_for(is_done));
+    }
+    let is_ended_early = samples.is_stopped() && samples.operands().count.is_some();
+    let exit = samples.finish();
+    // Damage of the log is the likely cause of a failure, so its exit code wins.
+    done.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
+    let is_unknown = watch.has_unknown() || watch.samples() == 0 || is_ended_early;
+    Ok(match exit {
+        _ if is_hit && args.exit_code => Exit::ConditionMet,
+        Exit::Ok if is_unknown && args.exit_code => Exit::ValueMissing,
+        exit => exit,
+    })
+}
+
+/// State machine with its output.
+struct Watcher {
+    watch: Watch,
+    reporter: Reporter,
+    paths: Vec<CounterPath>,
+    runs: Option<RunQueue>,
+    /// `true` once a condition has begun.
+    is_hit: bool,
+}
+
+impl Watcher {
+    /// Takes the last sample of a query.
+    fn sample(&mut self, query: &PathQuery) -> Result<(), Failure> {
+        let Self { watch, reporter, paths, runs, is_hit } = self;
+        let (clocks, values) = (query.snapshot().clocks(), query.values());
+        let (mut unknown, mut due) = (UnknownValues::default(), Vec::new());
+        // Paths that were not read at all. Those without any value are unknown, too.
+        let mut is_read = vec![true; paths.len()];
+        let mut has_reading = vec![false; paths.len()];
+        watch.begin_sample();
+        for v in &values {
+            let Some(reading) = reading(v, paths) else { continue };
+            if let Some(has_reading) = has_reading.get_mut(v.path) {
+                *has_reading = true;
+            }
+            if watch.is_unknown(reading) {
+                unknown.add(v);
+            }
+            let is_failed = v.value.instance_id.is_none() && is_failure(&v.value.value);
+            if let Some(is_read) = is_read.get_mut(v.path).filter(|_| is_failed) {
+                *is_read = false;
+            }
+            match watch.read(identity(query, v), reading) {
+                Some((ConditionChange::Begins, instance)) => {
+                    *is_hit = true;
+                    due.push(reporter.begins(clocks, v, instance)?);
+                }
+                Some((ConditionChange::Ends, instance)) => reporter.ends(clocks, v, &instance)?,
+                None => {}
+            }
+        }
+        let is_read = |path: usize| is_read.get(path).copied().unwrap_or(true);
+        for instance in watch.end_sample(is_read) {
+            reporter.ends_with_instance(clocks, &instance)?;
+        }
+        for (path, _) in paths.iter().zip(has_reading).filter(|(_, has_reading)| !has_reading) {
+            watch.set_unknown();
+            unknown.add_path(path);
+        }
+        let is_missing =
+            |v: &PathValue<'_>| v.value.value.is_err() && reading(v, paths) == Some(WatchReading::Unknown);
+        reporter.unknown(clocks, paths, &values, &unknown, is_missing)?;
+        let written = reporter.end_sample();
+        // After the report, whose line comes before those of the program, and also if nobody reads the report.
+        if let Some(runs) = runs {
+            due.into_iter().for_each(|variables| runs.push(variables));
+        }
+        written
+    }
+}
+
+/// Returns `true` if a counter or an instance selection is a pattern.
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '{', '!'])
+}
+
+/// Returns `true` if a value without an instance is missing because the instances could not be read.
+fn is_failure<T>(value: &Result<T, NoValue>) -> bool {
+    value.as_ref().is_err_and(|reason| *reason != NoValue::NoInstance)
+}
+
+/// Returns the reading of a value; `None` for a counter that no machine of this system has, if a pattern selects it.
+fn reading(v: &PathValue<'_>, paths: &[CounterPath]) -> Option<WatchReading> {
+    let path = paths.get(v.path);
+    if path.is_some_and(|path| is_pattern(&path.counter)) && v.value.counter.is_never_there() {
+        return None;
+    }
+    let is_found = path.and_then(|path| path.instance.as_deref()).is_some_and(is_pattern);
+    let value = match &v.value.value {
+        Ok(value) => value.nocap(),
+        // An instance that a pattern has just found. One that is named is expected to have a value.
+        Err(NoValue::NewInstance | NoValue::Replaced | NoValue::NeedsTwoSamples)
+            if is_found && !v.sums_up() =>
+        {
+            return Some(WatchReading::New);
+        }
+        Err(_) => return Some(WatchReading::Unknown),
+    };
+    Some(match v.value.mark {
+        Some(Mark::Stale(_)) => WatchReading::Unknown,
+        Some(Mark::Partial(_)) => WatchReading::PartialSum(value),
+        _ => WatchReading::Value(value),
+    })
+}
+
+/// Returns the identity of the instance of a value.
+fn identity(query: &PathQuery, v: &PathValue<'_>) -> WatchedInstance {
+    WatchedInstance {
+        path: v.path,
+        counter: v.value.counter.id.0,
+        name: v.value.instance.as_bytes().into(),
+        id: v.value.instance_id.map_or(0, |id| id.0),
+        // A sum gets another birth when its instances change, and still is the same sum.
+        birth: if v.sums_up() { None } else { query.birth(v) },
+        ..WatchedInstance::default()
+    }
+}

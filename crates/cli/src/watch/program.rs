@@ -1,0 +1,163 @@
+//! The program of `watch --run`: one run after the other, on a thread of its own.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use anyhow::anyhow;
+use perfset::output::text::{escaped, grouped_digits, name_of};
+
+use crate::exit::{Exit, Failure};
+
+/// Maximum number of runs that wait for the one before.
+const WAITING_MAX: usize = 1_000;
+
+/// Environment variables of one run, added to those of this process.
+pub type Variables = Vec<(&'static str, String)>;
+
+/// Queue of runs of a program, which never overlap.
+pub struct RunQueue {
+    sender: SyncSender<Variables>,
+    runner: JoinHandle<()>,
+    /// Set to skip the runs that wait.
+    is_cancelled: Arc<AtomicBool>,
+    /// Number of runs left out because too many wait.
+    left_out: u64,
+}
+
+impl RunQueue {
+    /// Prepares runs of a program with arguments. With `is_data`, standard output has data for programs, and what the
+    /// program prints goes to standard error.
+    ///
+    /// # Errors
+    /// If there is no such program, or no thread can be started.
+    pub fn new(words: &[OsString], is_data: bool) -> Result<Self, Failure> {
+        let (program, arguments) =
+            words.split_first().ok_or_else(|| Failure::new(Exit::Usage, anyhow!("--run needs a program")))?;
+        // An alarm that cannot ring is found now and not when it is needed.
+        if !is_there(Path::new(program)) {
+            let name = name_of(Path::new(program));
+            let text = anyhow!("--run: there is no program \"{name}\"");
+            return Err(Failure::new(Exit::Usage, text));
+        }
+        let (sender, waiting) = sync_channel(WAITING_MAX);
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let (program, arguments) = (program.clone(), arguments.to_vec());
+        let is_skipped = Arc::clone(&is_cancelled);
+        let runner = thread::Builder::new()
+            .name("watch-run".to_owned())
+            .spawn(move || run_all(&program, &arguments, is_data, &waiting, &is_skipped))
+            .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+        Ok(Self { sender, runner, is_cancelled, left_out: 0 })
+    }
+
+    /// Requests a run after those that wait.
+    pub fn push(&mut self, variables: Variables) {
+        match self.sender.try_send(variables) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.left_out = self.left_out.saturating_add(1);
+            }
+        }
+    }
+
+    /// Ends the queue. `wait` waits until its argument returns `true`, or until the user ends the command: then it
+    /// returns `false`, and the runs that wait are skipped. A program that still runs goes on.
+    pub fn finish(self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) {
+        let Self { sender, runner, is_cancelled, left_out } = self;
+        drop(sender); // the runner ends after the last run
+        if left_out > 0 {
+            let count = grouped_digits(&left_out.to_string());
+            warn(&format!("{count} runs of the program were left out: {WAITING_MAX} were waiting"));
+        }
+        if !wait(&mut || runner.is_finished()) {
+            is_cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs the program once for each set of variables, until the queue ends.
+fn run_all(
+    program: &OsString,
+    arguments: &[OsString],
+    is_data: bool,
+    waiting: &Receiver<Variables>,
+    is_skipped: &AtomicBool,
+) {
+    for variables in waiting {
+        if is_skipped.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut command = Command::new(program);
+        command.args(arguments).envs(variables).stdin(Stdio::null());
+        if is_data {
+            command.stdout(io::stderr());
+        }
+        let name = name_of(Path::new(program));
+        match command.status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => warn(&format!("{name} ended with {status}")),
+            Err(error) => warn(&format!("{name} cannot be started: {}", escaped(&error.to_string()))),
+        }
+    }
+}
+
+/// Prints a warning to standard error.
+pub fn warn(text: &str) {
+    // Standard error is the last place to report to, so a failure of it is ignored.
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
+/// Returns `true` if a program can be started by that name: a path, or a name in a directory of `PATH`.
+fn is_there(program: &Path) -> bool {
+    // Windows also tries endings of the name, and other directories.
+    if cfg!(windows) {
+        return true;
+    }
+    if program.components().count() > 1 || program.has_root() {
+        return is_executable(program);
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    !program.as_os_str().is_empty()
+        && env::split_paths(&folders).any(|folder: PathBuf| is_executable(&folder.join(program)))
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(file: &Path) -> bool {
+    file.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn programs_are_found_as_they_are_started() {
+        for (program, want) in [
+            ("sh", true),
+            ("/bin/sh", true),
+            ("/bin/../bin/sh", true),
+            ("", false),
+            ("/", false),
+            ("/bin", false),
+            ("/etc/passwd", false),
+            ("no-such-program-of-perfset", false),
+            ("./no-such-program-of-perfset", false),
+        ] {
+            assert_eq!(is_there(Path::new(program)), want, "{program:?}");
+        }
+    }
+}

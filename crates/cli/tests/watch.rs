@@ -1,0 +1,243 @@
+//! `perfset watch`: reports, exit codes and the program, on logs and on fixtures.
+
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+mod running;
+
+use std::fs;
+
+use running::{run, scratch, testdata};
+use serde_json::Value;
+
+const LENGTHS: &str = r"\Queue(*)\Length";
+const WARNING: &str = "warning: 1 of 3 instances of \\Queue(*)\\Length has no value: no reason was given\n";
+
+/// Runs `watch` on the log of queues.
+fn watch(args: &[&str]) -> (i32, String, String) {
+    let log = testdata("logs/limits.csv");
+    run("small-vm", &[&["watch", "--log", log.to_str().unwrap()], args].concat())
+}
+
+/// Returns the lines as `SECOND word value instance`.
+fn events(out: &str) -> Vec<String> {
+    let event = |line: &str| {
+        let (time, rest) = line.split_at_checked("2026-11-20 10:00:00.000".len()).unwrap();
+        let second = time.strip_prefix("2026-11-20 10:00:0").unwrap().strip_suffix(".000").unwrap();
+        let words: Vec<_> = rest.split_whitespace().collect();
+        let instance = words[2].strip_prefix(r"\Queue(").unwrap().strip_suffix(r")\Length").unwrap();
+        format!("{second} {} {} {instance}", words[0], words[1])
+    };
+    out.lines().map(event).collect()
+}
+
+#[test]
+fn each_instance_counts_its_samples_in_a_row() {
+    for (args, want) in [
+        (
+            &["--above", "90", "--for", "3"][..],
+            &[
+                "2 begins 97.0 mail",
+                "3 ends 12.0 mail",
+                "5 begins 97.0 print",
+                "6 begins 99.0 mail",
+                "6 ends 90.0 print",
+            ][..],
+        ),
+        (&["--above", "90", "--for", "4"], &[]),
+        // What began before the gap goes on through it.
+        (
+            &["--above", "94"],
+            &[
+                "0 begins 95.0 mail",
+                "1 begins 95.0 print",
+                "3 ends 12.0 mail",
+                "4 begins 99.0 mail",
+                "6 ends 90.0 print",
+            ],
+        ),
+        (&["--below", "11"], &["0 begins 10.0 print", "0 begins 7.0 scan", "1 ends 95.0 print"]),
+        (&["--below", "7"], &[]),
+        (&["--above", "90", "--for", "3", "1", "3"], &["2 begins 97.0 mail"]),
+    ] {
+        let (code, out, err) = watch(&[&[LENGTHS], args].concat());
+        let mut got = events(&out);
+        got.sort();
+        assert_eq!((code, got), (0, want.iter().map(|text| (*text).to_owned()).collect()), "{args:?}");
+        assert_eq!(err, WARNING, "{args:?}");
+    }
+}
+
+#[test]
+fn exit_codes() {
+    let named = r"\Queue(mail)\Length";
+    for (args, want) in [
+        // The first hit ends the run.
+        (&[LENGTHS, "--above", "90", "--for", "3"][..], 6),
+        (&[named, "--above", "98"], 6),
+        (&[named, "--above", "99"], 0),
+        (&[named, "--above", "98", "1", "3"], 0),
+        // A missing value is never fine.
+        (&[LENGTHS, "--above", "99"], 1),
+        (&[LENGTHS, "--above", "99", "1", "2"], 0),
+        (&[r"\Queue(print)\Length", "--above", "99"], 1),
+        (&[r"\Queue(fax)\Length", "--above", "99"], 1),
+        (&[r"\Queue(fax*)\Length", "--above", "99"], 1),
+        (&[named, r"\Queue(fax)\Length", "--above", "99"], 1),
+        (&[named, r"\Queue(fax)\Length", "--above", "98"], 6),
+        // What does not exist at all.
+        (&[r"\Queue(mail)\Depth", "--above", "99"], 3),
+        (&[r"\Stack(mail)\Length", "--above", "99"], 3),
+        // Mistakes.
+        (&[named, "--above", "99", "--for", "3", "1", "2"], 2),
+        (&[named], 2),
+        (&["--above", "99"], 2),
+        (&[named, "--above", "99", "--run"], 2),
+    ] {
+        let (code, out, err) = watch(&[&["--exit-code"], args].concat());
+        assert_eq!(code, want, "{args:?}: {out}{err}");
+        assert_eq!(out.lines().count(), usize::from(want == 6), "{args:?}: {out}");
+        if !matches!(want, 0 | 2) && want != 6 {
+            assert!(!err.is_empty(), "{args:?}");
+        }
+    }
+    // Without the option, a report is no failure.
+    assert_eq!(watch(&[named, "--above", "98"]).0, 0);
+    assert_eq!(watch(&[r"\Queue(fax)\Length", "--above", "98"]).0, 0);
+}
+
+/// A damaged log has no proof that all is fine, and none against a report.
+#[test]
+fn damaged_logs() {
+    let folder = scratch("watch-damaged");
+    let file = folder.join("damaged.csv");
+    let mut text = fs::read_to_string(testdata("logs/limits.csv")).unwrap();
+    text.push_str("\"no time\",\"1\",\"2\",\"3\"\n");
+    fs::write(&file, text).unwrap();
+    let watch = |above: &str| {
+        let path = r"\Queue(mail)\Length";
+        run("small-vm", &["watch", "--log", file.to_str().unwrap(), path, "--above", above, "--exit-code"]).0
+    };
+    assert_eq!((watch("98"), watch("99")), (6, 5));
+}
+
+#[test]
+fn json_is_a_record_with_its_event() {
+    let (code, out, err) = watch(&[LENGTHS, "--above", "90", "--for", "3", "--json"]);
+    assert_eq!((code, err.as_str()), (0, WARNING));
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["begins", "unknown", "ends", "begins", "begins", "ends"]);
+    let begins = &lines[0];
+    assert_eq!(begins["time"], "2026-11-20T10:00:02.000Z");
+    assert_eq!(begins["path"], r"\Queue(mail)\Length");
+    assert_eq!((&begins["instance"], &begins["value"]), (&"mail".into(), &97.0.into()));
+    let unknown = &lines[1];
+    assert_eq!((&unknown["instances"], &unknown["of"]), (&1.into(), &3.into()));
+    assert_eq!((&unknown["path"], &unknown["value"]), (&LENGTHS.into(), &Value::Null));
+}
+
+#[cfg(unix)]
+mod program {
+    use std::process::Command;
+
+    use super::*;
+    use crate::running::{outcome, perfset};
+
+    /// Prints its environment and its arguments into a file, one line per run. Fails if another run has not ended.
+    fn script(name: &str) -> (std::path::PathBuf, String) {
+        let folder = scratch(name);
+        let script = "mkdir \"$0.lock\" || echo twice >>\"$0\"; sleep 0.05; \
+                      echo \"$PERFSET_INSTANCE=$PERFSET_VALUE $PERFSET_LIMIT $PERFSET_SAMPLES $PERFSET_PATH \
+                      $PERFSET_TIME [$PERFSET_INSTANCE_ID] [$1] [$2]\" >>\"$0\"; rmdir \"$0.lock\"";
+        (folder.join("runs"), script.to_owned())
+    }
+
+    #[test]
+    fn once_for_each_beginning_and_never_twice_at_once() {
+        let (file, script) = script("watch-runs");
+        let name = file.to_str().unwrap();
+        let args =
+            [LENGTHS, "--above", "90", "--for", "3", "--run", "sh", "-c", &script, name, "--above", "a b"];
+        let (code, _, err) = watch(&args);
+        assert_eq!((code, err.as_str()), (0, WARNING));
+        let runs = fs::read_to_string(file).unwrap();
+        let want = |second: u8, instance: &str, value: u8| {
+            format!(
+                "{instance}={value} above 90 3 \\Queue({instance})\\Length \
+                 2026-11-20T10:00:0{second}.000Z [0] [--above] [a b]"
+            )
+        };
+        assert_eq!(
+            runs.lines().collect::<Vec<_>>(),
+            [want(2, "mail", 97), want(5, "print", 97), want(6, "mail", 99)]
+        );
+    }
+
+    /// What a program prints does not get between the lines of JSON, and its failure is reported.
+    #[test]
+    fn output_and_failure_of_the_program() {
+        let run = ["--run", "sh", "-c", "echo printed; exit 3"];
+        let path = r"\Queue(mail)\Length";
+        let (code, out, err) = watch(&[&[path, "--above", "96", "1", "3", "--json"], &run[..]].concat());
+        assert_eq!(code, 0);
+        assert!(out.lines().all(|line| line.starts_with('{')), "{out}");
+        assert!(
+            err.contains("printed\n") && err.contains("warning: sh ended with exit status: 3\n"),
+            "{err}"
+        );
+        let (_, out, _) = watch(&[&[path, "--above", "96", "1", "3"], &run[..]].concat());
+        assert!(out.ends_with("\nprinted\n"), "{out}");
+    }
+
+    /// An alarm that cannot ring is an error at once, though the condition never begins.
+    #[test]
+    fn missing_programs_are_found_at_the_start() {
+        for program in ["no-such-program\x1b", "/etc/passwd", "/"] {
+            let (code, out, err) = watch(&[LENGTHS, "--above", "1e9", "--run", program]);
+            assert_eq!((code, out.as_str()), (2, ""), "{program}");
+            let shown = program.replace('\x1b', "\\u{1b}");
+            assert_eq!(err, format!("error: --run: there is no program \"{shown}\"\n"));
+        }
+    }
+
+    /// A hostile name reaches the program without control characters, and never a shell.
+    #[test]
+    fn hostile_names() {
+        let (file, script) = script("watch-hostile");
+        let log = file.with_extension("csv");
+        let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\Queue($(touch x);\x1b[2J`id`)\\Length\"\n\
+                    \"11/20/2026 10:00:00.000\",\"95\"\n";
+        fs::write(&log, text).unwrap();
+        let args = ["watch", "--log", log.to_str().unwrap(), LENGTHS, "--above", "1", "--run", "sh", "-c"];
+        let args = [&args[..], &[&script, file.to_str().unwrap()]].concat();
+        let mut command: Command = perfset("small-vm", &args);
+        let (code, out, err) = outcome(command.current_dir(file.parent().unwrap()).output().unwrap());
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(!out.contains('\x1b'), "{out:?}");
+        let runs = fs::read_to_string(&file).unwrap();
+        assert!(runs.starts_with("$(touch x);\\u{1b}[2J`id`=95 above 1 1 "), "{runs}");
+        assert!(!file.with_file_name("x").exists());
+    }
+}
+
+/// The kernel files of a fixture stand still: every processor is 100 % busy, because idle time does not advance.
+#[test]
+fn live_samples() {
+    let busy = "/Processor(*)/% Processor Time";
+    let (code, out, err) = run("small-vm", &["watch", busy, "10ms", "5", "--above", "99", "--for", "3"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out.matches("begins").count(), 3, "{out}");
+    assert_eq!(out.lines().count(), 3, "{out}");
+    let (code, out, _) = run("small-vm", &["watch", busy, "10ms", "--above", "99", "--exit-code"]);
+    assert_eq!((code, out.lines().count()), (6, 3), "{out}");
+    assert_eq!(run("small-vm", &["watch", busy, "10ms", "3", "--below", "99", "--exit-code"]).0, 0);
+    // The kernel of that fixture lacks the counter, and no Linux has the other one.
+    for path in
+        ["/Processor(_Total)/% DPC Time", "/System/Exception Dispatches/sec", "/Process V2(no*)/Working Set"]
+    {
+        let (code, out, err) =
+            run("old-kernel", &["watch", path, "10ms", "2", "--below", "1e9", "--exit-code"]);
+        assert_eq!((code, out.as_str()), (1, ""), "{path}");
+        assert!(err.starts_with("warning: ") && err.lines().count() == 1, "{path}: {err}");
+    }
+}
