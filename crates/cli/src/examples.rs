@@ -399,13 +399,21 @@ Examples:
 pub const COMPLETIONS: &str = "\
 Examples:
   $ perfset completions bash >~/.local/share/bash-completion/completions/perfset
-  Nothing is printed. The next bash completes perfset's commands and options.
+  Nothing is printed. The next bash completes commands, options, counter paths,
+  and names of countersets, instances and counters:
+    perfset get '\\Mem<TAB>Avail<TAB>
+
+  With --log FILE before the path, the names are those of the log. An open quote
+  stays open until the path is complete; without one, it is added.
 
   $ perfset completions zsh >~/.zfunc/_perfset
   For zsh, with ~/.zfunc in fpath before compinit.
 
   $ perfset completions fish >~/.config/fish/completions/perfset.fish
-  For fish.";
+  For fish.
+
+The scripts for elvish and PowerShell complete commands and options only. They
+are generated, and not tested in these shells.";
 
 /// Examples for `perfset man`.
 #[cfg(feature = "man")]

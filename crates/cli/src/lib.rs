@@ -15,6 +15,8 @@
 pub mod args;
 pub mod query_source;
 #[cfg(feature = "man")]
+mod complete;
+#[cfg(feature = "man")]
 mod completions;
 mod describe;
 pub mod destination;
@@ -117,6 +119,8 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Doctor(args)) => doctor::run(&args),
         #[cfg(feature = "man")]
         Some(Command::Completions(args)) => completions::run(&args),
+        #[cfg(feature = "man")]
+        Some(Command::Complete(args)) => complete::run(&args),
         #[cfg(feature = "man")]
         Some(Command::Man(args)) => man::run(&args),
     };

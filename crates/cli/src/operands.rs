@@ -15,7 +15,7 @@ use crate::settings::named_paths;
 
 /// Short names for the counters that users need most often. Each counter has the paths that show it, the best first:
 /// other systems and their logs have it under other names.
-const ALIASES: [(&str, &[&[&str]]); 5] = [
+pub const ALIASES: [(&str, &[&[&str]]); 5] = [
     ("cpu", &[&[r"\Processor Information(*)\% Processor Time", r"\Processor(*)\% Processor Time"]]),
     (
         "mem",

@@ -20,6 +20,7 @@ use owned::Background;
 mod applications;
 mod c;
 mod clients;
+mod completion;
 mod cut;
 mod disks;
 mod files;
@@ -141,6 +142,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
         ("its examples print what the command prints", &c::examples),
         ("a watch reports each busy process once, and starts a program for it", &watch::check),
+        ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
         ("draws in place on a terminal", &terminal),

@@ -1,5 +1,7 @@
 //! The command line: commands, options and their help texts.
 
+#[cfg(feature = "man")]
+use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,6 +92,8 @@ pub enum Command {
     Serve(ServeArgs),
     #[cfg(feature = "man")]
     Completions(CompletionsArgs),
+    #[cfg(feature = "man")]
+    Complete(CompleteArgs),
     #[cfg(feature = "man")]
     Man(ManArgs),
     Doctor(DoctorArgs),
@@ -365,13 +369,35 @@ pub struct V1ValuesArgs {
     pub lenient: bool,
 }
 
-/// Print a script with which a shell completes perfset's commands and options
+/// Print a script with which a shell completes commands, paths and names
 #[cfg(feature = "man")]
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::COMPLETIONS)]
 pub struct CompletionsArgs {
     /// Shell that runs the script
     pub shell: clap_complete::Shell,
+}
+
+/// Print candidates for the word that is typed, for the scripts of shells
+#[cfg(feature = "man")]
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub struct CompleteArgs {
+    /// Shell that runs the script
+    #[arg(value_enum)]
+    pub shell: CompletedShell,
+    /// Word that is typed, for zsh after the quote that is open, then the words before it
+    #[arg(last = true)]
+    pub words: Vec<OsString>,
+}
+
+/// Shells whose scripts request candidates.
+#[cfg(feature = "man")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompletedShell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 /// Write perfset's manual pages into a directory

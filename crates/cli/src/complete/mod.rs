@@ -1,0 +1,134 @@
+//! `perfset complete`: candidates for the word that a user types, for the completion scripts of bash, zsh and fish.
+//!
+//! The first line of the output is `words`, or `files` if the shell completes a file name. Each other line is a
+//! candidate for the whole word, for zsh and fish with a tab and a description.
+
+mod definition;
+mod paths;
+mod words;
+
+use std::io::{self, Write};
+use std::panic;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::CommandFactory;
+use perfset::Counterset;
+use perfset::output::text::is_harmful;
+
+use crate::args::{Args, CompleteArgs, CompletedShell, LogFiles};
+use crate::exit::{Exit, Failure};
+use crate::input::is_dash;
+use crate::query_source::QuerySource;
+use crate::resolve::{counterset, countersets};
+use definition::{CommandLine, WantedWord};
+use words::{TypedWord, quoted_for_bash};
+
+/// Candidate for a word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Candidate {
+    pub text: String,
+    pub description: String,
+    /// `true` if the word is a part of a longer one.
+    pub is_partial: bool,
+}
+
+impl Candidate {
+    pub fn new(text: impl Into<String>, description: impl Into<String>) -> Self {
+        Self { text: text.into(), description: description.into(), is_partial: false }
+    }
+}
+
+/// Prints the candidates. Never prints an error, because the user is typing.
+pub fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
+    panic::set_hook(Box::new(|_| {}));
+    let text = panic::catch_unwind(|| response(args)).ok().flatten().unwrap_or_default();
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush()); // there is nobody to report to
+    Ok(Exit::Ok)
+}
+
+/// Returns the lines for the shell; `None` if nothing can be completed.
+fn response(args: &CompleteArgs) -> Option<String> {
+    let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
+    let (typed, before) = match (args.shell, words.as_slice()) {
+        (CompletedShell::Bash, [typed, before @ ..]) => {
+            let before = before.iter().map(|word| TypedWord::of_shell(word).text);
+            (TypedWord::of_shell(typed), before.collect())
+        }
+        (CompletedShell::Zsh, [quote, typed, before @ ..]) => {
+            let before = before.iter().map(ToString::to_string);
+            (TypedWord::of_shell(&format!("{quote}{typed}")), before.collect())
+        }
+        (CompletedShell::Fish, [typed, before @ ..]) => {
+            let before = before.iter().map(ToString::to_string);
+            (TypedWord::of_fish(typed), before.collect::<Vec<_>>())
+        }
+        _ => return None,
+    };
+    let mut command = Args::command();
+    command.build();
+    let line = CommandLine::new(&command, &before, &typed.text);
+    if matches!(line.wanted, WantedWord::Files) {
+        return Some("files\n".to_owned());
+    }
+    let mut candidates = candidates(&line, &typed.text)?;
+    // A name with control characters cannot be typed.
+    candidates.retain(|candidate| !candidate.text.chars().any(is_harmful));
+    let described = |candidate: &Candidate| match candidate.description.as_str() {
+        "" => candidate.text.clone(),
+        text => format!("{}\t{}", candidate.text, text.replace(is_harmful, " ")),
+    };
+    let lines = match args.shell {
+        CompletedShell::Bash => quoted_for_bash(&candidates, &typed),
+        CompletedShell::Zsh | CompletedShell::Fish => candidates.iter().map(described).collect(),
+    };
+    Some(lines.iter().fold("words\n".to_owned(), |text, line| text + line + "\n"))
+}
+
+/// Returns the candidates for a word.
+fn candidates(line: &CommandLine<'_>, typed: &str) -> Option<Vec<Candidate>> {
+    /// Time that a completion waits for other programs. Without their names, it is still useful.
+    #[cfg(target_os = "linux")]
+    const DEADLINE: std::time::Duration = std::time::Duration::from_millis(20);
+    if let WantedWord::Candidates(candidates) = &line.wanted {
+        return Some(candidates.clone());
+    }
+    #[cfg(target_os = "linux")]
+    perfset::set_deadline(DEADLINE);
+    let files = LogFiles {
+        log: line.logs.iter().map(|file| PathBuf::from(from_home(file))).collect(),
+        machine: line.machine.clone(),
+        all_users: line.has_all_users,
+        ..LogFiles::default()
+    };
+    // Standard input is the terminal.
+    if files.log.iter().any(|file| is_dash(file)) {
+        return None;
+    }
+    let source = QuerySource::new(&files).ok()?;
+    let sets = countersets(source.machine());
+    match &line.wanted {
+        WantedWord::Path => {
+            let instances = |set: &Counterset| {
+                let found = source.machine().instances(&set.guid).unwrap_or_default();
+                found.iter().map(|instance| instance.name.to_string()).collect()
+            };
+            Some(paths::candidates(&sets, &instances, typed))
+        }
+        WantedWord::Counterset => Some(paths::countersets_named(&sets, typed)),
+        WantedWord::Counter(name) => {
+            let set: Arc<Counterset> = counterset(&source, name).ok()?;
+            Some(paths::counters_named(&set, typed))
+        }
+        WantedWord::Candidates(_) | WantedWord::Files | WantedWord::Nothing => None,
+    }
+}
+
+/// Returns the name of a file, with the home directory for `~/` at its beginning as shells have it.
+fn from_home(file: &str) -> String {
+    match (file.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+        _ => file.to_owned(),
+    }
+}
