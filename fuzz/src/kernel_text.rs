@@ -41,8 +41,9 @@ use perfset_linux::sources::sysvipc::IpcObjects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
 use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
+use perfset_linux::sources::workload::Workload;
 use perfset_linux::sources::{
-    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, processes, thermal, topology,
+    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, passwd, pid, processes, thermal, topology,
 };
 
 /// The first line says which file it is; the rest is the text.
@@ -58,6 +59,17 @@ pub fn check(input: &[u8]) {
         b"number" => number(text).err(),
         b"pid/stat" => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
         b"pid/statm" => Statm::parse(text).err(),
+        b"pid/cgroup" => pid::cgroup::path(text).map(of_workload).err(),
+        b"pid/cmdline" => {
+            let words = pid::cmdline::text(text);
+            assert!(words.is_none_or(|words| words.len() <= 8 * pid::cmdline::MAX_LEN));
+            None
+        }
+        b"passwd" => {
+            let name = passwd::name_of(text, 1_000);
+            assert!(name.is_none_or(|name| !name.is_empty() && !name.contains(&b':')));
+            None
+        }
         b"pid/io" => Io::parse(text).err(),
         b"pid/status" => Status::parse(text).err(),
         b"pid/schedstat" => ThreadStat::parse(text).err(),
@@ -155,6 +167,16 @@ fn again<T: Default + Debug + PartialEq>(
     first?;
     assert_eq!(used, new);
     Ok(new)
+}
+
+/// Names are parts of the path.
+fn of_workload(path: &[u8]) {
+    assert!(path.starts_with(b"/"));
+    let path = String::from_utf8_lossy(path);
+    let Workload { unit, container, pod } = Workload::from_path(&path);
+    assert!(unit.is_none_or(|unit| path.contains(&unit)));
+    assert!(container.is_none_or(|container| path.contains(&container.id) && !container.shown().is_empty()));
+    assert!(pod.is_none_or(|pod| pod.len() >= 32));
 }
 
 /// A name is part of what stands in parentheses.

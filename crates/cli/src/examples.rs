@@ -177,7 +177,20 @@ Examples:
   0,_Total  4294901760
 
   One instance per line: the name for the brackets of a path, and the id, which
-  distinguishes instances of the same name.";
+  distinguishes instances of the same name.
+
+  $ perfset instances 'process v2' --facts
+  mail:812         812
+      user          mail
+      command_line  - (denied: command lines of other users can contain secrets,
+                    and are shown only on request)
+      executable    - (denied: /proc/812/exe: run as its user, or grant
+                    CAP_SYS_PTRACE)
+      cgroup        /system.slice/mail.service
+      unit          mail.service
+
+  What else is known: of processes, disks and network interfaces. Root sees all
+  command lines, other users those of their own processes.";
 
 /// Examples for `perfset watch`.
 pub const WATCH: &str = r"Examples:

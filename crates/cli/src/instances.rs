@@ -1,9 +1,13 @@
 //! `perfset instances`: the instances of a counterset.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use perfset::output::text::escaped;
-use perfset::{Counterset, Instance, InstanceType, SourceError};
+use perfset::{
+    Attributes, Birth, Counterset, Entry, Fact, FactOptions, Identity, Instance, InstanceType, Machine, Name,
+    Snapshot, SourceError,
+};
 use serde::Serialize;
 
 use crate::args::InstancesArgs;
@@ -28,8 +32,17 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
     };
+    let births = if args.facts { births(asked.machine(), &set) } else { HashMap::new() };
+    let facts = |instance: &Instance| facts_of(args, asked.machine(), &set, instance, &births);
     if let Some(records) = RecordWriter::stdout(args.output.format()) {
-        records.all(found.iter().map(|instance| InstanceRecord::new(&set, instance)))?;
+        if args.facts {
+            let of = |instance| {
+                facts(instance).into_iter().map(|fact| FactRecord::new(&set, instance, fact)).collect()
+            };
+            records.all(found.iter().flat_map(|instance: &Instance| -> Vec<_> { of(instance) }))?;
+        } else {
+            records.all(found.iter().map(|instance| InstanceRecord::new(&set, instance)))?;
+        }
         asked.note_not_shown(Some(&set.guid));
         return Ok(Exit::Ok);
     }
@@ -45,6 +58,13 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     writeln!(out, "{:width$}  {:>10}", "instance", "id")?;
     for (name, instance) in names.iter().zip(&found) {
         writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
+        for fact in facts(instance) {
+            let text = match &fact.text {
+                Ok(text) => escaped(text),
+                Err(reason) => format!("- ({})", escaped(&reason.to_string())),
+            };
+            writeln!(out, "    {:12}  {text}", fact.kind.keyword())?;
+        }
     }
     let not_shown = asked.not_shown(Some(&set.guid));
     if !not_shown.is_empty() {
@@ -80,4 +100,75 @@ impl<'a> InstanceRecord<'a> {
             instance_id: has_instances.then_some(instance.id.0),
         }
     }
+}
+
+/// Fields of one fact about an instance, in the order in which CSV and JSON contain them.
+#[derive(Serialize)]
+struct FactRecord<'a> {
+    #[serde(flatten)]
+    instance: InstanceRecord<'a>,
+    /// Keyword of the kind of fact.
+    fact: &'static str,
+    text: Option<String>,
+    /// Reason for having no text.
+    reason: Option<String>,
+}
+
+impl ListRecord for FactRecord<'_> {
+    const CSV_HEADER: &'static str = "counterset,instance,instance_id,fact,text,reason";
+}
+
+impl<'a> FactRecord<'a> {
+    fn new(set: &'a Counterset, instance: &Instance, fact: Fact) -> Self {
+        let (text, reason) = match fact.text {
+            Ok(text) => (Some(text), None),
+            Err(reason) => (None, Some(reason.to_string())),
+        };
+        Self { instance: InstanceRecord::new(set, instance), fact: fact.kind.keyword(), text, reason }
+    }
+}
+
+/// Returns the birth of each instance of a counterset, which distinguishes it from an earlier one of the same name and
+/// id. An instance that is not in the map has an unknown birth.
+fn births(machine: &Machine, set: &Counterset) -> HashMap<Instance, Birth> {
+    let is_shown = |attributes: Attributes| !attributes.contains(Attributes::NO_DISPLAYABLE);
+    let counter = set.counters.iter().find(|c| is_shown(c.attributes) && !c.is_never_there());
+    let (mut query, mut snapshot) = (machine.query(), Snapshot::default());
+    let mut births = HashMap::new();
+    let Some(counter) = counter else { return births };
+    if !query.add(&Entry::one(set.guid, counter.id).instance("*")).is_success()
+        || query.collect(&mut snapshot).is_err()
+    {
+        return births;
+    }
+    for (row, value) in snapshot.values(None).enumerate() {
+        let (Some(id), Some(metadata)) = (value.instance_id, snapshot.annex().get(value.entry)) else {
+            continue;
+        };
+        births.insert(Instance { name: value.instance.into(), id }, metadata.birth(row));
+    }
+    births
+}
+
+/// Returns the facts about an instance, if they are requested.
+fn facts_of(
+    args: &InstancesArgs,
+    machine: &Machine,
+    set: &Counterset,
+    instance: &Instance,
+    births: &HashMap<Instance, Birth>,
+) -> Vec<Fact> {
+    if !args.facts {
+        return Vec::new();
+    }
+    let bytes: Vec<u8> = instance.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let identity = Identity {
+        counterset: set.guid,
+        instance: Name::until_nul(&bytes),
+        instance_id: instance.id,
+        birth: births.get(instance).copied().flatten(),
+    };
+    let options = FactOptions::default().with_command_lines(args.with_command_lines);
+    // Facts are an extra: the instance is listed without them.
+    machine.facts(&identity, options).unwrap_or_default()
 }

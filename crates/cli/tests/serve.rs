@@ -10,7 +10,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 mod running;
 
-use running::{outcome, perfset, repository, run, scratch};
+use running::{outcome, perfset, repository, run, scratch, testdata};
 
 const SECRET: &str = "a-secret-of-enough-letters";
 
@@ -23,7 +23,11 @@ struct Served {
 
 impl Served {
     fn start(args: &[&str], lines: usize) -> Self {
-        let mut command = perfset("small-vm", &["serve", "--listen", "127.0.0.1:0", "--interval", "50ms"]);
+        let command = perfset("small-vm", &["serve", "--listen", "127.0.0.1:0", "--interval", "50ms"]);
+        Self::run(command, args, lines)
+    }
+
+    fn run(mut command: Command, args: &[&str], lines: usize) -> Self {
         let mut child = command.args(args).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut read = || {
@@ -92,6 +96,29 @@ fn metrics_are_chosen_and_named() {
     let served = Served::start(&["--insecure", "--profile", "windows_exporter"], 2);
     assert!(served.get("/metrics", "").contains("\nwindows_cpu_time_total{"));
     served.end("TERM");
+}
+
+/// Command lines of processes are in no response, whoever asks.
+#[test]
+fn no_command_lines() {
+    let folder = scratch("serve-command-lines");
+    let proc = folder.join("proc");
+    let mut copy = Command::new("cp");
+    copy.args(["-r", "--no-preserve=mode"]).arg(testdata("linux/processes/proc")).arg(&proc);
+    assert!(copy.status().unwrap().success());
+    fs::write(proc.join("300/cmdline"), "mail\0--password\0se-cret\0").unwrap();
+    let file = folder.join("paths.txt");
+    fs::write(&file, "/Process V2(*)/*\n/Process(*)/*\n/Linux Process(*)/*\n").unwrap();
+    let mut command = perfset("processes", &["serve", "--listen", "127.0.0.1:0", "--interval", "50ms"]);
+    command.env("PERFSET_PROC", &proc);
+    let served = Served::run(command, &["--insecure", "--query", file.to_str().unwrap()], 2);
+    for target in ["/metrics", "/api/countersets/Process%20V2", "/api/about", "/api/countersets"] {
+        let response = served.get(target, "");
+        assert!(!response.contains("se-cret") && !response.contains("password"), "{target}: {response}");
+    }
+    let metrics = served.get("/metrics", "");
+    served.end("TERM");
+    assert!(metrics.contains("process_id=\"300\"") || metrics.contains(":300"), "{metrics}");
 }
 
 /// A program that does not run ends nothing.

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
+use perfset_core::{Counterset, Guid, Identity, Instance, InstanceType, Language, Text};
 
 use crate::clock::Clock;
 use crate::deadline::Deadline;
 use crate::engine_counters::{CollectionTotals, EngineCounters};
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::group::Group;
 use crate::provider::{Provider, guarded};
 use crate::query::Query;
@@ -196,6 +197,31 @@ impl Machine {
             2.. if single => Err(SourceError::InvalidRegistration(*guid)),
             _ => Ok(instances),
         }
+    }
+
+    /// Returns facts about an instance as text, read now; see [`Source::facts`](crate::Source::facts).
+    ///
+    /// ```
+    /// use perfset::{FactOptions, Identity, Machine, SourceError};
+    ///
+    /// fn print_facts(machine: &Machine, process: &Identity<'_>) -> Result<(), SourceError> {
+    ///     for fact in machine.facts(process, FactOptions::default())? {
+    ///         match fact.text {
+    ///             Ok(text) => println!("{}: {}", fact.kind.keyword(), text.escape_debug()),
+    ///             Err(reason) => println!("{}: - ({reason})", fact.kind.keyword()),
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SourceError::UnknownCounterset`], or the provider's error.
+    pub fn facts(&self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let mut shared = self.lock();
+        let shared = shared.fresh();
+        let (_, slot) = shared.find(&instance.counterset)?;
+        shared.with_provider(slot, |provider| provider.facts(instance, options))
     }
 
     /// Returns an empty query. No provider is called.

@@ -7,6 +7,7 @@ use perfset_core::{CounterId, Guid, Identity, Instance, NoValue, Sample, Status}
 
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::machine::Machine;
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest};
@@ -37,6 +38,18 @@ pub trait Source {
     /// # Errors
     /// If the source cannot be reached.
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError>;
+
+    /// Returns facts about an instance as text. They are read now; nothing is stored.
+    ///
+    /// Returns none if the source knows no facts, if the instance has ended, or if another instance has its name and id
+    /// now: then the birth differs.
+    ///
+    /// # Errors
+    /// If the source cannot be reached, or does not have the counterset.
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let _ = (instance, options);
+        Ok(Vec::new())
+    }
 
     /// Passes all samples of one counter of one instance in a window to `each`, some at a time, oldest first, until
     /// `each` breaks off. The samples equal those that a query would compute values from, at a fraction of the cost.
@@ -142,6 +155,10 @@ impl Source for Machine {
 
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
         Ok(Box::new(self.query()))
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        Machine::facts(self, instance, options)
     }
 }
 

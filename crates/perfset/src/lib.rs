@@ -98,8 +98,8 @@ pub use perfset_core::{clock, counter_type, formula, likeness, sample, utf16, v2
 pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};
 pub use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Counters, Deadline, DeadlineProvider, Entry,
-    EntryMetadata, InstanceFilter, InstanceFilters, Machine, NextOutcome, Pattern, Provider, PumpError,
-    Query, QueryHandle, RecordedSample, RegInfo, RegRequest, RegistrationProblem, ResolvedEntry, RowWriter,
-    Rows, SampleSet, Sink, Snapshot, Source, SourceError, SourceKind, Value, Window, path, perflib, provider,
-    pump, replay, testing,
+    EntryMetadata, Fact, FactKind, FactOptions, InstanceFilter, InstanceFilters, Machine, NextOutcome,
+    Pattern, Provider, PumpError, Query, QueryHandle, RecordedSample, RegInfo, RegRequest,
+    RegistrationProblem, ResolvedEntry, RowWriter, Rows, SampleSet, Sink, Snapshot, Source, SourceError,
+    SourceKind, Value, Window, path, perflib, provider, pump, replay, testing,
 };

@@ -23,6 +23,7 @@ mod clients;
 mod completion;
 mod cut;
 mod disks;
+mod facts;
 mod files;
 mod first_answer;
 mod hotplug;
@@ -141,6 +142,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
         ("its examples print what the command prints", &c::examples),
+        ("facts about processes are the kernel's, and command lines are not for everybody", &facts::check),
         ("a watch reports each busy process once, and starts a program for it", &watch::check),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),

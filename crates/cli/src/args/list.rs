@@ -86,6 +86,18 @@ pub struct DescribeArgs {
 pub struct InstancesArgs {
     /// Name of the counterset, a unique part of it, or its GUID
     pub name: String,
+    /// Print facts about processes, disks and network interfaces below each
+    ///
+    /// Of a process: user, command line, executable, control group, and unit, container and pod if it is in one. Of a
+    /// disk: model and mount points. Of a network interface: speed and driver.
+    #[arg(long, conflicts_with = "log")]
+    pub facts: bool,
+    /// Print the command lines of the processes of all users
+    ///
+    /// They can contain secrets, such as passwords. Without this option, those of other users are printed only for
+    /// root.
+    #[arg(long, requires = "facts")]
+    pub with_command_lines: bool,
     #[command(flatten)]
     pub output: ListOutput,
     #[command(flatten)]

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use perfset_core::{Guid, Status, Text};
+use perfset_core::{Guid, Identity, Status, Text};
 
 use super::{Catalogue, Change, CollectRequest, Provider};
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::rows::Rows;
 
 /// Provider of the countersets of several providers.
@@ -83,6 +84,10 @@ impl Provider for ProviderGroup {
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.provider(want.counterset.guid)?.collect(want, rows)
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        self.provider(instance.counterset)?.facts(instance, options)
     }
 
     /// Returns the origin that the provider of a counterset returns; without one, the group's own origin counts.

@@ -32,10 +32,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use perfset_core::clock::UNIX_EPOCH_100NS;
-use perfset_core::{CounterId, Counterset, Guid, InstanceId, Status, Text};
+use perfset_core::{CounterId, Counterset, Guid, Identity, InstanceId, Status, Text};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::filters::InstanceFilters;
 
 pub use crate::rows::{CellState, RowWriter, Rows};
@@ -89,6 +90,17 @@ pub trait Provider: Send {
     /// # Errors
     /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this error.
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError>;
+
+    /// Returns facts about an instance as text, read now; see [`Source::facts`](crate::Source::facts).
+    ///
+    /// An implementation reads nothing for other instances, and returns no facts of an instance whose birth differs.
+    ///
+    /// # Errors
+    /// If nothing at all can be read.
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let _ = (instance, options);
+        Ok(Vec::new())
+    }
 
     /// Returns a text for users: the origin of a counterset's values, if it differs from the catalogue's.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {

@@ -29,6 +29,7 @@ pub mod net_dev;
 pub mod netstat;
 pub mod node_meminfo;
 pub mod numastat;
+pub mod passwd;
 pub mod pci_address;
 pub mod pid;
 pub mod powercap;
@@ -48,5 +49,6 @@ pub mod thermal;
 pub mod topology;
 pub mod uevent;
 pub mod vmstat;
+pub mod workload;
 
 pub use named::{NamedLines, Number};

@@ -9,7 +9,7 @@ use super::{
     attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
     link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, pid,
     pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets, uevent,
-    vmstat,
+    vmstat, workload,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -35,6 +35,11 @@ const PARSERS: &[(&str, Walk)] = &[
     ("../processes/proc/300/stat", |text| {
         let stat = pid::stat::Stat::parse(text)?;
         let _ = stat.lasting_name(pid::stat::comm(text)?).len();
+        Ok(())
+    }),
+    ("../../cgroup-paths/proc/300/cgroup", |text| {
+        let path = pid::cgroup::path(text)?;
+        let _ = workload::Workload::from_path(&String::from_utf8_lossy(path)); // any answer will do
         Ok(())
     }),
     ("../processes/proc/300/statm", |text| pid::statm::Statm::parse(text).map(drop)),

@@ -50,9 +50,9 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Returns the path of `proc/…` or `sys/…`; `cpu/…` and `node/…` are below `sys/devices/system`.
+    /// Returns the path of `proc/…`, `sys/…` or `etc/…`; `cpu/…` and `node/…` are below `sys/devices/system`.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
-        let is_whole = file.starts_with("proc/") || file.starts_with("sys/");
+        let is_whole = ["proc/", "sys/", "etc/"].iter().any(|folder| file.starts_with(folder));
         let folder = if is_whole { "" } else { "sys/devices/system" };
         self.root.join(folder).join(file)
     }

@@ -5,13 +5,14 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
-use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue, Text};
+use perfset_core::{Birth, CounterId, Counterset, Guid, Identity, InstanceId, NoValue, Text};
 
 use super::{
     Catalogue, CollectRequest, Collection, MarkedRaw, Provider, check_counterset, elapsed_ns, fill, reading,
 };
 
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::rows::Rows;
 use crate::total::{Member, Sum, Totals};
 
@@ -44,6 +45,13 @@ pub trait InstanceSource: Debug + Send {
 
     /// Describes the sources that have not responded in time, for users.
     fn late(&self) -> Vec<Text> {
+        Vec::new()
+    }
+
+    /// Returns facts about the instance at index `at` of [`keys`](Self::keys) as text; see
+    /// [`Source::facts`](crate::Source::facts). They are read for each call.
+    fn facts(&mut self, at: usize, collection: &mut Collection) -> Vec<Fact> {
+        let _ = (at, collection);
         Vec::new()
     }
 
@@ -128,6 +136,13 @@ impl InstanceKey {
     #[must_use]
     pub fn birth(self, birth: Birth) -> Self {
         Self { birth, ..self }
+    }
+
+    /// Returns `true` if this may be the instance of an identity. An unknown start fits every other.
+    fn is_of(&self, instance: &Identity<'_>) -> bool {
+        self.id == instance.instance_id
+            && self.name.encode_utf16().eq(instance.instance.units())
+            && (self.birth == instance.birth || self.birth.is_none() || instance.birth.is_none())
     }
 
     /// Returns the start of the instance, or a number made of its name if it has none.
@@ -322,6 +337,14 @@ impl<I: InstanceSource> Provider for MultiInstanceProvider<I> {
 
     fn late(&mut self) -> Vec<Text> {
         self.instances.late()
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        check_counterset(&instance.counterset, &self.counterset)?;
+        let mut collection = Collection::enumeration((self.elapsed_ns)());
+        self.find(&mut collection)?;
+        let at = self.instances.keys().iter().position(|key| key.is_of(instance));
+        Ok(at.map(|at| self.instances.facts(at, &mut collection)).unwrap_or_default())
     }
 
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {

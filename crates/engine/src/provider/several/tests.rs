@@ -2,6 +2,7 @@ use perfset_catalogue::perfset_engine as id;
 use perfset_core::Mark;
 
 use super::*;
+use crate::facts::FactKind;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::pattern::Pattern;
 
@@ -27,6 +28,10 @@ impl InstanceSource for Scripted {
 
     fn keys(&self) -> &[InstanceKey] {
         &self.keys
+    }
+
+    fn facts(&mut self, at: usize, _: &mut Collection) -> Vec<Fact> {
+        vec![Fact::new(FactKind::Model, Ok(format!("model {at}")))]
     }
 
     fn value(&mut self, at: usize, _: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {
@@ -240,4 +245,50 @@ fn list_failure_fails_the_collection() {
     let other = Guid::from_u128(7);
     let error = scripted(Vec::new()).instances(&other, &mut Rows::default());
     assert_eq!(error, Err(SourceError::UnknownCounterset(other)));
+}
+
+/// Facts are those of the instance with that name, id and birth; an unknown birth fits every other.
+#[test]
+fn facts_of_an_instance() {
+    let birth = NonZeroU64::new;
+    let keys = vec![
+        InstanceKey::new("a", InstanceId(1)).birth(birth(3)),
+        InstanceKey::new("a", InstanceId(2)).birth(birth(3)),
+        InstanceKey::new("b", InstanceId(1)),
+    ];
+    let mut provider = MultiInstanceProvider::new(Scripted { keys, ..Scripted::default() });
+    let mut facts = |name: &str, id: u32, born: u64| {
+        let bytes: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let identity = Identity {
+            counterset: id::GUID,
+            instance: perfset_core::Name::until_nul(&bytes),
+            instance_id: InstanceId(id),
+            birth: birth(born),
+        };
+        provider.facts(&identity, FactOptions::default()).unwrap()
+    };
+    let model = |at: usize| vec![Fact::new(FactKind::Model, Ok(format!("model {at}")))];
+    for (name, id, born, want) in [
+        ("a", 1, 3, model(0)),
+        ("a", 2, 3, model(1)),
+        ("a", 1, 0, model(0)),
+        ("b", 1, 7, model(2)),
+        ("a", 1, 4, vec![]),
+        ("A", 1, 3, vec![]),
+        ("a", 3, 3, vec![]),
+        ("c", 1, 3, vec![]),
+        (TOTAL_NAME, TOTAL_ID.0, 0, vec![]),
+    ] {
+        assert_eq!(facts(name, id, born), want, "{name} {id} {born}");
+    }
+    let other = Identity {
+        counterset: perfset_catalogue::memory::GUID,
+        instance: perfset_core::Name::default(),
+        instance_id: InstanceId(1),
+        birth: None,
+    };
+    assert!(provider.facts(&other, FactOptions::default()).is_err());
+    provider.source_mut().failure = Some(NoValue::Late);
+    let known = Identity { counterset: id::GUID, ..other };
+    assert!(provider.facts(&known, FactOptions::default()).is_err());
 }

@@ -2,6 +2,7 @@
 
 use perfset_catalogue::block_io as id;
 use perfset_core::{CounterId, Counterset, NoValue};
+use perfset_engine::Fact;
 
 use super::disks::{DeviceKind, Disks};
 use super::physical::DiskRows;
@@ -35,6 +36,10 @@ impl InstanceSource for BlockIo {
 
     fn keys(&self) -> &[InstanceKey] {
         &self.found.keys
+    }
+
+    fn facts(&mut self, at: usize, pass: &mut Collection) -> Vec<Fact> {
+        self.found.keys.get(at).map(|key| self.disks.facts(key, pass)).unwrap_or_default()
     }
 
     fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {

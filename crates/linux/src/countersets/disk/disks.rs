@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{Birth, InstanceId, NoValue};
+use perfset_engine::Fact;
 
+use super::facts;
 use super::requests::{ReadTime, Requests};
 use crate::provider::{
     Collection, InstanceKey, KeptFile, ParsedFile, ReadError, ReadFiles, SeqFileKind, instance_name,
@@ -24,6 +26,8 @@ pub(crate) struct Disks(Arc<Mutex<State>>);
 struct State {
     stats: ParsedFile<DiskStats>,
     sys_block: PathBuf,
+    /// List of mounts, for facts.
+    mountinfo: PathBuf,
     time_100ns: fn(u64) -> u64,
     /// Number of the collection that `disks` belongs to.
     pass: u64,
@@ -70,7 +74,20 @@ impl Disks {
         let absent = "there is no /proc/diskstats";
         let stats = ParsedFile::new(file, SeqFileKind::Lines, absent, DiskStats::parse);
         let sys_block = roots.sys.join("block");
-        Self(Arc::new(Mutex::new(State { stats, sys_block, time_100ns, pass: 0, disks: Vec::new() })))
+        let mountinfo = roots.proc.join(if roots.are_own() { "self" } else { "1" }).join("mountinfo");
+        let state = State { stats, sys_block, mountinfo, time_100ns, pass: 0, disks: Vec::new() };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// Returns facts about the device with this key.
+    pub(super) fn facts(&self, key: &InstanceKey, pass: &mut Collection) -> Vec<Fact> {
+        let found = self.with(pass, |disks, sys_block, _| {
+            let disk = disks.iter().find(|disk| disk.key == *key);
+            Ok(disk.map(|disk| (disk.name.clone(), disk.folder(sys_block))))
+        });
+        let Some((name, folder)) = found.ok().flatten() else { return Vec::new() };
+        let mountinfo = self.0.lock().unwrap_or_else(PoisonError::into_inner).mountinfo.clone();
+        facts::facts(&name, &folder, &mountinfo, pass)
     }
 
     /// Calls `then` with the devices of this collection, and `/sys/block`.

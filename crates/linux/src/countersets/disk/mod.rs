@@ -2,6 +2,7 @@
 
 mod block_io;
 mod disks;
+mod facts;
 mod logical;
 mod mounts;
 mod physical;

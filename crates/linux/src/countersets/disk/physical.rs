@@ -2,6 +2,7 @@
 
 use perfset_catalogue::physical_disk as id;
 use perfset_core::{CounterId, Counterset, NoValue};
+use perfset_engine::Fact;
 
 use super::disks::{DeviceKind, Disk, Disks};
 use super::requests::{Requests, mean, never, total_of};
@@ -33,6 +34,10 @@ impl InstanceSource for PhysicalDisk {
 
     fn keys(&self) -> &[InstanceKey] {
         &self.found.keys
+    }
+
+    fn facts(&mut self, at: usize, pass: &mut Collection) -> Vec<Fact> {
+        self.found.keys.get(at).map(|key| self.disks.facts(key, pass)).unwrap_or_default()
     }
 
     fn value(&mut self, at: usize, counter: CounterId, _: &mut Collection) -> Result<MarkedRaw, NoValue> {

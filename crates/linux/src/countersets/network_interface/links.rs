@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use perfset_core::NoValue;
+use perfset_engine::{Fact, FactKind};
 use rustix::io::Errno;
 
 use crate::provider::{
@@ -156,6 +157,15 @@ impl Link {
     /// Returns the number of received packets with an unknown protocol.
     pub(super) fn unknown(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.unknown.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?.get(pass)
+    }
+
+    /// Returns the speed of the link, and the driver of an interface that stands for a device.
+    pub(super) fn facts(&mut self, pass: &mut Collection) -> Vec<Fact> {
+        let speed = self.speed.megabits(pass).map(|megabits| format!("{megabits} Mbit/s"));
+        let target = self.folder.as_ref().and_then(|folder| folder.join("device/driver").read_link().ok());
+        let driver = target.as_deref().and_then(Path::file_name);
+        let driver = driver.map(|name| Fact::new(FactKind::Driver, Ok(name.to_string_lossy().into_owned())));
+        [Fact::new(FactKind::Speed, speed)].into_iter().chain(driver).collect()
     }
 
     pub(super) fn bits_per_second(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {

@@ -2,6 +2,7 @@
 
 use perfset_catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+use perfset_engine::Fact;
 
 use crate::provider::{
     Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, unavailable,
@@ -103,6 +104,11 @@ impl InstanceSource for NetworkInterface {
 
     fn keys(&self) -> &[InstanceKey] {
         &self.keys
+    }
+
+    fn facts(&mut self, at: usize, pass: &mut Collection) -> Vec<Fact> {
+        let at = self.rows.get(at).copied().unwrap_or(usize::MAX);
+        self.link(at).map(|link| link.facts(pass)).unwrap_or_default()
     }
 
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {

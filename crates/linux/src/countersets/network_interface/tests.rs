@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use perfset_catalogue::network_interface as id;
-use perfset_core::CounterId;
+use perfset_core::{CounterId, Identity, InstanceId, Name};
+use perfset_engine::{Fact, FactOptions, Provider};
 
 use super::NetworkInterface;
 use crate::provider::{Collection, InstanceSource, MultiInstanceProvider, multi_instance};
@@ -360,4 +361,41 @@ fn a_small_virtual_machine() {
     assert_eq!(rows, [("ifb0", 2), ("ifb1", 3), ("eth0", 4)]);
     assert_eq!(lost(&collected, "eth0"), [CURRENT_BANDWIDTH]);
     assert_eq!(*collected.get("eth0", PACKETS_RECEIVED_UNKNOWN), CellOutcome::Value(0));
+}
+
+/// Speed and driver of each interface, by name: of a device with a driver, one without, and one that is down.
+#[test]
+fn facts_about_interfaces() {
+    let tree = Tree::copy_of("two-nodes");
+    fs::create_dir_all(tree.path("sys/class/net/eth0/device")).unwrap();
+    let driver = tree.path("sys/class/net/eth0/device/driver");
+    let _ = fs::remove_file(&driver); // the fixture may have one
+    std::os::unix::fs::symlink("../../../../bus/virtio/drivers/virtio_net", driver).unwrap();
+    let mut provider = provider(&tree.roots());
+    let keys = |provider: &mut MultiInstanceProvider<NetworkInterface>| {
+        let source = provider.source_mut();
+        source.find(&mut Collection::enumeration(0)).unwrap();
+        source.keys().to_vec()
+    };
+    let facts = |provider: &mut MultiInstanceProvider<NetworkInterface>, name: &str, id: u32| {
+        let bytes: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let identity = Identity {
+            counterset: GUID,
+            instance: Name::until_nul(&bytes),
+            instance_id: InstanceId(id),
+            birth: None,
+        };
+        let facts = provider.facts(&identity, FactOptions::default()).unwrap();
+        let text = |fact: Fact| (fact.kind.keyword(), fact.text.map_err(|reason| reason.keyword()));
+        facts.into_iter().map(text).collect::<Vec<_>>()
+    };
+    let eth0 = keys(&mut provider).into_iter().find(|key| key.name == "eth0").unwrap();
+    let got = facts(&mut provider, "eth0", eth0.id.0);
+    assert_eq!(got, [("speed", Ok("40009 Mbit/s".to_owned())), ("driver", Ok("virtio_net".to_owned()))]);
+    // Another interface of that name, and one that does not exist.
+    assert_eq!(facts(&mut provider, "eth0", eth0.id.0 + 1), []);
+    assert_eq!(facts(&mut provider, "eth9", eth0.id.0), []);
+    tree.write("sys/class/net/eth0/speed", "-1\n");
+    fs::remove_file(tree.path("sys/class/net/eth0/device/driver")).unwrap();
+    assert_eq!(facts(&mut provider, "eth0", eth0.id.0), [("speed", Err("unavailable"))]);
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use perfset_catalogue::{linux_process, process, process_v2, thread};
-use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Text};
+use perfset_core::{CounterId, Guid, Identity, InstanceId, Mark, NoValue, Text};
 use perfset_engine::total::{Member, Reading, Sum};
-use perfset_engine::{Catalogue, CollectRequest, Provider, RowWriter, Rows, SourceError, Totals};
+use perfset_engine::{
+    Catalogue, CollectRequest, Fact, FactOptions, Provider, RowWriter, Rows, SourceError, Totals,
+};
 
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
@@ -19,6 +21,7 @@ use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::vmstat::VmStat;
 
+mod facts;
 mod fields;
 mod files;
 mod kernel;
@@ -32,6 +35,7 @@ mod tasks;
 mod tests;
 mod threads;
 
+use facts::ProcessFacts;
 use fields::{ProcessField, Units};
 use kernel::Kernel;
 use reader::is_procfs;
@@ -53,6 +57,7 @@ pub(crate) struct Processes {
     start_100ns: fn() -> u64,
     kernel: Kernel,
     delays: KeptFile,
+    facts: ProcessFacts,
     fields: Vec<ProcessField>,
     /// Source of the value of `_Total`, for each requested column.
     parts_of_total: Vec<PartOfTotal>,
@@ -105,6 +110,7 @@ impl Processes {
             start_100ns,
             kernel: Kernel::new(roots, stat, vmstat, start_100ns, clocks),
             delays: KeptFile::new(roots.proc.join("sys/kernel/task_delayacct"), SeqFileKind::Single),
+            facts: ProcessFacts::new(roots),
             fields: Vec::new(),
             parts_of_total: Vec::new(),
             added: Vec::new(),
@@ -440,6 +446,15 @@ fn clocks_are_ours(proc: &Path) -> bool {
 impl Provider for Processes {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        self.known(instance.counterset)?;
+        // The id of a thread is no process id, and Idle and _Total are no processes.
+        let is_process =
+            instance.counterset != thread::GUID && !matches!(instance.instance_id, IDLE_ID | TOTAL_ID);
+        let read = || self.facts.read(instance.instance_id.0, instance.birth, options);
+        Ok(if is_process { read() } else { Vec::new() })
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
