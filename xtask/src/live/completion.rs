@@ -72,6 +72,10 @@ fn cases(log: &str, pid: u32) -> Vec<(String, Vec<String>)> {
         case("get \"\\Processor(_T<TAB>% Idle<TAB>", &["get", idle]),
         case("get /Mem<TAB>Avail<TAB>B<TAB>", &["get", "/Memory/Available Bytes"]),
         case(r"get \\Mem<TAB>Avail<TAB>B<TAB>", &["get", memory]),
+        case(
+            r"get '\Mem<TAB>{Available B<TAB>,Committed B<TAB>}'",
+            &["get", r"\Memory\{Available Bytes,Committed Bytes}"],
+        ),
         case(r"get '\Process V2(it<TAB>Working Set P<TAB>", &["get", &hostile]),
         case(&format!(r"get --log {log} '\Queue(ma<TAB>"), &["get", "--log", log, r"\Queue(mail)\Length"]),
         case(

@@ -102,10 +102,25 @@ fn instance_candidates(
     names.iter().map(|name| Candidate { is_partial: true, ..Candidate::new(path(name), "") }).collect()
 }
 
-/// Returns the candidates for a counter, with the path before it.
+/// Returns the candidates for a counter, or for the last counter of a list in braces, with the path before it.
 fn counters(set: &Counterset, before: &str, typed: &str) -> Vec<Candidate> {
-    let named = counters_named(set, typed).into_iter();
-    named.map(|one| Candidate::new(format!("{before}{}", one.text), one.description)).collect()
+    let Some(list) = typed.strip_prefix('{') else {
+        let named = counters_named(set, typed).into_iter();
+        return named.map(|one| Candidate::new(format!("{before}{}", one.text), one.description)).collect();
+    };
+    let start = list.rfind(',').map_or(0, |comma| comma.saturating_add(1));
+    let (head, last) = list.split_at_checked(start).unwrap_or((list, ""));
+    let named = counters_named(set, last);
+    // A candidate that is alone would end the word, so both ways to go on are offered.
+    let ends: &[(&str, bool)] = if named.len() == 1 { &[(",", true), ("}", false)] } else { &[("", true)] };
+    let with_end = |one: Candidate| {
+        let before = format!("{before}{{{head}{}", one.text);
+        ends.iter().map(move |(end, is_partial)| {
+            let text = format!("{before}{end}");
+            Candidate { is_partial: *is_partial, ..Candidate::new(text, one.description.clone()) }
+        })
+    };
+    named.into_iter().flat_map(with_end).collect()
 }
 
 /// Returns the counters of a counterset whose names begin like this, except those that this system never has.
@@ -207,6 +222,16 @@ mod tests {
             (r"\Memory\Available B", &[r"\Memory\Available Bytes"]),
             (r"\Processor(*)\% pr", &[r"\Processor(*)\% Processor Time", r"\Processor(*)\% Privileged Time"]),
             (r"\Processor(no such)\% processor", &[r"\Processor(no such)\% Processor Time"]),
+            // Lists of counters.
+            (
+                r"\Processor(*)\{% Idle Time,% pr",
+                &[
+                    r"\Processor(*)\{% Idle Time,% Processor Time",
+                    r"\Processor(*)\{% Idle Time,% Privileged Time",
+                ],
+            ),
+            (r"\Processor(0)\{% id", &[r"\Processor(0)\{% Idle Time,", r"\Processor(0)\{% Idle Time}"]),
+            (r"\Processor(0)\{% Idle Time}", &[]),
             // Nothing.
             (r"\No such\", &[]),
             (r"\No such(", &[]),
