@@ -25,6 +25,7 @@ fn commands() -> Vec<Vec<String>> {
         words("1 1"),
         words("cpu 1 1"),
         words("proc 1 1"),
+        words("watch /System/Processes 10ms 1 --above 1"),
         words("--help"),
         words("--version"),
         words("get --help"),
