@@ -30,7 +30,7 @@ fn samples_are_written_as_they_were_read() {
 /// What of a counterset a manifest has a place for.
 fn expressible(set: &Counterset) -> Counterset {
     let counters = set.counters.iter().map(|counter| {
-        let Counter { unit, wraps, caps, source, availability, v1_index, .. } =
+        let Counter { unit, wraps, caps, cost_class, source, availability, v1_index, .. } =
             Counter::published(counter.id, counter.counter_type);
         let detail = counter.detail.min(DetailLevel::ADVANCED);
         counter
@@ -38,6 +38,7 @@ fn expressible(set: &Counterset) -> Counterset {
             .unit(unit)
             .wraps(wraps)
             .caps(caps)
+            .cost_class(cost_class)
             .source(source)
             .availability(availability)
             .v1_index(v1_index)

@@ -185,12 +185,13 @@ mod tests {
     /// What a definition carries of a counterset.
     fn carried(set: &Counterset) -> Counterset {
         let counter = |counter: &Counter| {
-            let Counter { wraps, caps, source, availability, v1_index, .. } =
+            let Counter { wraps, caps, cost_class, source, availability, v1_index, .. } =
                 Counter::published(counter.id, counter.counter_type);
             counter
                 .clone()
                 .wraps(wraps)
                 .caps(caps)
+                .cost_class(cost_class)
                 .source(source)
                 .availability(availability)
                 .v1_index(v1_index)
