@@ -48,6 +48,7 @@ pub mod relog;
 mod resolve;
 pub mod samples;
 mod screen;
+#[cfg(feature = "settings")]
 mod settings;
 #[cfg(feature = "serve")]
 mod serve;

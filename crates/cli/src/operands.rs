@@ -11,6 +11,7 @@ use crate::args::interval;
 use crate::exit::{Exit, Failure};
 use crate::paths::paths_of;
 use crate::resolve::countersets;
+#[cfg(feature = "settings")]
 use crate::settings::named_paths;
 
 /// Short names for the counters that users need most often. Each counter has the paths that show it, the best first:
@@ -180,6 +181,13 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
         }
     };
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
+}
+
+/// Refuses a named set of paths: this build reads no settings file.
+#[cfg(not(feature = "settings"))]
+fn named_paths(name: &str) -> Result<Vec<CounterPath>, Failure> {
+    let name = escaped(name);
+    Err(Failure::new(Exit::Usage, anyhow::anyhow!("@{name}: perfset was built without the feature settings")))
 }
 
 #[cfg(test)]
