@@ -320,3 +320,48 @@ fn groups_that_another_explains_are_left_out() {
     assert_eq!(names(&state.groups_by_time), ["system.slice/busy.service", "system.slice/large.service"]);
     assert_eq!(names(&state.groups_by_memory), ["system.slice", "system.slice/large.service"]);
 }
+
+/// Counts without rates of their own get them from two samples of the same instance, and never from others.
+#[test]
+fn drops_are_counted_per_second() {
+    use crate::testing::{FixedClock, Scripted};
+    use crate::{Machine, catalogue};
+
+    let provider = Scripted::new(vec![catalogue::network_interface::COUNTERSET.clone()]);
+    let mut machine = Machine::new(Box::new(FixedClock::default()));
+    machine.register(Box::new(provider.clone()));
+    let mut overview = Overview::open(&mut machine).unwrap();
+    // In the order of registration: bytes received, packets discarded and with errors, bytes sent, the same of packets
+    // sent. The clock advances by a second with each of the three queries.
+    let mut next = |rows: Vec<(&'static str, u32, [u64; 6])>, births: Vec<(u32, u64)>| {
+        provider.with(|script| {
+            let row = |(name, id, values): (_, _, [u64; 6])| (name, id, values.map(Ok).to_vec());
+            script.rows = rows.into_iter().map(row).collect();
+            script.births = births;
+        });
+        overview.collect().unwrap();
+        let state = overview.state(5);
+        let numbers = |one: &InterfaceState| [&one.received, &one.sent, &one.drops, &one.errors].map(Clone::clone);
+        state.interfaces.iter().map(|one| (one.name.clone(), numbers(one))).collect::<Vec<_>>()
+    };
+    let two = || Err(NoValue::NeedsTwoSamples);
+    assert_eq!(
+        next(vec![("eth0", 1, [0, 100, 7, 0, 5, 0])], vec![(1, 9)]),
+        [("eth0".to_owned(), [two(), two(), two(), two()])]
+    );
+    let rows = vec![("lo", 2, [900, 0, 0, 900, 0, 0]), ("eth0", 1, [300, 130, 7, 600, 8, 3])];
+    let new = || Err(NoValue::NewInstance);
+    assert_eq!(
+        next(rows, vec![(1, 9)]),
+        [
+            ("eth0".to_owned(), [Ok(100.0), Ok(200.0), Ok(11.0), Ok(1.0)]),
+            ("lo".to_owned(), [new(), new(), new(), new()]),
+        ]
+    );
+    // Another interface of the same name and id.
+    let [(_, values)] = next(vec![("eth0", 1, [600, 160, 7, 900, 8, 3])], vec![(1, 10)]).try_into().unwrap();
+    assert_eq!(values, [const { Err(NoValue::Replaced) }; 4]);
+    // Counts that fall were reset.
+    let [(_, values)] = next(vec![("eth0", 1, [900, 3, 10, 1_200, 8, 3])], vec![(1, 10)]).try_into().unwrap();
+    assert_eq!(values, [Ok(100.0), Ok(100.0), Err(NoValue::NotGiven), Ok(1.0)]);
+}
