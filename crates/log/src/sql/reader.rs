@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use perfset_engine::path::CounterPath;
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
@@ -14,11 +15,14 @@ use crate::records::{RecordedValue, SERIES_LIMIT, number, time};
 const BATCH: u32 = 1_024;
 /// Maximum number of characters of a name. Names of perfset and of Windows are shorter; a file could have 1 GB.
 const NAME_MAX: usize = 65_536;
+/// Maximum number of bytes of a value and of a row. SQLite allows 1 GB, which one row would take in memory.
+const ROW_MAX: i32 = 1 << 20;
 
 /// Rows of `CounterData`, in the order of log sets, records and counters.
 ///
 /// Rows are read in batches, each with a query of its own, so memory does not grow with the length of the log. The file
-/// is untrusted: it is opened read-only, its schema calls no functions, and views and virtual tables are refused.
+/// is untrusted: it is opened read-only, its schema calls no functions, rows have a maximum length, and views, virtual
+/// tables and generated columns are refused.
 pub(crate) struct SqlRows {
     connection: Connection,
     /// GUIDs of the log sets that are not read yet, in the order of their beginnings.
@@ -42,6 +46,7 @@ impl SqlRows {
         let file = std::path::absolute(file).map_err(|_| rusqlite::Error::InvalidPath(file.to_owned()))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_MAX)?;
         connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")?;
         let mut rows = Self {
             connection,
@@ -56,13 +61,21 @@ impl SqlRows {
         Ok(rows)
     }
 
-    /// Fails if one of the tables is missing, a view or a virtual table: those can compute without end.
+    /// Fails if one of the tables is missing, a view or a virtual table, or has a generated column: those can compute
+    /// without end, and in any amount of memory.
     fn check_tables(&self) -> rusqlite::Result<()> {
         const FIND: &str = "SELECT 1 FROM sqlite_schema WHERE name = ? AND type = 'table' AND rootpage > 0";
+        // 2 and 3 are generated columns; a plain column has 0.
+        const FIND_GENERATED: &str = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden <> 0";
         let mut find = self.connection.prepare(FIND)?;
+        let mut find_generated = self.connection.prepare(FIND_GENERATED)?;
         for table in ["CounterDetails", "CounterData", "DisplayToID"] {
             if !find.exists([table])? {
                 return Err(rusqlite::Error::InvalidParameterName(format!("no table is named {table}")));
+            }
+            if find_generated.exists([table])? {
+                let what = format!("the table {table} has a generated column");
+                return Err(rusqlite::Error::InvalidParameterName(what));
             }
         }
         Ok(())

@@ -472,6 +472,21 @@ fn hostile_databases_are_refused_or_reported() {
         SELECT i + 1 FROM n) SELECT '' GUID, i RecordIndex, 1 CounterID, '' CounterDateTime, 1.0 CounterValue FROM n;";
     assert!(change(endless).unwrap_err().contains("no table is named CounterData"));
     assert!(change("DROP TABLE DisplayToID").unwrap_err().contains("no table is named DisplayToID"));
+    // A generated column takes any time and memory for each row.
+    for generated in ["(hex(zeroblob(300000000)))", "('a') STORED"] {
+        let sql = format!(
+            "ALTER TABLE CounterDetails RENAME TO Old; CREATE TABLE CounterDetails (CounterID, MachineName, ObjectName,
+            CounterName, ParentName, InstanceName AS {generated}, InstanceIndex); INSERT INTO CounterDetails SELECT
+            CounterID, MachineName, ObjectName, CounterName, ParentName, 0 FROM Old"
+        );
+        assert!(
+            change(&sql).unwrap_err().contains("the table CounterDetails has a generated column"),
+            "{sql}"
+        );
+    }
+    // A long row is an error, and is not read into memory.
+    let long = "UPDATE CounterDetails SET CounterName = CAST(zeroblob(2000000) AS TEXT)";
+    assert!(change(long).unwrap_err().contains("too big"), "{:?}", change(long));
     for (sql, want) in [
         ("UPDATE CounterData SET CounterDateTime = 'x' WHERE RecordIndex = 1", "record 1 has no valid time"),
         ("DELETE FROM CounterDetails WHERE CounterName = 'Priority'", "of the unknown counter"),
