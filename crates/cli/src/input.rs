@@ -15,6 +15,20 @@ pub fn is_dash(file: &Path) -> bool {
     file == Path::new("-")
 }
 
+/// Reads a file that users write by hand, such as settings: at most 1 MiB, because a device may have no end. An error
+/// contains the kind of file.
+pub fn read_small(file: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
+    const MOST: u64 = 1 << 20;
+    let bytes = read_up_to(file, MOST.saturating_add(1))?;
+    match u64::try_from(bytes.len()) {
+        Ok(..=MOST) => Ok(bytes),
+        _ => {
+            let error = anyhow!("{}: the {kind} has more than {MOST} bytes", name_of(file));
+            Err(Failure::new(Exit::Usage, error))
+        }
+    }
+}
+
 /// Reads all bytes of a file.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     read_up_to(file, u64::MAX)
@@ -56,4 +70,21 @@ pub fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
 /// Returns the error for a file that cannot be read.
 pub fn unreadable(file: &Path, error: io::Error) -> Failure {
     Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot read {}", name_of(file))))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_written_by_hand_have_an_end() {
+        let endless = Path::new("/dev/zero");
+        let failure = crate::paths::paths_of(&[], &[endless]).unwrap_err();
+        let want = "/dev/zero: the file of counter paths has more than 1048576 bytes";
+        assert_eq!((failure.exit, failure.error.to_string().as_str()), (Exit::Usage, want));
+        let file = std::env::temp_dir().join(format!("perfset-input-{}", std::process::id()));
+        std::fs::write(&file, vec![b'#'; 1 << 20]).unwrap();
+        assert_eq!(read_small(&file, "file").unwrap().len(), 1 << 20);
+        std::fs::remove_file(file).unwrap();
+    }
 }

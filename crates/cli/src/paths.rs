@@ -22,7 +22,7 @@ pub fn paths_of(operands: &[String], files: &[impl AsRef<Path>]) -> Result<Vec<C
 
 /// Adds the paths of a file, which may be empty.
 fn add_file(paths: &mut Vec<CounterPath>, file: &Path) -> Result<(), Failure> {
-    match query_paths(&name_of(file), &input::read(file)?) {
+    match query_paths(&name_of(file), &input::read_small(file, "file of counter paths")?) {
         Ok(of_file) => paths.extend(of_file),
         Err(QueryFileError::Empty { .. }) => {}
         Err(error) => return Err(Failure::escaped(Exit::Usage, error)),

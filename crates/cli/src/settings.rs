@@ -22,7 +22,7 @@ use crate::input;
 struct Settings {
     /// Counter paths by the name of their set.
     #[serde(default)]
-    paths: BTreeMap<String, Vec<Spanned<String>>>,
+    paths: BTreeMap<String, Spanned<Vec<Spanned<String>>>>,
 }
 
 /// Returns the counter paths of a named set.
@@ -50,7 +50,11 @@ fn find(name: &str, files: &[PathBuf]) -> Result<Vec<CounterPath>, Failure> {
         let Some(text) = text_of(file)? else { continue };
         let mut settings = parse(file, &text)?;
         if let Some(paths) = settings.paths.remove(name) {
-            return paths.iter().map(|path| counter_path(file, &text, path)).collect();
+            if paths.get_ref().is_empty() {
+                let line = line_at(text.as_bytes(), paths.span().start);
+                return Err(wrong(file, line, &format!("the set \"{name}\" has no counter path")));
+            }
+            return paths.get_ref().iter().map(|path| counter_path(file, &text, path)).collect();
         }
         names.extend(settings.paths.into_keys());
     }
@@ -69,16 +73,10 @@ fn find(name: &str, files: &[PathBuf]) -> Result<Vec<CounterPath>, Failure> {
 
 /// Returns the text of a settings file; `None` if it does not exist.
 fn text_of(file: &Path) -> Result<Option<String>, Failure> {
-    /// Maximum number of bytes in a settings file.
-    const MOST: u64 = 1 << 20;
     if std::fs::metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(None);
     }
-    let bytes = input::read_up_to(file, MOST.saturating_add(1))?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST {
-        let error = anyhow!("{}: the settings file has more than {MOST} bytes", name_of(file));
-        return Err(Failure::new(Exit::Usage, error));
-    }
+    let bytes = input::read_small(file, "settings file")?;
     let line =
         |error: &std::string::FromUtf8Error| line_at(error.as_bytes(), error.utf8_error().valid_up_to());
     String::from_utf8(bytes).map(Some).map_err(|error| wrong(file, line(&error), "the line is not UTF-8"))
@@ -151,6 +149,7 @@ mod tests {
             (b"[paths]\n\nweb = ['/A/B', 'A']\n", 3, "\"A\" does not begin with \\ or /"),
             (b"[paths]\nweb = [\n  '/A/B',\n  '/A',\n]\n", 4, "\"/A\" names a counterset but no counter"),
             (b"\n[pahts]\nweb = []\n", 2, "unknown field `pahts`, expected `paths`"),
+            (b"[paths]\n\nweb = []\n", 3, "the set \"web\" has no counter path"),
             (b"[paths]\nweb = 5\n", 2, "invalid type: integer `5`, expected a sequence"),
             (b"[paths]\n# \xFF\n", 2, "the line is not UTF-8"),
         ]

@@ -74,7 +74,8 @@ impl ParsedOptions {
                 let (Some(file), true) = (values.first(), may_configure) else {
                     return Err(usage("a configuration cannot name another one"));
                 };
-                let text = String::from_utf8_lossy(&input::read(Path::new(file))?).into_owned();
+                let bytes = input::read_small(Path::new(file), "configuration file")?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
                 self.take(words(&text), known, false)?;
                 // The operands of the command line are stored already, so the placeholder "i" is removed.
                 self.operands.retain(|operand| operand != "i" && operand != "-i");
