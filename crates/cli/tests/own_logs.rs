@@ -24,14 +24,19 @@ fn saved(folder: &Path, name: &str, text: &str) -> PathBuf {
     file
 }
 
-/// Time, path and value of each line of JSON that has a value.
-fn values(json: &str) -> BTreeSet<(String, String, String)> {
+/// Time, path, value, status, mark and missing of each line of JSON. A value without a mark has that of a log.
+fn values(json: &str) -> BTreeSet<[String; 6]> {
     let objects = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let of = |object: Value| {
-        let text = |name: &str| object[name].as_str().unwrap().to_owned();
-        (!object["value"].is_null()).then(|| (text("time"), text("path"), object["value"].to_string()))
+    let of = |mut object: Value| {
+        if object["mark"].is_null() && !object["value"].is_null() {
+            object["mark"] = "formatted".into();
+        }
+        ["time", "path", "value", "status", "mark", "missing"].map(|name| match &object[name] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
     };
-    objects.filter_map(of).collect()
+    objects.map(of).collect()
 }
 
 const PATHS: [&str; 3] =
@@ -58,7 +63,7 @@ fn values_of_get_read_back() {
     // The same log in JSON: what CSV says, read by another reader, gives the same.
     let columns = |text: &str| text.lines().count();
     assert_eq!(again.lines().count() + 1, columns(&csv));
-    for (_, path, value) in values(&again) {
+    for [_, path, value, ..] in values(&again).into_iter().filter(|[.., status, _, _]| status == "ok") {
         let cells = [path.clone(), format!("\"{path}\"")];
         let is_it = |line: &&str| {
             cells.iter().any(|cell| line.contains(cell)) && line.contains(&format!(",{value},ok,"))
@@ -113,12 +118,100 @@ fn sqlite_files_of_relog_read_back() {
     let file = file.to_str().unwrap();
     good(&["relog", &log, "-o", file]);
     let again = good(&["relog", file, "-o", "-", "--format", "json"]);
-    // SQLite has times in milliseconds, as JSON.
+    // SQLite has times in milliseconds, as JSON, and no reasons except that of the first sample.
     assert_eq!(values(&again), values(&json));
+    assert!(again.contains("\"needs_two_samples\""), "{again}");
     let info = good(&["log", "info", file]);
     assert!(info.starts_with(&format!("{file}: SQLite of perfset\nmachine   \\\\GEORGIS3\n")), "{info}");
     let table = good(&["get", "cpu", "--log", file, "--top", "1", "--end", "2013-02-20 02:50:20"]);
     assert!(table.contains("% Processor Time"), "{table}");
+}
+
+/// A partial sum stays partial, a reason keeps its keyword, and a pattern without a hit is no instance.
+#[test]
+fn reasons_and_marks_read_back() {
+    let folder = scratch("own-logs-marks");
+    let record = |second: u32, instance: &str, rest: &str| {
+        let name = instance.split('#').next().unwrap();
+        format!(
+            "2026-11-21T21:04:{second:02}.000Z,\\Process V2({instance})\\Working Set,Process V2,{name},1,Working Set,\
+             {rest}\n"
+        )
+    };
+    let header =
+        "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark,missing\n";
+    let text = [
+        header.to_owned(),
+        record(1, "zzz*", ",no_instance,,,PERF_COUNTER_LARGE_RAWCOUNT,By,,"),
+        record(1, "_Total", "300,ok,300,,PERF_COUNTER_LARGE_RAWCOUNT,By,partial,5"),
+        record(1, "sleep", "100,ok,100,,PERF_COUNTER_LARGE_RAWCOUNT,By,,"),
+        record(1, "sleep#1", "200,ok,200,,PERF_COUNTER_LARGE_RAWCOUNT,By,stale,"),
+        record(2, "_Total", "301,ok,301,,PERF_COUNTER_LARGE_RAWCOUNT,By,,"),
+        record(2, "sleep", ",denied,,,PERF_COUNTER_LARGE_RAWCOUNT,By,,"),
+        record(2, "sleep#1", ",late,,,PERF_COUNTER_LARGE_RAWCOUNT,By,,"),
+    ]
+    .concat();
+    let file = saved(&folder, "marks.csv", &text);
+    let file = file.to_str().unwrap();
+    let get = |more: &[&str]| good(&[&["get", r"\Process V2(*)\Working Set", "--log", file], more].concat());
+    let json = get(&["--format", "json"]);
+    let of = |second: u32, instance: &str, rest: [&str; 4]| {
+        let place =
+            [format!("2026-11-21T21:04:{second:02}.000Z"), format!(r"\Process V2({instance})\Working Set")];
+        let all: Vec<_> = place.into_iter().chain(rest.map(str::to_owned)).collect();
+        <[String; 6]>::try_from(all).unwrap()
+    };
+    let want = BTreeSet::from([
+        of(1, "_Total", ["300.0", "ok", "partial", "5"]),
+        of(1, "sleep", ["100.0", "ok", "formatted", "null"]),
+        of(1, "sleep#1", ["200.0", "ok", "stale", "null"]),
+        of(2, "_Total", ["301.0", "ok", "formatted", "null"]),
+        of(2, "sleep", ["null", "denied", "null", "null"]),
+        of(2, "sleep#1", ["null", "late", "null", "null"]),
+    ]);
+    assert_eq!(values(&json), want, "{json}");
+    assert!(json.lines().all(|line| line.contains("\"raw\":null")), "a formatted value has none: {json}");
+    // Again through JSON.
+    let again = saved(&folder, "marks.jsonl", &json);
+    let again =
+        good(&["get", r"\Process V2(*)\Working Set", "--log", again.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(values(&again), want);
+    let table = get(&[]);
+    for text in [
+        "partial: 5 instances could not be read",
+        "stale: its source did not respond in time",
+        "denied: the log does not contain the reason",
+        "the provider did not respond in time",
+    ] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+    let (code, pdh, err) =
+        run("two-nodes", &["get", r"\Process V2(*)\Working Set", "--log", file, "--format", "pdh-csv"]);
+    let want = r"1 value of \Process V2(_Total)\Working Set is partial: up to 5 instances could not be read";
+    assert!(code == 0 && err.contains(want) && pdh.contains("\"300\""), "{err}{pdh}");
+}
+
+#[test]
+fn wide_output_is_no_log() {
+    let folder = scratch("own-logs-wide");
+    for format in ["csv", "json"] {
+        let wide = good(&[
+            "get",
+            r"\Processor Information(*)\% User Time",
+            "20ms",
+            "2",
+            "--format",
+            format,
+            "--wide",
+        ]);
+        let file = saved(&folder, format, &wide);
+        let (code, out, err) = run("two-nodes", &["list", "--log", file.to_str().unwrap()]);
+        assert_eq!((code, out.as_str()), (5, ""), "{err}");
+        assert!(
+            err.contains("this is output of --wide, which cannot be read back; write it without --wide"),
+            "{err}"
+        );
+    }
 }
 
 /// Instances that end are missing afterwards, and are no rows without values.
@@ -161,5 +254,5 @@ fn damage_has_its_own_code() {
         &["get", "/Memory/Available Bytes", "--log", cut.to_str().unwrap(), "--format", "json"],
     );
     assert_eq!((code, out.lines().count()), (5, 1), "{err}");
-    assert!(err.contains("a line is no record of JSON"), "{err}");
+    assert!(err.contains("line left out: EOF while parsing"), "{err}");
 }

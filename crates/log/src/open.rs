@@ -131,11 +131,12 @@ impl<R: Read> Log<R> {
             return Err(records::RecordLogError::Database.into());
         }
         let (is_blg, is_text) = (blg::is_one(&first), text::is_one(&first));
-        let is_records = records::is_one(&first);
+        let (is_records, is_wide) = (records::is_one(&first), records::is_wide(&first));
         let begun = Cursor::new(first).chain(read);
         match (is_blg, is_text) {
             (true, _) => Ok(Self::Blg(blg::BlgReader::open(begun)?)),
             (_, true) => Ok(Self::Text(text::TextLogReader::new(begun)?)),
+            _ if is_wide => Err(records::RecordLogError::Wide.into()),
             _ if is_records => Ok(Self::Records(records::RecordLogReader::new(begun)?)),
             _ => Err(LogError::Unknown),
         }

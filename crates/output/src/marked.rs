@@ -99,6 +99,8 @@ impl MarkedCounter {
         let mark = match self.kind {
             MarkKind::Partial if self.missing == 1 => "partial: 1 instance could not be read".to_owned(),
             MarkKind::Partial => format!("partial: up to {} instances could not be read", self.missing),
+            // A log has the mark without the age.
+            MarkKind::Stale if self.age.is_zero() => "stale: the source did not respond in time".to_owned(),
             MarkKind::Stale => {
                 format!("stale: the source did not respond for up to {:.1} s", self.age.as_secs_f64())
             }

@@ -49,6 +49,10 @@ impl<'a> ValueNote<'a> {
             Self::Marked(Mark::Partial(missing)) => {
                 format!("partial: {missing} instances could not be read")
             }
+            // A log has the mark without the age.
+            Self::Marked(Mark::Stale(age)) if age.is_zero() => {
+                "stale: its source did not respond in time".into()
+            }
             Self::Marked(Mark::Stale(age)) => {
                 format!("stale: its source did not respond for {:.1} s", age.as_secs_f64())
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use perfset_core::formula::{self, Denominator};
-use perfset_core::{CounterId as Id, CounterType, Mark};
+use perfset_core::{CounterId as Id, CounterType};
 use perfset_engine::path::{InstanceName, PathQuery, PathValue};
 use perfset_log::sql::{CounterId, Detail, InstanceRow, SqlError, SqlWriter};
 
@@ -66,7 +66,7 @@ impl Output for SqlLog {
                     continue;
                 }
                 // A value formatted by the log's writer has no raw numbers.
-                let raw = raw.filter(|_| v.value.mark != Some(Mark::Formatted));
+                let raw = raw.filter(|_| v.value.raw.is_none() || v.value.counted().is_some());
                 marked.add_one(v);
                 record.push((*id, NumberForm::Formatted.number(v), raw));
             }

@@ -3,7 +3,9 @@
 use perfset_catalogue::adds_up;
 use perfset_core::formula::{ClockedComputation, Computation};
 use perfset_core::sample::{Clocks, SampleValues};
-use perfset_core::{Counter, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue};
+use perfset_core::{
+    Counter, CounterType, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, RawValue,
+};
 
 use crate::aggregate::names_sum;
 use crate::rows::CellState;
@@ -51,7 +53,12 @@ impl Value<'_> {
     /// Returns the raw value as counted: `None` if the writer of a log formatted it.
     #[must_use]
     pub fn counted(&self) -> Option<RawValue> {
-        self.raw.filter(|_| self.mark != Some(Mark::Formatted))
+        self.raw.filter(|_| match self.mark {
+            None => true,
+            Some(Mark::Formatted) => false,
+            // A value of a log can have the mark that its writer had. Only logs have this type.
+            Some(_) => self.counter.counter_type != CounterType::PERF_DOUBLE_RAW,
+        })
     }
 }
 

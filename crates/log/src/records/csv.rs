@@ -3,9 +3,9 @@
 use perfset_engine::path::CounterPath;
 
 use super::RecordLogError;
-use super::record::{RecordedValue, number, path_of, time};
+use super::record::{RecordRemarks, RecordedValue, number, path_of, time};
 
-/// Positions of the fields that a record needs.
+/// Positions of the fields that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumns {
     header: Vec<String>,
@@ -15,6 +15,10 @@ pub struct CsvColumns {
     instance: usize,
     counter: usize,
     value: usize,
+    status: Option<usize>,
+    mark: Option<usize>,
+    missing: Option<usize>,
+    reason: Option<usize>,
 }
 
 /// Field of a line, without quotes.
@@ -29,12 +33,13 @@ impl CsvColumns {
     pub fn new(header: &[u8]) -> Result<Self, RecordLogError> {
         let cells = cells(header).ok_or(RecordLogError::NoRecord)?;
         let header: Vec<String> = cells.into_iter().map(|cell| cell.text).collect();
-        let of = |field: &'static str| {
-            header.iter().position(|name| name == field).ok_or(RecordLogError::NoField { field })
-        };
+        let find = |field: &str| header.iter().position(|name| name == field);
+        let of = |field: &'static str| find(field).ok_or(RecordLogError::NoField { field });
         let (time, path, counterset) = (of("time")?, of("path")?, of("counterset")?);
         let (instance, counter, value) = (of("instance")?, of("counter")?, of("value")?);
-        Ok(Self { header, time, path, counterset, instance, counter, value })
+        let (status, mark) = (find("status"), find("mark"));
+        let (missing, reason) = (find("missing"), find("reason"));
+        Ok(Self { header, time, path, counterset, instance, counter, value, status, mark, missing, reason })
     }
 
     /// Returns `true` for the header itself: several runs may have written to one file.
@@ -44,26 +49,38 @@ impl CsvColumns {
             && cells(line).is_some_and(|cells| cells.iter().map(|cell| &cell.text).eq(&self.header))
     }
 
-    /// Returns `true` if the value is the last field of a line.
-    pub fn ends_in_value(&self) -> bool {
-        self.value.saturating_add(1) == self.header.len()
+    /// Returns `true` if the beginning of a line's last field would be another value, mark or reason.
+    fn is_last_vital(&self, is_partial: bool) -> bool {
+        let last = Some(self.header.len().saturating_sub(1));
+        let of_all = [Some(self.value), self.status, self.mark, self.reason];
+        of_all.contains(&last) || (is_partial && self.missing == last)
     }
 
-    /// Parses a line to a record.
-    pub fn record(&self, line: &[u8]) -> Result<RecordedValue, String> {
-        let cells = cells(line).ok_or("a line is no CSV in UTF-8")?;
+    /// Parses a line to a record. A line that `is_cut` ends with the file, perhaps within a field.
+    pub fn record(&self, line: &[u8], is_cut: bool) -> Result<RecordedValue, String> {
+        let cells = cells(line).ok_or("it is no CSV in UTF-8")?;
         if cells.len() != self.header.len() {
-            return Err(format!("a line has {} of {} fields", cells.len(), self.header.len()));
+            return Err(format!("it has {} of {} fields", cells.len(), self.header.len()));
         }
         let cell = |at: usize| cells.get(at).map(|cell| cell.text.as_str()).unwrap_or_default();
-        let time = time(cell(self.time)).ok_or("a line has no valid time")?;
+        let optional = |at: Option<usize>| at.map(cell).unwrap_or_default();
+        let remarks = RecordRemarks {
+            status: optional(self.status),
+            mark: optional(self.mark),
+            missing: optional(self.missing).parse().unwrap_or(0),
+            reason: optional(self.reason),
+        };
+        if is_cut && self.is_last_vital(remarks.mark == "partial") {
+            return Err("the file ends in it".to_owned());
+        }
+        let time = time(cell(self.time)).ok_or("it has no valid time")?;
         let value = match cell(self.value) {
             "" => None,
-            text => number(text.parse().map_err(|_| "a value is no number")?),
+            text => number(text.parse().map_err(|_| "its value is no number")?),
         };
         let names = |at: usize| cells.get(at).map(names).unwrap_or_default();
-        let path = self.path(cell(self.path), &names).ok_or("the names of a line do not match its path")?;
-        Ok(RecordedValue { time, path, value })
+        let path = self.path(cell(self.path), &names).ok_or("its names do not match its path")?;
+        Ok(RecordedValue { time, path, value: remarks.of(value) })
     }
 
     /// Returns the path of a line. Of a name that might have a guard, the path shows if it has.

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::record::{RecordedValue, number, path_of, time};
+use super::record::{RecordRemarks, RecordedValue, number, path_of, time};
 
-/// Fields that a record needs. Others are ignored.
+/// Fields that are read. Others are ignored.
 #[derive(Deserialize)]
 struct JsonFields {
     machine: Option<String>,
@@ -14,6 +14,10 @@ struct JsonFields {
     instance: String,
     counter: String,
     value: Option<f64>,
+    status: Option<String>,
+    mark: Option<String>,
+    missing: Option<u64>,
+    reason: Option<String>,
     /// Number of instances without a value: then the object is about them, and no record.
     instances: Option<u64>,
 }
@@ -23,8 +27,7 @@ pub fn record(line: &[u8]) -> Result<Option<RecordedValue>, String> {
     let fields: JsonFields = serde_json::from_slice(line).map_err(|error| {
         // Its position is that in the line, and the damage has that in the file.
         let text = error.to_string();
-        let what = text.split(" at line ").next().unwrap_or_default();
-        format!("a line is no record of JSON: {what}")
+        text.split(" at line ").next().unwrap_or_default().to_owned()
     })?;
     if fields.instances.is_some() {
         return Ok(None);
@@ -32,7 +35,13 @@ pub fn record(line: &[u8]) -> Result<Option<RecordedValue>, String> {
     let machine = fields.machine.as_deref().map(|name| name.trim_start_matches('\\'));
     let machine = machine.filter(|name| !name.is_empty());
     let path = path_of(&fields.path, machine, &fields.counterset, &fields.instance, &fields.counter)
-        .ok_or("the names of a line do not match its path")?;
-    let time = time(&fields.time).ok_or("a line has no valid time")?;
-    Ok(Some(RecordedValue { time, path, value: fields.value.and_then(number) }))
+        .ok_or("its names do not match its path")?;
+    let time = time(&fields.time).ok_or("it has no valid time")?;
+    let remarks = RecordRemarks {
+        status: fields.status.as_deref().unwrap_or_default(),
+        mark: fields.mark.as_deref().unwrap_or_default(),
+        missing: fields.missing.unwrap_or(0),
+        reason: fields.reason.as_deref().unwrap_or_default(),
+    };
+    Ok(Some(RecordedValue { time, path, value: remarks.of(fields.value.and_then(number)) }))
 }

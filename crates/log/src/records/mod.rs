@@ -23,6 +23,8 @@
 use std::error::Error;
 use std::io;
 
+use memchr::memchr;
+
 mod csv;
 mod json;
 mod raw;
@@ -31,8 +33,8 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use reader::RecordSeries;
 pub use reader::{RecordLogReader, RecordSample};
+pub(crate) use reader::{RecordSeries, SampleRecords};
 #[cfg(feature = "sqlite")]
 pub(crate) use record::{RecordedValue, number, time};
 
@@ -66,12 +68,13 @@ impl RecordFormat {
 
     /// Returns the format of a log that begins with these bytes; `None` if it is no record log.
     fn detect(first_bytes: &[u8]) -> Option<Self> {
-        let text = first_bytes.strip_prefix(raw::BYTE_ORDER_MARK).unwrap_or(first_bytes);
+        let text = without_mark(first_bytes);
         if text.starts_with(b"time,path,counterset,") {
             return Some(Self::Csv);
         }
-        let is_json = text.starts_with(b"{\"time\":\"") || text.starts_with(b"{\"machine\":\"");
-        is_json.then_some(Self::Json)
+        let (key, value) = json_key(text, b'{')?;
+        let is_json = [&b"time"[..], b"machine"].contains(&key) && value.starts_with(b"\"");
+        (is_json && !is_wide(first_bytes)).then_some(Self::Json)
     }
 }
 
@@ -81,6 +84,36 @@ pub fn is_one(first_bytes: &[u8]) -> bool {
     RecordFormat::detect(first_bytes).is_some()
 }
 
+/// Returns `true` if these are the first bytes of output of `get --wide`, which has no paths.
+pub(crate) fn is_wide(first_bytes: &[u8]) -> bool {
+    let text = without_mark(first_bytes);
+    let second_key = || {
+        let (_, value) = json_key(text, b'{').filter(|(key, _)| *key == b"time")?;
+        let value = value.strip_prefix(b"\"")?;
+        let behind = value.get(memchr(b'"', value)?.saturating_add(1)..)?;
+        json_key(behind, b',').map(|(key, _)| key)
+    };
+    text.starts_with(b"time,counterset,instance,") || second_key() == Some(b"counterset")
+}
+
+fn without_mark(first_bytes: &[u8]) -> &[u8] {
+    first_bytes.strip_prefix(raw::BYTE_ORDER_MARK).unwrap_or(first_bytes)
+}
+
+/// Returns the key of a JSON object behind this brace or comma, and the text behind its colon.
+fn json_key(text: &[u8], before: u8) -> Option<(&[u8], &[u8])> {
+    let text = without_blanks(without_blanks(text).strip_prefix(&[before])?).strip_prefix(b"\"")?;
+    let (key, behind) = text.split_at_checked(memchr(b'"', text)?)?;
+    let behind = without_blanks(behind.strip_prefix(b"\"")?);
+    Some((key, without_blanks(behind.strip_prefix(b":")?)))
+}
+
+/// Returns the rest of a line behind blanks.
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    text.get(blanks..).unwrap_or_default()
+}
+
 /// Error for a record log that cannot be read at all. A local error is [damage](crate::Damages) instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -88,6 +121,9 @@ pub enum RecordLogError {
     /// The file does not begin as a record log.
     #[error("at byte 0: expected the header of CSV, or a JSON object with a time")]
     NoRecord,
+    /// The file is output of `get --wide`.
+    #[error("this is output of --wide, which cannot be read back; write it without --wide")]
+    Wide,
     /// The header of CSV lacks a field.
     #[error("at byte 0: the header has no field \"{field}\"")]
     NoField {

@@ -18,7 +18,12 @@ pub struct RawRecords<R> {
     offset: u64,
     /// Maximum number of bytes of a record.
     limit: usize,
+    /// Last record with its line end; at most one byte more than the limit.
     bytes: Vec<u8>,
+    /// Offset of the last record.
+    start: u64,
+    /// Bytes that are read a second time, before the rest of the input, and the number of those read.
+    again: (Vec<u8>, usize),
 }
 
 /// Record without its line ending.
@@ -36,7 +41,8 @@ pub struct RawRecord<'a> {
 impl<R: Read> RawRecords<R> {
     /// Starts at the beginning of a file.
     pub fn new(input: R, format: RecordFormat, limit: usize) -> Self {
-        Self { input: BufReader::with_capacity(1 << 16, input), format, offset: 0, limit, bytes: Vec::new() }
+        let input = BufReader::with_capacity(1 << 16, input);
+        Self { input, format, offset: 0, limit, bytes: Vec::new(), start: 0, again: (Vec::new(), 0) }
     }
 
     /// Returns the number of bytes read so far.
@@ -46,19 +52,21 @@ impl<R: Read> RawRecords<R> {
 
     /// Returns the next record; `None` at the end of the file. In CSV, a line end inside quotes belongs to the record.
     pub fn next(&mut self) -> io::Result<Option<RawRecord<'_>>> {
-        let Self { input, format, offset, limit, bytes } = self;
+        let Self { input, format, offset, limit, bytes, start, again: (again, again_at) } = self;
         bytes.clear();
-        let start = *offset;
+        *start = *offset;
         let (mut is_quoted, mut is_too_long, mut has_end) = (false, false, false);
         while !has_end {
-            let chunk = match input.fill_buf() {
+            let rest = again.get(*again_at..).unwrap_or_default();
+            let is_again = !rest.is_empty();
+            let chunk = if is_again { Ok(rest) } else { input.fill_buf() };
+            let chunk = match chunk {
                 Ok([]) => break,
                 Ok(chunk) => chunk,
                 // A signal interrupts a read, and is no error of the file.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            // Behind the limit, quotes do not count: one that is never closed must not take the rest of the file.
             let room = limit.saturating_sub(bytes.len()).saturating_add(1);
             let end = match format {
                 RecordFormat::Csv if !is_too_long => {
@@ -68,24 +76,54 @@ impl<R: Read> RawRecords<R> {
             };
             has_end = end.is_some();
             let used = end.unwrap_or(if is_too_long { chunk.len() } else { chunk.len().min(room) });
-            is_too_long |= used > limit.saturating_sub(bytes.len());
             if !is_too_long {
                 bytes.extend(chunk.get(..used).unwrap_or_default());
             }
-            input.consume(used);
+            match is_again {
+                true => *again_at = again_at.saturating_add(used),
+                false => input.consume(used),
+            }
             *offset = offset.saturating_add(u64::try_from(used).unwrap_or(u64::MAX));
+            if !is_too_long && bytes.len() > *limit {
+                is_too_long = true;
+                // Several lines are joined by quotes, and the caller goes on with the second one.
+                if memchr(b'\n', bytes).is_some() {
+                    break;
+                }
+                // The stored beginning of a long line would look like a complete one.
+                bytes.clear();
+            }
         }
-        if *offset == start {
+        if offset == start {
             return Ok(None);
-        }
-        // The stored beginning of such a record would look like a complete one.
-        if is_too_long {
-            bytes.clear();
         }
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let text = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| start == 0).unwrap_or(text);
-        Ok(Some(RawRecord { text, offset: start, is_too_long, is_cut: !has_end }))
+        let text = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| *start == 0).unwrap_or(text);
+        let text = if is_too_long { &[] } else { text };
+        Ok(Some(RawRecord { text, offset: *start, is_too_long, is_cut: !has_end }))
+    }
+
+    /// Leaves out the last record, but only the first of its lines: a quote too many joins it with good ones. Returns
+    /// the number of bytes left out.
+    ///
+    /// A line is read twice at most: behind the first one, each line has an even number of quotes and is a record of
+    /// its own, except the last one.
+    pub fn leave_out_line(&mut self) -> u64 {
+        let Self { offset, bytes, start, again: (again, again_at), .. } = self;
+        let line = memchr(b'\n', bytes).map_or(bytes.len(), |end| end.saturating_add(1));
+        let rest = bytes.get(line..).unwrap_or_default();
+        *offset = offset.saturating_sub(u64::try_from(rest.len()).unwrap_or(0));
+        if *again_at < again.len() {
+            // The whole record came from there.
+            *again_at = again_at.saturating_sub(rest.len());
+        } else {
+            again.clear();
+            again.extend(rest);
+            *again_at = 0;
+        }
+        bytes.clear();
+        offset.saturating_sub(*start)
     }
 }
 

@@ -6,12 +6,14 @@ use std::io::{Chain, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use memchr::memchr;
+use perfset_core::{Mark, NoValue};
 use perfset_engine::path::CounterPath;
 
 use super::csv::CsvColumns;
 use super::raw::RawRecords;
 use super::record::RecordedValue;
-use super::{RECORD_LIMIT, RecordFormat, RecordLogError, SERIES_LIMIT, json};
+use super::{RECORD_LIMIT, RecordFormat, RecordLogError, SERIES_LIMIT, is_wide, json};
 use crate::Damages;
 #[cfg(feature = "sqlite")]
 use crate::sql::reader::SqlRows;
@@ -26,8 +28,7 @@ pub struct RecordLogReader<R> {
     series: Arc<RecordSeries>,
     /// `true` if records of other series than the known ones are left out.
     is_closed: bool,
-    values: Vec<Option<f64>>,
-    has_record: Vec<bool>,
+    sample: SampleRecords,
     /// First record of the next sample.
     pending: Option<(u64, RecordedValue)>,
     damages: Damages,
@@ -40,7 +41,7 @@ enum RecordInput<R> {
     Text {
         records: RawRecords<Chain<Cursor<Vec<u8>>, R>>,
         /// Columns of CSV; `None` for other formats.
-        columns: Option<CsvColumns>,
+        columns: Option<Box<CsvColumns>>,
     },
     #[cfg(feature = "sqlite")]
     Rows(Box<SqlRows>),
@@ -58,6 +59,73 @@ pub struct RecordSample<'a> {
     /// For each value, `true` if the sample has a record of it, and `false` if the instance did not exist or was not
     /// printed.
     pub has_record: &'a [bool],
+    /// Marks of values other than [`Mark::Formatted`], and reasons for missing values, as far as the log has them, by
+    /// position in `values`.
+    pub notes: &'a HashMap<usize, Result<Mark, NoValue>>,
+}
+
+/// Values of a sample, by position. Clearing takes as long as the sample has records, however many series the log has.
+#[derive(Debug, Default)]
+pub(crate) struct SampleRecords {
+    pub values: Vec<Option<f64>>,
+    pub has_record: Vec<bool>,
+    pub notes: HashMap<usize, Result<Mark, NoValue>>,
+    /// Positions of the records.
+    used: Vec<usize>,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Number of positions that this thread cleared or added. A test checks that it grows linearly with the records.
+    pub(super) static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl SampleRecords {
+    fn clear(&mut self) {
+        for position in self.used.drain(..) {
+            #[cfg(test)]
+            LOOKED_AT.with(|positions| positions.set(positions.get() + 1));
+            self.values.iter_mut().skip(position).take(1).for_each(|value| *value = None);
+            self.has_record.iter_mut().skip(position).take(1).for_each(|has_record| *has_record = false);
+            if !self.notes.is_empty() {
+                self.notes.remove(&position);
+            }
+        }
+    }
+
+    /// Makes room for this number of values.
+    fn grow(&mut self, len: usize) {
+        #[cfg(test)]
+        LOOKED_AT.with(|positions| positions.set(positions.get() + len.saturating_sub(self.values.len())));
+        if len > self.values.len() {
+            self.values.resize(len, None);
+            self.has_record.resize(len, false);
+        }
+    }
+
+    /// Stores the value of a record. Returns `false` if the sample has another one at this position.
+    fn put(&mut self, position: usize, value: Result<(f64, Mark), NoValue>) -> bool {
+        self.grow(position.saturating_add(1));
+        let (number, note) = match value {
+            Ok((number, Mark::Formatted)) => (Some(number), None),
+            Ok((number, mark)) => (Some(number), Some(Ok(mark))),
+            Err(NoValue::NotGiven) => (None, None),
+            Err(reason) => (None, Some(Err(reason))),
+        };
+        let (Some(known), Some(has_record)) =
+            (self.values.get_mut(position), self.has_record.get_mut(position))
+        else {
+            return true;
+        };
+        if std::mem::replace(has_record, true) {
+            let is_same_note = self.notes.get(&position) == note.as_ref();
+            return known.map(f64::to_bits) == number.map(f64::to_bits) && is_same_note;
+        }
+        *known = number;
+        self.used.push(position);
+        self.notes.extend(note.map(|note| (position, note)));
+        true
+    }
 }
 
 /// Paths of the values of a log, in the order of their first records.
@@ -78,16 +146,19 @@ impl<R: Read> RecordLogReader<R> {
 
     pub(super) fn with_limits(mut input: R, limit: usize) -> Result<Self, RecordLogError> {
         /// Number of bytes that show the format.
-        const TELLING: u64 = 32;
+        const TELLING: u64 = 512;
         let failed = |offset| move |error| RecordLogError::Io { offset, error };
         let mut first = Vec::new();
         input.by_ref().take(TELLING).read_to_end(&mut first).map_err(failed(0))?;
+        if is_wide(&first) {
+            return Err(RecordLogError::Wide);
+        }
         let format = RecordFormat::detect(&first).ok_or(RecordLogError::NoRecord)?;
         let mut records = RawRecords::new(Cursor::new(first).chain(input), format, limit);
         let columns = match format {
             RecordFormat::Csv => {
                 let header = records.next().map_err(failed(0))?.ok_or(RecordLogError::NoRecord)?;
-                Some(CsvColumns::new(header.text)?)
+                Some(Box::new(CsvColumns::new(header.text)?))
             }
             RecordFormat::Json | RecordFormat::Sqlite => None,
         };
@@ -110,8 +181,7 @@ impl<R: Read> RecordLogReader<R> {
             format,
             series: Arc::default(),
             is_closed: false,
-            values: Vec::new(),
-            has_record: Vec::new(),
+            sample: SampleRecords::default(),
             pending: None,
             damages: Damages::default(),
             is_over: false,
@@ -147,10 +217,9 @@ impl<R: Read> RecordLogReader<R> {
         self.is_closed = true;
     }
 
-    /// Takes the values of the last sample and whether each has a record. Keeps the memory of both for the next sample.
-    pub(crate) fn take_values(&mut self, values: &mut Vec<Option<f64>>, has_record: &mut Vec<bool>) {
-        std::mem::swap(&mut self.values, values);
-        std::mem::swap(&mut self.has_record, has_record);
+    /// Takes the values of the last sample. Keeps the memory of `values` for the next sample.
+    pub(crate) fn take_values(&mut self, values: &mut SampleRecords) {
+        std::mem::swap(&mut self.sample, values);
     }
 
     /// Returns the next sample; `None` at the end of the log.
@@ -158,12 +227,8 @@ impl<R: Read> RecordLogReader<R> {
     /// # Errors
     /// If reading the input fails. Then the log is at its end.
     pub fn next_sample(&mut self) -> Result<Option<RecordSample<'_>>, RecordLogError> {
-        self.values.clear();
-        self.has_record.clear();
-        if self.is_closed {
-            self.values.resize(self.series.paths.len(), None);
-            self.has_record.resize(self.series.paths.len(), false);
-        }
+        self.sample.clear();
+        self.sample.grow(self.series.paths.len());
         let mut sample = None;
         while let Some((offset, record)) = self.next_record()? {
             match sample {
@@ -176,13 +241,17 @@ impl<R: Read> RecordLogReader<R> {
             }
             self.put(offset, record);
         }
-        let Self { values, has_record, .. } = self;
-        Ok(sample.map(|(time, offset)| RecordSample { time, offset, values, has_record }))
+        let SampleRecords { values, has_record, notes, .. } = &self.sample;
+        Ok(sample.map(|(time, offset)| RecordSample { time, offset, values, has_record, notes }))
     }
 
     /// Stores the value of a record in the current sample.
     fn put(&mut self, offset: u64, record: RecordedValue) {
         let RecordedValue { path, value, .. } = record;
+        // A pattern without a hit, or an instance that has ended: its sample exists, and lacks the instance.
+        if value == Err(NoValue::NoInstance) {
+            return;
+        }
         let position = match self.series.by_path.get(&path) {
             Some(position) => *position,
             None if self.is_closed => {
@@ -200,20 +269,10 @@ impl<R: Read> RecordLogReader<R> {
                 position
             }
         };
-        let len = self.values.len().max(position.saturating_add(1));
-        self.values.resize(len, None);
-        self.has_record.resize(len, false);
-        let (Some(known), Some(has_record)) =
-            (self.values.get_mut(position), self.has_record.get_mut(position))
-        else {
-            return;
-        };
         // Two paths of a query can select one counter, so a value may be there twice.
-        let is_other = known.map(f64::to_bits) != value.map(f64::to_bits);
-        if std::mem::replace(has_record, true) && is_other {
-            return self.damages.add(offset, format!("another value of {path} at the same time is left out"));
+        if !self.sample.put(position, value) {
+            self.damages.add(offset, format!("another value of {path} at the same time is left out"));
         }
-        *known = value;
     }
 
     /// Returns the next valid record with its offset.
@@ -233,7 +292,7 @@ impl<R: Read> RecordLogReader<R> {
             match parsed {
                 Ok(Some(record)) => return Ok(Some((offset, record))),
                 Ok(None) => {}
-                Err(what) => self.damages.add(offset, format!("{what}: it is left out")),
+                Err(what) => self.damages.add(offset, what),
             }
         }
         self.is_over = true;
@@ -241,7 +300,7 @@ impl<R: Read> RecordLogReader<R> {
     }
 }
 
-/// RecordedValue with its offset, `None` for what is no record, or the reason why it cannot be used.
+/// Offset of a record, and the record: `None` for what is none, or the damage for what cannot be used.
 type Parsed = (u64, Result<Option<RecordedValue>, String>);
 
 impl<R: Read> RecordInput<R> {
@@ -252,7 +311,9 @@ impl<R: Read> RecordInput<R> {
             #[cfg(feature = "sqlite")]
             Self::Rows(rows) => {
                 let row = rows.next().map_err(|error| RecordLogError::Sqlite(error.into()))?;
-                return Ok(row.map(|row| (0, row.map(Some))));
+                let parsed =
+                    |row: Result<_, _>| row.map(Some).map_err(|what| format!("row left out: {what}"));
+                return Ok(row.map(|row| (0, parsed(row))));
             }
         };
         // Taken before the read, so that an error contains the offset at which reading failed.
@@ -260,17 +321,23 @@ impl<R: Read> RecordInput<R> {
         let Some(raw) = records.next().map_err(|error| RecordLogError::Io { offset: at, error })? else {
             return Ok(None);
         };
+        let (offset, is_joined) = (raw.offset, memchr(b'\n', raw.text).is_some());
         let parsed = match (columns, raw.text) {
-            _ if raw.is_too_long => Err("a record is too long".to_owned()),
+            _ if raw.is_too_long => Err(None),
             (_, b"") => Ok(None),
-            // The beginning of a number is a number, too.
-            (Some(columns), _) if raw.is_cut && columns.ends_in_value() => {
-                Err("the file ends in a value".to_owned())
-            }
             (Some(columns), line) if columns.is_header(line) => Ok(None),
-            (Some(columns), line) => columns.record(line).map(Some),
-            (None, line) => json::record(line),
+            (Some(columns), line) => columns.record(line, raw.is_cut).map(Some).map_err(Some),
+            (None, line) => json::record(line).map_err(Some),
         };
-        Ok(Some((raw.offset, parsed)))
+        let parsed = parsed.map_err(|what| {
+            let len = records.leave_out_line();
+            match what {
+                None => format!("{len} bytes left out: a record is too long"),
+                // A quote too many may have joined this line with the next ones.
+                Some(what) if is_joined => format!("{len} bytes left out: {what}"),
+                Some(what) => format!("line left out: {what}"),
+            }
+        });
+        Ok(Some((offset, parsed)))
     }
 }

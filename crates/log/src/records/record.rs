@@ -1,6 +1,10 @@
 //! Record: one value with its time and path, and the texts that they are parsed from.
 
+use std::num::NonZeroU32;
+use std::time::Duration;
+
 use perfset_core::clock::SystemTime;
+use perfset_core::{Mark, NoValue};
 use perfset_engine::path::CounterPath;
 
 /// Value of a counter of an instance.
@@ -8,7 +12,72 @@ use perfset_engine::path::CounterPath;
 pub(crate) struct RecordedValue {
     pub time: i64,
     pub path: CounterPath,
-    pub value: Option<f64>,
+    /// Value with its mark, or the reason for none. [`NoValue::NoInstance`] stands for an instance that did not exist.
+    pub value: Result<(f64, Mark), NoValue>,
+}
+
+/// Fields of a record that say how good its value is, or why there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RecordRemarks<'a> {
+    pub status: &'a str,
+    pub mark: &'a str,
+    /// Number of instances that a partial sum lacks.
+    pub missing: u64,
+    /// Reason in words, if the file has it.
+    pub reason: &'a str,
+}
+
+impl RecordRemarks<'_> {
+    /// Returns the value of a record with its mark, or the reason for none.
+    pub fn of(&self, value: Option<f64>) -> Result<(f64, Mark), NoValue> {
+        value.map(|value| (value, self.mark())).ok_or_else(|| self.reason())
+    }
+
+    fn mark(&self) -> Mark {
+        let missing = u32::try_from(self.missing).unwrap_or(u32::MAX);
+        match self.mark {
+            "partial" => Mark::Partial(NonZeroU32::new(missing).unwrap_or(NonZeroU32::MIN)),
+            // The output does not have the age.
+            "stale" => Mark::Stale(Duration::ZERO),
+            "held" => Mark::Held,
+            "capped" => Mark::Capped,
+            _ => Mark::Formatted,
+        }
+    }
+
+    /// Returns the reason of a keyword. The output lacks the numbers of some reasons, which are texts then.
+    fn reason(&self) -> NoValue {
+        let words = || match self.reason {
+            "" => "the log does not contain the reason".to_owned(),
+            words => words
+                .strip_prefix(self.status)
+                .and_then(|rest| rest.strip_prefix(": "))
+                .unwrap_or(words)
+                .to_owned(),
+        };
+        let failed =
+            |text: &str| NoValue::Failed(if self.reason.is_empty() { text.into() } else { words().into() });
+        match self.status {
+            "needs_two_samples" => NoValue::NeedsTwoSamples,
+            "not_displayable" => NoValue::NotDisplayable,
+            "missing_base" => NoValue::MissingBase,
+            "restarted" => NoValue::Restarted { value_fell: false },
+            "time_went_back" => NoValue::TimeWentBack { value_fell: false },
+            "negative_denominator" => NoValue::NegativeDenominator,
+            "negative_timebase" => NoValue::NegativeTimebase,
+            "new_instance" => NoValue::NewInstance,
+            "replaced" => NoValue::Replaced,
+            "unavailable" => NoValue::Unavailable(words().into()),
+            "denied" => NoValue::Denied(words().into()),
+            "late" => NoValue::Late,
+            "no_instance" => NoValue::NoInstance,
+            "negative_value" => failed("the raw value fell, or a start time is later than the sample"),
+            "wrapped" => failed("the raw value fell: the 4-byte counter overflowed or was reset"),
+            "type_changed" => failed("the counter's type changed"),
+            "failed" | "status" => failed("its source failed, and the log does not contain the reason"),
+            _ => NoValue::NotGiven,
+        }
+    }
 }
 
 /// Returns a number that a value can be: no NaN and no infinity.

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use perfset_core::wire::WireError;
-use perfset_core::{CounterType, v1};
+use perfset_core::{CounterType, Mark, NoValue, v1};
 use perfset_engine::path::CounterPath;
 use perfset_engine::v1::windows_names;
 
 use crate::blg;
 use crate::damage::Damages;
 use crate::open::{Log, LogError};
-use crate::records::RecordSeries;
+use crate::records::{RecordSeries, SampleRecords};
 use crate::text;
 
 /// Location of a log. The log is read once for each query, and once to find all instances.
@@ -235,10 +235,10 @@ pub(super) struct LogSample {
     pub list: Arc<[LogEntry]>,
     /// Sample of a binary log. For a text log only the offset of its line is set.
     pub sample: blg::OwnedSample,
-    /// Values of a text log or a record log.
-    pub values: Vec<Option<f64>>,
-    /// For each value of a record log, `true` if the sample has a record of it; empty for other logs.
-    pub has_record: Vec<bool>,
+    /// Values of a text log; empty for other logs.
+    values: Vec<Option<f64>>,
+    /// Values of a record log; empty for other logs.
+    records: SampleRecords,
     /// `true` if the damage list already mentions the missing end of this sample.
     is_cut: bool,
 }
@@ -250,7 +250,7 @@ impl Default for LogSample {
             list: [].into(),
             sample: blg::OwnedSample::default(),
             values: Vec::new(),
-            has_record: Vec::new(),
+            records: SampleRecords::default(),
             is_cut: false,
         }
     }
@@ -259,7 +259,18 @@ impl Default for LogSample {
 impl LogSample {
     /// Returns `true` if an entry has no record in this sample, because its instance did not exist.
     pub fn lacks(&self, entry: usize) -> bool {
-        self.has_record.get(entry) == Some(&false)
+        self.records.has_record.get(entry) == Some(&false)
+    }
+
+    /// Returns the value of an entry that the writer of the log formatted, with its mark, or the reason for none.
+    pub fn formatted(&self, entry: usize) -> Result<(f64, Mark), NoValue> {
+        let value = self.values.get(entry).or_else(|| self.records.values.get(entry)).copied().flatten();
+        match (value, self.records.notes.get(&entry)) {
+            (Some(value), Some(Ok(mark))) => Ok((value, *mark)),
+            (Some(value), _) => Ok((value, Mark::Formatted)),
+            (None, Some(Err(reason))) => Err(reason.clone()),
+            (None, _) => Err(NoValue::NotGiven),
+        }
     }
 }
 
@@ -394,7 +405,7 @@ impl LogReader {
                 if let Some(sample) = log.next_sample()? {
                     (next.time, next.sample.offset) = (sample.time, sample.offset);
                     self.has_next = true;
-                    log.take_values(&mut next.values, &mut next.has_record);
+                    log.take_values(&mut next.records);
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use perfset_core::pdh::RawCounter;
 use perfset_core::utf16::upper;
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
-use perfset_core::{InstanceId, Name, NoValue, Utf16};
+use perfset_core::{InstanceId, Mark, Name, NoValue, Utf16};
 use perfset_engine::InstanceFilters;
 
 /// Maximum number of UTF-16 units of a name.
@@ -17,7 +17,8 @@ const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 #[derive(Clone, Debug)]
 pub(super) enum CellReading {
     Raw(RawCounter),
-    Formatted(f64),
+    /// Value formatted by the log's writer, and its mark.
+    Formatted(f64, Mark),
     Missing(NoValue),
 }
 
@@ -26,7 +27,8 @@ impl fmt::Display for CellReading {
         match self {
             Self::Raw(raw) if raw.second != 0 => write!(f, "{} (base or time {})", raw.first, raw.second),
             Self::Raw(raw) => write!(f, "{}", raw.first),
-            Self::Formatted(value) => write!(f, "{value}"),
+            Self::Formatted(value, Mark::Formatted) => write!(f, "{value}"),
+            Self::Formatted(value, mark) => write!(f, "{value} ({})", mark.keyword().unwrap_or_default()),
             Self::Missing(reason) => write!(f, "{reason}"),
         }
     }
@@ -39,7 +41,9 @@ impl CellReading {
             (Self::Raw(a), Self::Raw(b)) => {
                 (a.first, a.second, a.multi_count) == (b.first, b.second, b.multi_count)
             }
-            (Self::Formatted(a), Self::Formatted(b)) => a.to_bits() == b.to_bits(),
+            (Self::Formatted(a, a_mark), Self::Formatted(b, b_mark)) => {
+                a.to_bits() == b.to_bits() && a_mark == b_mark
+            }
             _ => false,
         }
     }

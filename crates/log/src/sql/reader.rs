@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
+use perfset_core::{CounterType, Mark, NoValue};
 use perfset_engine::path::CounterPath;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
@@ -27,10 +28,18 @@ pub(crate) struct SqlRows {
     connection: Connection,
     /// GUIDs of the log sets that are not read yet, in the order of their beginnings.
     sets: VecDeque<String>,
-    /// RecordedValue and counter of the last row that was read.
+    /// Number of the record, and counter, of the last row that was read.
     last: (i64, i64),
-    counters: HashMap<i64, CounterPath>,
+    /// Number of the first record of the log set.
+    first_record: Option<i64>,
+    counters: HashMap<i64, SqlCounter>,
     batch: VecDeque<Result<RecordedValue, String>>,
+}
+
+/// Counter of an instance.
+struct SqlCounter {
+    path: CounterPath,
+    needs_two_samples: bool,
 }
 
 impl fmt::Debug for SqlRows {
@@ -52,6 +61,7 @@ impl SqlRows {
             connection,
             sets: VecDeque::new(),
             last: (i64::MIN, i64::MIN),
+            first_record: None,
             counters: HashMap::new(),
             batch: VecDeque::new(),
         };
@@ -93,8 +103,8 @@ impl SqlRows {
 
     fn read_counters(&mut self) -> rusqlite::Result<()> {
         const READ: &str =
-            "SELECT CounterID, MachineName, ObjectName, CounterName, ParentName, InstanceName, InstanceIndex
-            FROM CounterDetails LIMIT ?";
+            "SELECT CounterID, MachineName, ObjectName, CounterName, ParentName, InstanceName, InstanceIndex,
+            CounterType FROM CounterDetails LIMIT ?";
         let mut read = self.connection.prepare(READ)?;
         let mut rows = read.query([i64::try_from(SERIES_LIMIT).unwrap_or(i64::MAX)])?;
         while let Some(row) = rows.next()? {
@@ -114,7 +124,14 @@ impl SqlRows {
                 format!("{parent}{name}{number}")
             });
             let machine = machine.filter(|name| !name.is_empty());
-            self.counters.insert(id, CounterPath { machine, counterset: object, instance, counter });
+            let bits = match row.get_ref(7) {
+                Ok(ValueRef::Integer(bits)) => i32::try_from(bits).ok(),
+                _ => None,
+            };
+            let counter_type = bits.map(|bits| CounterType(u32::from_ne_bytes(bits.to_ne_bytes())));
+            let needs_two_samples = counter_type.is_some_and(CounterType::needs_two_samples);
+            let path = CounterPath { machine, counterset: object, instance, counter };
+            self.counters.insert(id, SqlCounter { path, needs_two_samples });
         }
         Ok(())
     }
@@ -142,27 +159,38 @@ impl SqlRows {
                     break;
                 };
                 self.last = (record, counter);
+                let is_first = *self.first_record.get_or_insert(record) == record;
                 self.batch.push_back(self.counters.get(&counter).map_or_else(
                     || Err(format!("record {record} has a value of the unknown counter {counter}")),
-                    |path| Self::record(row, record, path),
+                    |counter| Self::record(row, record, counter, is_first),
                 ));
             }
             if self.batch.is_empty() {
                 drop(rows);
                 drop(read);
                 self.sets.pop_front();
-                self.last = (i64::MIN, i64::MIN);
+                (self.last, self.first_record) = ((i64::MIN, i64::MIN), None);
             }
         }
     }
 
-    fn record(row: &Row<'_>, record: i64, path: &CounterPath) -> Result<RecordedValue, String> {
+    fn record(
+        row: &Row<'_>,
+        record: i64,
+        counter: &SqlCounter,
+        is_first: bool,
+    ) -> Result<RecordedValue, String> {
         let when = text(row, 2).ok().flatten().unwrap_or_default();
         // Windows leaves a NUL at the end.
         let when = when.trim_end_matches('\0').replace(' ', "T") + "Z";
         let time = time(&when).ok_or_else(|| format!("record {record} has no valid time"))?;
         let value = match row.get_ref(3) {
             Ok(ValueRef::Real(value)) => number(value),
+            // The tables have no reasons, and this one is certain.
+            Ok(ValueRef::Null) if is_first && counter.needs_two_samples => {
+                let (path, value) = (counter.path.clone(), Err(NoValue::NeedsTwoSamples));
+                return Ok(RecordedValue { time, path, value });
+            }
             #[expect(
                 clippy::as_conversions,
                 reason = "SQLite stores whole doubles as integers, without loss"
@@ -170,7 +198,8 @@ impl SqlRows {
             Ok(ValueRef::Integer(value)) => Some(value as f64),
             _ => None,
         };
-        Ok(RecordedValue { time, path: path.clone(), value })
+        let value = value.map(|value| (value, Mark::Formatted)).ok_or(NoValue::NotGiven);
+        Ok(RecordedValue { time, path: counter.path.clone(), value })
     }
 }
 

@@ -374,11 +374,11 @@ impl PathCounterset {
                         Ok(value) => row.set_raw(column, value),
                         Err(reason) => row.set_unavailable(column, reason),
                     },
-                    (Some(CellReading::Formatted(value)), _) if wanted.is_formatted => {
+                    (Some(CellReading::Formatted(value, Mark::Formatted)), _) if wanted.is_formatted => {
                         row.set(column, value.to_bits());
                     }
-                    (Some(CellReading::Formatted(value)), _) => {
-                        row.set_marked(column, value.to_bits(), Mark::Formatted);
+                    (Some(CellReading::Formatted(value, mark)), _) => {
+                        row.set_marked(column, value.to_bits(), *mark);
                     }
                     (Some(CellReading::Missing(reason)), _) => row.set_unavailable(column, reason.clone()),
                     (None, _) | (_, None) => {
@@ -420,8 +420,10 @@ impl PathCounter {
 fn read_one(reader: &mut LogReader, entry: &PathCounterLocation) -> Result<CellReading, WireError> {
     let at = wide(entry.list_index);
     if entry.is_formatted {
-        let value = reader.now.values.get(at).copied().flatten();
-        return Ok(value.map_or(CellReading::Missing(NoValue::NotGiven), CellReading::Formatted));
+        let value = reader.now.formatted(at);
+        return Ok(
+            value.map_or_else(CellReading::Missing, |(value, mark)| CellReading::Formatted(value, mark))
+        );
     }
     Ok(match reader.now.sample.block(at)? {
         CounterBlock::Counter(raw) => CellReading::Raw(raw),
