@@ -191,6 +191,22 @@ fn reasons_and_marks_read_back() {
     assert!(code == 0 && err.contains(want) && pdh.contains("\"300\""), "{err}{pdh}");
 }
 
+/// The bits of a partial sum of a log are no raw number of the tables.
+#[cfg(feature = "sqlite")]
+#[test]
+fn marked_values_have_no_raw_numbers_in_sqlite() {
+    let folder = scratch("own-logs-raw");
+    let text = "time,path,counterset,instance,counter,value,status,mark,missing\n\
+        2026-11-21T21:04:01.000Z,\\Process V2(_Total)\\Working Set,Process V2,_Total,Working Set,300,ok,partial,5\n";
+    let (from, to) = (saved(&folder, "marks.csv", text), folder.join("marks.db"));
+    let (code, _, err) = run("two-nodes", &["relog", from.to_str().unwrap(), "-o", to.to_str().unwrap()]);
+    assert!(code == 0 && err.contains("is partial: up to 5 instances could not be read"), "{err}");
+    let file = rusqlite::Connection::open(to).unwrap();
+    let sql = "SELECT CounterValue, FirstValueA FROM CounterData";
+    let rows: (f64, Option<i64>) = file.query_row(sql, (), |row| row.try_into()).unwrap();
+    assert_eq!(rows, (300.0, None));
+}
+
 #[test]
 fn wide_output_is_no_log() {
     let folder = scratch("own-logs-wide");
