@@ -15,7 +15,7 @@ use crate::args::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::operands::Operands;
 use crate::samples::{Samples, SamplingOptions};
-use program::RunQueue;
+use program::{RunProgram, RunQueue};
 use report::{Reporter, UnknownValues};
 use state::{ConditionChange, Limit, Watch, WatchReading, WatchedInstance};
 
@@ -37,11 +37,13 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         (None, Some(below)) => Limit::Below(below),
         (None, None) => return Err(usage("--above or --below is needed".to_owned())),
     };
-    let runs = (!args.run.is_empty()).then(|| RunQueue::new(&args.run, args.json)).transpose()?;
+    let program = (!args.run.is_empty()).then(|| RunProgram::find(&args.run)).transpose()?;
     if args.files.log.is_empty() {
         operands.interval.get_or_insert(DEFAULT_INTERVAL);
     }
     let mut samples = Samples::open(operands, &args.files, &args.window, false)?;
+    // After the samples: a thread that starts earlier would keep capabilities that they drop.
+    let runs = program.map(|program| RunQueue::start(program, args.json)).transpose()?;
     let mut watcher = Watcher {
         watch: Watch::new(limit, args.samples),
         reporter: Reporter::new(samples.query_source(), args.json, limit, args.samples),

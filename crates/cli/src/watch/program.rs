@@ -21,6 +21,30 @@ const WAITING_MAX: usize = 1_000;
 /// Environment variables of one run, added to those of this process.
 pub type Variables = Vec<(&'static str, String)>;
 
+/// Program that exists, with its arguments.
+pub struct RunProgram {
+    program: OsString,
+    arguments: Vec<OsString>,
+}
+
+impl RunProgram {
+    /// Finds the program of these words.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn find(words: &[OsString]) -> Result<Self, Failure> {
+        let (program, arguments) =
+            words.split_first().ok_or_else(|| Failure::new(Exit::Usage, anyhow!("--run needs a program")))?;
+        // An alarm that cannot ring is found now and not when it is needed.
+        if !is_there(Path::new(program)) {
+            let name = name_of(Path::new(program));
+            let text = anyhow!("--run: there is no program \"{name}\"");
+            return Err(Failure::new(Exit::Usage, text));
+        }
+        Ok(Self { program: program.clone(), arguments: arguments.to_vec() })
+    }
+}
+
 /// Queue of runs of a program, which never overlap.
 pub struct RunQueue {
     sender: SyncSender<Variables>,
@@ -32,23 +56,15 @@ pub struct RunQueue {
 }
 
 impl RunQueue {
-    /// Prepares runs of a program with arguments. With `is_data`, standard output has data for programs, and what the
+    /// Starts the thread for runs of this program. With `is_data`, standard output has data for programs, and what the
     /// program prints goes to standard error.
     ///
     /// # Errors
-    /// If there is no such program, or no thread can be started.
-    pub fn new(words: &[OsString], is_data: bool) -> Result<Self, Failure> {
-        let (program, arguments) =
-            words.split_first().ok_or_else(|| Failure::new(Exit::Usage, anyhow!("--run needs a program")))?;
-        // An alarm that cannot ring is found now and not when it is needed.
-        if !is_there(Path::new(program)) {
-            let name = name_of(Path::new(program));
-            let text = anyhow!("--run: there is no program \"{name}\"");
-            return Err(Failure::new(Exit::Usage, text));
-        }
+    /// If no thread can be started.
+    pub fn start(program: RunProgram, is_data: bool) -> Result<Self, Failure> {
+        let RunProgram { program, arguments } = program;
         let (sender, waiting) = sync_channel(WAITING_MAX);
         let is_cancelled = Arc::new(AtomicBool::new(false));
-        let (program, arguments) = (program.clone(), arguments.to_vec());
         let is_skipped = Arc::clone(&is_cancelled);
         let runner = thread::Builder::new()
             .name("watch-run".to_owned())
