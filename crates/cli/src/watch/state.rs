@@ -53,7 +53,7 @@ pub struct WatchedInstance {
 pub enum WatchReading {
     /// Value of this sample.
     Value(f64),
-    /// Sum of those instances that could be read. It proves nothing if it does not meet the condition.
+    /// Sum of those instances that could be read. The sum of all is that or more.
     PartialSum(f64),
     /// No value yet, because the instance is new and its counter needs two samples.
     New,
@@ -177,7 +177,11 @@ impl Watch {
         match reading {
             WatchReading::Value(value) if value.is_nan() => None,
             WatchReading::Value(value) => Some(self.limit.holds(value)),
-            WatchReading::PartialSum(sum) => self.limit.holds(sum).then_some(true),
+            // What is missing can only add to the sum. NaN proves nothing.
+            WatchReading::PartialSum(sum) => match self.limit {
+                Limit::Above(limit) => (sum > limit).then_some(true),
+                Limit::Below(limit) => (sum >= limit).then_some(false),
+            },
             WatchReading::New | WatchReading::Unknown => None,
         }
     }
@@ -197,10 +201,10 @@ mod tests {
 
     /// Changes of one instance, one per sample: `b` begins, `e` ends, `g` ends with the instance, `.` none.
     ///
-    /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `p` partial sum that meets, `q` one that does not, `N` NaN,
-    /// ` ` without the instance, `x` a path that could not be read.
+    /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `N` NaN, partial sums `p` above the limit, `l` at it, `q`
+    /// below it and `M` NaN, ` ` without the instance, `x` a path that could not be read.
     fn changes(limit: Limit, needed: u32, samples: &str) -> (String, bool) {
-        let (met, unmet) = match limit {
+        let (met, at) = match limit {
             Limit::Above(limit) => (limit + 1.0, limit),
             Limit::Below(limit) => (limit - 1.0, limit),
         };
@@ -209,11 +213,13 @@ mod tests {
             watch.begin_sample();
             let reading = match sample {
                 '+' => Some(WatchReading::Value(met)),
-                '-' => Some(WatchReading::Value(unmet)),
+                '-' => Some(WatchReading::Value(at)),
                 '?' => Some(WatchReading::Unknown),
                 'n' => Some(WatchReading::New),
-                'p' => Some(WatchReading::PartialSum(met)),
-                'q' => Some(WatchReading::PartialSum(unmet)),
+                'p' => Some(WatchReading::PartialSum(at + 1.0)),
+                'l' => Some(WatchReading::PartialSum(at)),
+                'q' => Some(WatchReading::PartialSum(at - 1.0)),
+                'M' => Some(WatchReading::PartialSum(f64::NAN)),
                 'N' => Some(WatchReading::Value(f64::NAN)),
                 _ => None,
             };
@@ -246,10 +252,6 @@ mod tests {
             // A new instance is not known yet, which is no fault.
             (1, "n+", ".b", false),
             (2, "n+n++", "....b", false),
-            // A partial sum proves that the condition is met, and nothing else.
-            (2, "pp-", ".be", false),
-            (2, "ppq-", ".b.e", true),
-            (1, "q", ".", true),
             // An instance that ended counts from the beginning when it is there again.
             (2, "++ ++", ".bg.b", false),
             (2, "+ +", "...", false),
@@ -262,6 +264,30 @@ mod tests {
                 let got = changes(limit, needed, samples);
                 assert_eq!(got, (want.to_owned(), is_unknown), "{limit} for {needed}: {samples}");
             }
+        }
+    }
+
+    /// The instances that a partial sum lacks can only add to it.
+    #[test]
+    fn partial_sums() {
+        for (limit, needed, samples, want, is_unknown) in [
+            (Limit::Above(90.0), 2, "pp-", ".be", false),
+            (Limit::Above(90.0), 2, "ppq-", ".b.e", true),
+            (Limit::Above(90.0), 2, "pplp", ".b..", true),
+            (Limit::Above(90.0), 2, "pqp", "...", true),
+            (Limit::Above(90.0), 1, "l", ".", true),
+            (Limit::Above(90.0), 1, "q", ".", true),
+            (Limit::Above(90.0), 1, "M", ".", true),
+            (Limit::Below(90.0), 1, "plp", "...", false),
+            (Limit::Below(90.0), 1, "q", ".", true),
+            (Limit::Below(90.0), 1, "M", ".", true),
+            (Limit::Below(90.0), 2, "++p", ".be", false),
+            (Limit::Below(90.0), 2, "++l", ".be", false),
+            (Limit::Below(90.0), 2, "++q-", ".b.e", true),
+            (Limit::Below(90.0), 2, "+q+", "...", true),
+        ] {
+            let got = changes(limit, needed, samples);
+            assert_eq!(got, (want.to_owned(), is_unknown), "{limit} for {needed}: {samples}");
         }
     }
 
