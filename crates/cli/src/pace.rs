@@ -1,10 +1,19 @@
 //! Timer for collections: until Ctrl+C, or for a given number of times.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Time between two looks at something that has no timer.
 pub const BRIEFLY: Duration = Duration::from_millis(20);
+
+/// `true` after Ctrl+C, from the signal itself on: a collection that still runs delays only the end of the waits.
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` if the user has ended the command by Ctrl+C while a timer was there.
+pub fn is_interrupted() -> bool {
+    IS_INTERRUPTED.load(Ordering::Relaxed)
+}
 
 /// Sleeps between collections, on a grid that does not drift.
 pub struct Pace {
@@ -27,6 +36,7 @@ impl Pace {
             return Ok(Self { interval, next: Instant::now(), left: more, stop, stopper });
         }
         ctrlc::set_handler(move || {
+            IS_INTERRUPTED.store(true, Ordering::Relaxed);
             let _ = sender.send(()); // fails only when nobody waits any more
         })?;
         Ok(Self { interval, next: Instant::now(), left: more, stop, stopper })

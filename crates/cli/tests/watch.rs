@@ -138,10 +138,108 @@ fn json_is_a_record_with_its_event() {
 
 #[cfg(unix)]
 mod program {
-    use std::process::Command;
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::running::{outcome, perfset};
+
+    /// Waits until a condition is met.
+    fn until(what: &str, mut is_met: impl FnMut() -> bool) {
+        let begun = Instant::now();
+        while !is_met() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Returns the text of a file; nothing if there is none yet.
+    fn content(file: &Path) -> String {
+        fs::read_to_string(file).unwrap_or_default()
+    }
+
+    /// Starts `watch` on kernel files that stand still, without a number of samples, in a process group of its own.
+    fn started(args: &[&str]) -> Child {
+        let mut command = perfset("small-vm", &[&["watch"], args].concat());
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Ends a process group as Ctrl+C in a terminal does. Returns the outcome of its first process.
+    fn interrupted(child: Child) -> (i32, String, String) {
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+        outcome(child.wait_with_output().unwrap())
+    }
+
+    /// Three conditions begin at once. The first run goes on after Ctrl+C, and no other one starts.
+    #[test]
+    fn ctrl_c_is_not_for_the_program() {
+        let file = scratch("watch-interrupt").join("runs");
+        let name = file.to_str().unwrap();
+        let script = "echo began >>\"$0\"; sleep 1; echo ended >>\"$0\"";
+        let busy = "/Processor(*)/% Processor Time";
+        let child = started(&[busy, "10ms", "--above", "99", "--run", "sh", "-c", script, name]);
+        until("it never starts", || content(&file) == "began\n");
+        let (code, out, err) = interrupted(child);
+        assert_eq!((code, out.matches("begins").count(), err.as_str()), (0, 3, ""));
+        until("it ends with the command", || content(&file) != "began\n");
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(content(&file), "began\nended\n");
+    }
+
+    /// The right to walk over tasks is dropped before the thread of the program starts.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_right_to_walk_over_tasks_is_given_up() {
+        const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
+        let capabilities = |status: &str| {
+            let set = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+            u64::from_str_radix(set.trim(), 16).unwrap()
+        };
+        let want = capabilities(&fs::read_to_string("/proc/self/status").unwrap()) & !PERFMON_AND_BPF;
+        let file = scratch("watch-rights").join("run");
+        let run = ["--run", "sh", "-c", "echo done >\"$0\"", file.to_str().unwrap()];
+        let child = started(&[&["/System/Processes", "10ms", "--above", "0"], &run[..]].concat());
+        until("it never starts", || content(&file) == "done\n");
+        let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let tasks: Vec<_> = tasks.map(|task| task.unwrap().path().join("status")).collect();
+        assert!(tasks.len() > 1, "{tasks:?}");
+        for task in &tasks {
+            assert_eq!(capabilities(&fs::read_to_string(task).unwrap()), want, "{task:?}");
+        }
+        let (code, _, err) = interrupted(child);
+        assert_eq!((code, err.as_str()), (0, ""));
+    }
+
+    /// Whoever waits for alarms is told at once that one is lost.
+    #[test]
+    fn the_first_run_that_is_left_out_is_told() {
+        let folder = scratch("watch-left-out");
+        let (log, pid) = (folder.join("many.csv"), folder.join("pid"));
+        let (mut header, mut values) = (String::new(), String::new());
+        for number in 0..1_100 {
+            header.push_str(&format!(",\"\\\\H\\Queue({number})\\Length\""));
+            values.push_str(",\"95\"");
+        }
+        let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{header}\n\"11/20/2026 10:00:00.000\"{values}\n");
+        fs::write(&log, text).unwrap();
+        let script = "echo $$ >\"$0\"; exec sleep 600";
+        let log = log.to_str().unwrap();
+        let args = ["watch", "--log", log, LENGTHS, "--above", "90", "--run", "sh", "-c", script];
+        let mut command = perfset("small-vm", &[&args[..], &[pid.to_str().unwrap()]].concat());
+        // Nobody reads so many reports.
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut first).unwrap();
+        until("it never starts", || content(&pid).ends_with('\n'));
+        child.kill().unwrap();
+        assert!(Command::new("kill").arg(content(&pid).trim()).status().unwrap().success());
+        child.wait().unwrap();
+        assert_eq!(first, "warning: a run of the program was left out: 1,000 are waiting\n");
+    }
 
     /// Prints its environment and its arguments into a file, one line per run. Fails if another run has not ended.
     fn script(name: &str) -> (std::path::PathBuf, String) {

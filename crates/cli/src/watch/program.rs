@@ -14,6 +14,7 @@ use anyhow::anyhow;
 use perfset::output::text::{escaped, grouped_digits, name_of};
 
 use crate::exit::{Exit, Failure};
+use crate::pace::is_interrupted;
 
 /// Maximum number of runs that wait for the one before.
 const WAITING_MAX: usize = 1_000;
@@ -78,6 +79,10 @@ impl RunQueue {
         match self.sender.try_send(variables) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                if self.left_out == 0 {
+                    let waiting = grouped_digits(&WAITING_MAX.to_string());
+                    warn(&format!("a run of the program was left out: {waiting} are waiting"));
+                }
                 self.left_out = self.left_out.saturating_add(1);
             }
         }
@@ -88,9 +93,10 @@ impl RunQueue {
     pub fn finish(self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) {
         let Self { sender, runner, is_cancelled, left_out } = self;
         drop(sender); // the runner ends after the last run
-        if left_out > 0 {
+        // The first of them was told when it was left out.
+        if left_out > 1 {
             let count = grouped_digits(&left_out.to_string());
-            warn(&format!("{count} runs of the program were left out: {WAITING_MAX} were waiting"));
+            warn(&format!("{count} runs of the program were left out"));
         }
         if !wait(&mut || runner.is_finished()) {
             is_cancelled.store(true, Ordering::Relaxed);
@@ -107,11 +113,14 @@ fn run_all(
     is_skipped: &AtomicBool,
 ) {
     for variables in waiting {
-        if is_skipped.load(Ordering::Relaxed) {
+        if is_skipped.load(Ordering::Relaxed) || is_interrupted() {
             return;
         }
         let mut command = Command::new(program);
         command.args(arguments).envs(variables).stdin(Stdio::null());
+        // Ctrl+C in a terminal is for all processes of a group; an alarm that is being given is not for it to end.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         if is_data {
             command.stdout(io::stderr());
         }
