@@ -61,6 +61,8 @@ impl Workload {
     pub fn from_path(path: &str) -> Self {
         let mut workload = Self::default();
         let mut parent = "";
+        // The kernel's remark on a group of version 2 that was removed, which still has an ended process.
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         for group in path.split('/').filter(|group| !group.is_empty()) {
             // runc without its systemd driver uses the names that it would pass to systemd: SLICE:PREFIX:ID.
             let parts: Vec<_> = group.split(':').collect();
@@ -199,6 +201,10 @@ mod tests {
             ("/system.slice/dbus-:1.3-org.x@0.service", Some("dbus-:1.3-org.x@0.service"), None),
             (&format!("/a.slice:other:{id}"), None, Some("0123456789ab")),
             ("/a.slice:docker:short", None, None),
+            ("/system.slice/a.service (deleted)", Some("a.service"), None),
+            (&format!("/docker/{id} (deleted)"), None, Some("docker 0123456789ab")),
+            ("/a.service (deleted)/b", None, None),
+            (" (deleted)", None, None),
             ("/kubepods/podx", None, None),
             ("/x-pod0123.slice", None, None),
             ("/a\u{1b}[2J.service", Some("a\u{1b}[2J.service"), None),
