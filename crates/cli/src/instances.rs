@@ -129,7 +129,7 @@ impl<'a> FactRecord<'a> {
 }
 
 /// Returns the birth of each instance of a counterset, which distinguishes it from an earlier one of the same name and
-/// id. An instance that is not in the map has an unknown birth.
+/// id. Sources without births have `None`.
 fn births(machine: &Machine, set: &Counterset) -> HashMap<Instance, Birth> {
     let is_shown = |attributes: Attributes| !attributes.contains(Attributes::NO_DISPLAYABLE);
     let counter = set.counters.iter().find(|c| is_shown(c.attributes) && !c.is_never_there());
@@ -158,17 +158,84 @@ fn facts_of(
     instance: &Instance,
     births: &HashMap<Instance, Birth>,
 ) -> Vec<Fact> {
-    if !args.facts {
-        return Vec::new();
-    }
+    // An instance that the collection of the births lacks has ended, or is another one: its facts could be of a third.
+    let (true, Some(birth)) = (args.facts, births.get(instance)) else { return Vec::new() };
     let bytes: Vec<u8> = instance.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect();
     let identity = Identity {
         counterset: set.guid,
         instance: Name::until_nul(&bytes),
         instance_id: instance.id,
-        birth: births.get(instance).copied().flatten(),
+        birth: *birth,
     };
     let options = FactOptions::default().with_command_lines(args.with_command_lines);
     // Facts are an extra: the instance is listed without them.
     machine.facts(&identity, options).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+    use std::sync::Arc;
+
+    use clap::Parser;
+    use perfset::testing::{FixedClock, Scripted};
+    use perfset::{
+        Catalogue, CollectRequest, Counter, CounterId, CounterType, FactKind, Guid, InstanceId, Provider,
+        Rows,
+    };
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    /// Provider that says the birth of an instance as its fact, for every instance.
+    struct Births(Scripted);
+
+    impl Provider for Births {
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.catalogue()
+        }
+
+        fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+            self.0.instances(counterset, rows)
+        }
+
+        fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+            self.0.collect(want, rows)
+        }
+
+        fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
+            Ok(vec![Fact::new(FactKind::User, Ok(format!("{:?}", instance.birth.map(NonZeroU64::get))))])
+        }
+    }
+
+    /// An instance that ended, or began, between the enumeration and the collection of births has no facts: nobody
+    /// knows if they would be its own.
+    #[test]
+    fn facts_need_the_instance_in_the_collection() {
+        let counter = Counter::new(CounterId(1), CounterType::PERF_COUNTER_RAWCOUNT).name("C");
+        let set = Counterset::new(Guid::from_u128(1), "S", InstanceType::Multiple).counters(vec![counter]);
+        let scripted = Scripted::new(vec![set.clone()]);
+        scripted.with(|script| {
+            script.rows = vec![("a", 1, vec![Ok(5)]), ("b", 2, vec![Ok(5)])];
+            script.births = vec![(1, 7)];
+        });
+        let machine = Machine::new(Box::new(FixedClock::default()));
+        machine.register(Box::new(Births(scripted)));
+        let births = births(&machine, &set);
+        let facts = |words: &[&str], name: &str, id: u32| {
+            let all = ["perfset", "instances", "s"].iter().chain(words);
+            let Some(Command::Instances(args)) = Args::try_parse_from(all).unwrap().command else {
+                panic!("another command")
+            };
+            let instance = Instance { name: name.into(), id: InstanceId(id) };
+            let facts = facts_of(&args, &machine, &set, &instance, &births);
+            facts.into_iter().map(|fact| fact.text.unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(facts(&["--facts"], "a", 1), ["Some(7)"]);
+        assert_eq!(facts(&["--facts"], "b", 2), ["None"], "of a source without births");
+        for (name, id) in [("a", 2), ("b", 1), ("c", 3)] {
+            assert_eq!(facts(&["--facts"], name, id), [""; 0], "{name} {id}");
+        }
+        assert_eq!(facts(&[], "a", 1), [""; 0]);
+    }
 }

@@ -42,7 +42,8 @@ impl ProcessFacts {
         }
     }
 
-    /// Returns the facts about a process; none if it has ended, or if another process has its id now.
+    /// Returns the facts about a process; none if it has ended, if another process has its id now, or without a birth,
+    /// because then nobody knows which process is meant.
     pub(super) fn read(&self, pid: u32, born: Birth, options: FactOptions) -> Vec<Fact> {
         self.open(pid, born).map(|process| self.all(&process, options)).unwrap_or_default()
     }
@@ -56,7 +57,7 @@ impl ProcessFacts {
         // Files that are opened through the directory belong to this process, even if its id is used again later.
         let text = process.text("stat").ok()?;
         let start = Stat::parse(&text).ok()?.starttime;
-        (born.is_none() || born == birth(start)).then_some(process)
+        (born.is_some() && born == birth(start)).then_some(process)
     }
 
     fn all(&self, process: &ProcessDir, options: FactOptions) -> Vec<Fact> {
@@ -240,7 +241,7 @@ mod tests {
         let other = start().and_then(|birth| birth.checked_add(1));
         assert!(facts(0, other, FactOptions::default(), |_| ()).is_empty());
         assert!(facts(0, NonZeroU64::new(u64::MAX), FactOptions::default(), |_| ()).is_empty());
-        assert!(!facts(0, None, FactOptions::default(), |_| ()).is_empty(), "an unknown birth");
+        assert!(facts(0, None, FactOptions::default(), |_| ()).is_empty(), "an unknown birth");
         let ended = facts(0, start(), FactOptions::default(), |tree| tree.remove("proc/300/stat"));
         assert!(ended.is_empty(), "{ended:?}");
         let torn = facts(0, start(), FactOptions::default(), |tree| tree.write("proc/300/stat", "300 (x"));
