@@ -198,10 +198,10 @@ pub const WATCH: &str = r"Examples:
   21:04:55.317  begins       100.0 %     \Processor(1)\% Processor Time
   21:04:58.318  ends          12.9 %     \Processor(1)\% Processor Time
 
-  Looks every second until Ctrl+C. A condition begins when three values in a row
-  are above 90, and ends with the first that is not. Each instance counts by
-  itself; a restarted process is another instance. An unknown value is no value
-  in a row, and ends nothing.
+  Samples every second until Ctrl+C. A condition begins when three values in a
+  row are above 90, and ends with the first that is not. Each instance counts
+  by itself; a restarted process is another instance. An unknown value is no
+  value in a row, and ends nothing.
 
   $ perfset watch '\Memory\Available MBytes' --below 500 --exit-code 1 10
   For a script: 6 if a value was below 500, else 0 after ten samples, or 1 if

@@ -9,7 +9,7 @@ use crate::examples;
 /// Watch counters, and report when values pass a limit
 ///
 /// Prints a line when the condition of an instance begins, and when it ends. Each instance of a wildcard counts by
-/// itself. A missing counter or instance is unknown, never fine.
+/// itself. A missing counter or instance counts as unknown, not as OK.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::WATCH)]
 #[command(group = clap::ArgGroup::new("limit").required(true).args(["above", "below"]))]

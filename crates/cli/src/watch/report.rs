@@ -167,7 +167,9 @@ impl Reporter {
         let marked = marked_records(clocks, paths, unknown);
         sentences.extend(marked.iter().map(|record| {
             let LeftOutRecord { record, instances, reason, .. } = record;
-            format!("{instances} values of {} are {reason}", escaped(&record.path))
+            let values = if *instances == 1 { "value" } else { "values" };
+            let are = if *instances == 1 { "is" } else { "are" };
+            format!("{instances} {values} of {} {are} {reason}", escaped(&record.path))
         }));
         records.extend(marked);
         let no_counter = |path: &String| format!("{} selects no counter of this system", escaped(path));
@@ -245,12 +247,12 @@ fn marked_records<'v>(
     paths: &[CounterPath],
     unknown: &UnknownValues<'_>,
 ) -> Vec<LeftOutRecord<'v>> {
-    let mut records: Vec<(usize, LeftOutRecord<'_>)> = Vec::new();
+    let mut records: Vec<(usize, LeftOutRecord<'v>)> = Vec::new();
     for v in &unknown.marked {
-        let (status, reason) = match v.value.mark {
-            Some(Mark::Stale(_)) => ("stale", "stale: the source did not respond in time"),
-            Some(Mark::Partial(_)) => ("partial", "partial sums, which prove nothing about the limit"),
-            _ => ("not_a_number", "no numbers"),
+        let status = match v.value.mark {
+            Some(Mark::Stale(_)) => "stale",
+            Some(Mark::Partial(_)) => "partial",
+            _ => "not_a_number",
         };
         let is_same = |(path, known): &&mut (usize, LeftOutRecord<'_>)| {
             *path == v.path && known.record.status == status
@@ -272,7 +274,22 @@ fn marked_records<'v>(
             missing: None,
             ..Record::new(clocks, v)
         };
-        records.push((v.path, LeftOutRecord { record, instances: 1, of: 1, reason: reason.to_owned() }));
+        records.push((v.path, LeftOutRecord { record, instances: 1, of: 1, reason: String::new() }));
     }
-    records.into_iter().map(|(_, record)| record).collect()
+    let with_reason = |(_, known): (usize, LeftOutRecord<'v>)| LeftOutRecord {
+        reason: marked_reason(known.record.status, known.instances).to_owned(),
+        ..known
+    };
+    records.into_iter().map(with_reason).collect()
+}
+
+/// Returns the reason why a number of values prove nothing, as the words after "is" or "are".
+fn marked_reason(status: &str, count: usize) -> &'static str {
+    match (status, count) {
+        ("stale", _) => "stale: the source did not respond in time",
+        ("partial", 1) => "a sum of only some instances",
+        ("partial", _) => "sums of only some instances",
+        (_, 1) => "not a number",
+        _ => "not numbers",
+    }
 }

@@ -224,8 +224,7 @@ impl Processes {
                         field if Kernel::is_time(*field) => {
                             fill_counted(cells, column, kernel.of_idle(*field, *units, pass));
                         }
-                        _ => cells
-                            .set_unavailable(column, unavailable("processors that rest have a time only")),
+                        _ => cells.set_unavailable(column, unavailable("Idle has processor time only")),
                     }
                 }
             }

@@ -314,7 +314,7 @@ fn only_the_files_that_are_needed_are_opened() {
             .filter(|file| !file.ends_with('/') && file.matches('/').count() < 2)
             .collect::<Vec<_>>()
     };
-    assert_eq!(outside(v2::PERCENT_PROCESSOR_TIME), ["proc/stat"], "for processors that rest");
+    assert_eq!(outside(v2::PERCENT_PROCESSOR_TIME), ["proc/stat"], "for Idle");
     assert_eq!(outside(v2::WORKING_SET), [""; 0]);
 }
 
