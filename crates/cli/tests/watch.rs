@@ -76,7 +76,7 @@ fn exit_codes() {
         (&[named, "--above", "98"], 6),
         (&[named, "--above", "99"], 0),
         (&[named, "--above", "98", "1", "3"], 0),
-        // A missing value is never fine.
+        // A missing value counts as unknown, not as OK.
         (&[LENGTHS, "--above", "99"], 1),
         (&[LENGTHS, "--above", "99", "1", "2"], 0),
         (&[r"\Queue(print)\Length", "--above", "99"], 1),
@@ -84,6 +84,18 @@ fn exit_codes() {
         (&[r"\Queue(fax*)\Length", "--above", "99"], 1),
         (&[named, r"\Queue(fax)\Length", "--above", "99"], 1),
         (&[named, r"\Queue(fax)\Length", "--above", "98"], 6),
+        // A log that ends before a condition can begin.
+        (&[named, "--above", "99", "--for", "7"], 0),
+        (&[named, "--above", "99", "--for", "8"], 1),
+        // Each name in braces is a path of its own, and so are the patterns.
+        (&[r"\Queue({mail,scan})\Length", "--above", "99"], 0),
+        (&[r"\Queue({mail,s*,!print})\Length", "--above", "99"], 0),
+        (&[r"\Queue({mail,fax})\Length", "--above", "99"], 1),
+        (&[r"\Queue({mail,fax*})\Length", "--above", "99"], 1),
+        (&[r"\Queue({fax,mail})\Length", "--above", "98"], 6),
+        (&[r"\Queue(mail)\{Length,Len*}", "--above", "99"], 3),
+        (&[r"\Queue(mail)\{Length,Depth}", "--above", "99"], 3),
+        (&[r"\Queue(mail)\{Length,Depth,L*}", "--above", "99"], 3),
         // What does not exist at all.
         (&[r"\Queue(mail)\Depth", "--above", "99"], 3),
         (&[r"\Stack(mail)\Length", "--above", "99"], 3),
@@ -338,4 +350,40 @@ fn live_samples() {
         assert_eq!((code, out.as_str()), (1, ""), "{path}");
         assert!(err.starts_with("warning: ") && err.lines().count() == 1, "{path}: {err}");
     }
+}
+
+#[test]
+fn names_in_braces_exist() {
+    let watch =
+        |path: &str| run("small-vm", &["watch", path, "10ms", "2", "--above", "1e300", "--exit-code"]);
+    for (path, want) in [
+        ("/System/{Processes,Threads}", 0),
+        ("/System/{Processes,Thr*}", 0),
+        // No Linux has the counter. It is expected if it is named.
+        ("/System/{Processes,Exception Dispatches/sec}", 1),
+        ("/System/{Processes,E*}", 1),
+        ("/System/*", 0),
+        ("/System/{Processes,Thread}", 3),
+        ("/System/{Processes,Thread,S*}", 3),
+        ("/System/{Processes,No Such*}", 3),
+    ] {
+        let (code, out, err) = watch(path);
+        assert_eq!((code, out.as_str()), (want, ""), "{path}: {err}");
+    }
+    let (_, _, err) = watch("/System/{Processes,Thread}");
+    assert!(
+        err.starts_with("error: \"System\" has no counter \"Thread\"\n") && err.contains("Threads"),
+        "{err}"
+    );
+}
+
+/// Idle and threads of the kernel have no such counter, and a wildcard finds them.
+#[cfg(target_os = "linux")]
+#[test]
+fn instances_that_lack_a_counter() {
+    let watch =
+        |path: &str| run("processes", &["watch", path, "10ms", "2", "--above", "1e300", "--exit-code"]);
+    assert_eq!(watch("/Process V2(*)/Working Set"), (0, String::new(), String::new()));
+    assert_eq!(watch("/Process V2({Idle:0})/Working Set").0, 1);
+    assert_eq!(watch("/Process V2(Idle*)/Working Set").0, 1);
 }

@@ -1,21 +1,24 @@
 //! `perfset watch`: reports values that pass a limit.
 
+mod lists;
 mod program;
 mod report;
 mod state;
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use perfset::path::{CounterPath, PathQuery, PathValue};
-use perfset::{Mark, NoValue};
+use perfset::{Aggregate, Counter, CounterId, Mark, NoValue};
 
 use crate::args::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::operands::Operands;
 use crate::samples::{Samples, SamplingOptions};
-use program::{RunProgram, RunQueue};
+use lists::is_pattern;
+use program::{RunProgram, RunQueue, warn};
 use report::{Reporter, UnknownValues};
 use state::{ConditionChange, Limit, Watch, WatchReading, WatchedInstance};
 
@@ -41,6 +44,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     if args.files.log.is_empty() {
         operands.interval.get_or_insert(DEFAULT_INTERVAL);
     }
+    lists::split(&mut operands.paths);
     let mut samples = Samples::open(operands, &args.files, &args.window, false)?;
     // After the samples: a thread that starts earlier would keep capabilities that they drop.
     let runs = program.map(|program| RunQueue::start(program, args.json)).transpose()?;
@@ -62,10 +66,15 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         runs.finish(|is_done| samples.wait_for(is_done));
     }
     let is_ended_early = samples.is_stopped() && samples.operands().count.is_some();
+    // Fewer samples than a condition needs cannot prove that it is not met.
+    let is_short = watch.samples() < u64::from(args.samples);
+    if is_short && samples.is_log() && done.is_ok() && !is_hit {
+        warn(&format!("the number of samples is {}, and --for needs {}", watch.samples(), args.samples));
+    }
     let exit = samples.finish();
     // Damage of the log is the likely cause of a failure, so its exit code wins.
     done.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
-    let is_unknown = watch.has_unknown() || watch.samples() == 0 || is_ended_early;
+    let is_unknown = watch.has_unknown() || is_short || is_ended_early;
     Ok(match exit {
         _ if is_hit && args.exit_code => Exit::ConditionMet,
         Exit::Ok if is_unknown && args.exit_code => Exit::ValueMissing,
@@ -88,13 +97,14 @@ impl Watcher {
     fn sample(&mut self, query: &PathQuery) -> Result<(), Failure> {
         let Self { watch, reporter, paths, runs, is_hit } = self;
         let (clocks, values) = (query.snapshot().clocks(), query.values());
+        let readings = Readings::new(paths, &values);
         let (mut unknown, mut due) = (UnknownValues::default(), Vec::new());
         // Paths that were not read at all. Those without any value are unknown, too.
         let mut is_read = vec![true; paths.len()];
         let mut has_reading = vec![false; paths.len()];
         watch.begin_sample();
         for v in &values {
-            let Some(reading) = reading(v, paths) else { continue };
+            let Some(reading) = readings.of(v) else { continue };
             if let Some(has_reading) = has_reading.get_mut(v.path) {
                 *has_reading = true;
             }
@@ -123,7 +133,7 @@ impl Watcher {
             unknown.add_path(path);
         }
         let is_missing =
-            |v: &PathValue<'_>| v.value.value.is_err() && reading(v, paths) == Some(WatchReading::Unknown);
+            |v: &PathValue<'_>| v.value.value.is_err() && readings.of(v) == Some(WatchReading::Unknown);
         reporter.unknown(clocks, paths, &values, &unknown, is_missing)?;
         let written = reporter.end_sample();
         // After the report, whose line comes before those of the program, and also if nobody reads the report.
@@ -134,38 +144,68 @@ impl Watcher {
     }
 }
 
-/// Returns `true` if a counter or an instance selection is a pattern.
-fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '{', '!'])
-}
-
 /// Returns `true` if a value without an instance is missing because the instances could not be read.
 fn is_failure<T>(value: &Result<T, NoValue>) -> bool {
     value.as_ref().is_err_and(|reason| *reason != NoValue::NoInstance)
 }
 
-/// Returns the reading of a value; `None` for a counter that no machine of this system has, if a pattern selects it.
-fn reading(v: &PathValue<'_>, paths: &[CounterPath]) -> Option<WatchReading> {
-    let path = paths.get(v.path);
-    if path.is_some_and(|path| is_pattern(&path.counter)) && v.value.counter.is_never_there() {
-        return None;
-    }
-    let is_found = path.and_then(|path| path.instance.as_deref()).is_some_and(is_pattern);
-    let value = match &v.value.value {
-        Ok(value) => value.nocap(),
-        // An instance that a pattern has just found. One that is named is expected to have a value.
-        Err(NoValue::NewInstance | NoValue::Replaced | NoValue::NeedsTwoSamples)
-            if is_found && !v.sums_up() =>
-        {
-            return Some(WatchReading::New);
+/// Readings of the values of one sample.
+struct Readings<'a> {
+    paths: &'a [CounterPath],
+    /// Paths and counters that have a value of any instance that is no sum.
+    valued: HashSet<(usize, CounterId)>,
+}
+
+impl<'a> Readings<'a> {
+    fn new(paths: &'a [CounterPath], values: &[PathValue<'_>]) -> Self {
+        let is_valued = |v: &&PathValue<'_>| {
+            v.value.value.is_ok() && !v.sums_up() && !matches!(v.value.mark, Some(Mark::Stale(_)))
+        };
+        Self {
+            paths,
+            valued: values.iter().filter(is_valued).map(|v| (v.path, v.value.counter.id)).collect(),
         }
-        Err(_) => return Some(WatchReading::Unknown),
-    };
-    Some(match v.value.mark {
-        Some(Mark::Stale(_)) => WatchReading::Unknown,
-        Some(Mark::Partial(_)) => WatchReading::PartialSum(value),
-        _ => WatchReading::Value(value),
-    })
+    }
+
+    /// Returns the reading of a value; `None` for a counter that no machine of this system has, if a pattern selects
+    /// it.
+    fn of(&self, v: &PathValue<'_>) -> Option<WatchReading> {
+        let path = self.paths.get(v.path);
+        if path.is_some_and(|path| is_pattern(&path.counter)) && v.value.counter.is_never_there() {
+            return None;
+        }
+        let is_found = path.and_then(|path| path.instance.as_deref()).is_some_and(is_pattern);
+        let value = match &v.value.value {
+            Ok(value) => value.nocap(),
+            // An instance that a pattern has just found. One that is named is expected to have a value.
+            Err(NoValue::NewInstance | NoValue::Replaced | NoValue::NeedsTwoSamples)
+                if is_found && !v.sums_up() =>
+            {
+                return Some(WatchReading::New);
+            }
+            // Not every instance has every counter: Idle has no working set.
+            Err(NoValue::Unavailable(_))
+                if is_found && self.valued.contains(&(v.path, v.value.counter.id)) =>
+            {
+                return Some(WatchReading::Lacking);
+            }
+            Err(_) => return Some(WatchReading::Unknown),
+        };
+        Some(match v.value.mark {
+            Some(Mark::Stale(_)) => WatchReading::Unknown,
+            Some(Mark::Partial(_)) if !grows(v.value.counter) => WatchReading::Unknown,
+            Some(Mark::Partial(_)) => WatchReading::PartialSum(value),
+            _ => WatchReading::Value(value),
+        })
+    }
+}
+
+/// Returns `true` if more instances make the aggregate of a counter greater or leave it equal. They can make a mean, a
+/// share or an inverse smaller.
+fn grows(counter: &Counter) -> bool {
+    matches!(counter.aggregate, Aggregate::Undefined | Aggregate::Total | Aggregate::Max)
+        && !counter.counter_type.needs_base()
+        && !counter.counter_type.decode().inverse
 }
 
 /// Returns the identity of the instance of a value.
@@ -178,5 +218,30 @@ fn identity(query: &PathQuery, v: &PathValue<'_>) -> WatchedInstance {
         // A sum gets another birth when its instances change, and still is the same sum.
         birth: if v.sums_up() { None } else { query.birth(v) },
         ..WatchedInstance::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset::CounterType;
+
+    #[test]
+    fn partial_aggregates_that_grow() {
+        for (counter_type, aggregate, want) in [
+            (CounterType::PERF_COUNTER_LARGE_RAWCOUNT, Aggregate::Undefined, true),
+            (CounterType::PERF_COUNTER_LARGE_RAWCOUNT, Aggregate::Total, true),
+            (CounterType::PERF_COUNTER_LARGE_RAWCOUNT, Aggregate::Max, true),
+            (CounterType::PERF_COUNTER_LARGE_RAWCOUNT, Aggregate::Min, false),
+            (CounterType::PERF_COUNTER_LARGE_RAWCOUNT, Aggregate::Avg, false),
+            (CounterType::PERF_COUNTER_BULK_COUNT, Aggregate::Undefined, true),
+            (CounterType::PERF_100NSEC_TIMER, Aggregate::Undefined, true),
+            (CounterType::PERF_100NSEC_TIMER_INV, Aggregate::Undefined, false),
+            (CounterType::PERF_RAW_FRACTION, Aggregate::Undefined, false),
+            (CounterType::PERF_AVERAGE_TIMER, Aggregate::Undefined, false),
+        ] {
+            let counter = Counter::new(CounterId(1), counter_type).aggregate(aggregate);
+            assert_eq!(grows(&counter), want, "{counter_type} {aggregate:?}");
+        }
     }
 }

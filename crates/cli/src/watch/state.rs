@@ -57,6 +57,8 @@ pub enum WatchReading {
     PartialSum(f64),
     /// No value yet, because the instance is new and its counter needs two samples.
     New,
+    /// No value, because this instance lacks the counter, unlike others.
+    Lacking,
     /// No value of this sample.
     Unknown,
 }
@@ -123,7 +125,7 @@ impl Watch {
 
     /// Returns `true` if a reading neither proves that the condition is met nor that it is not.
     pub fn is_unknown(&self, reading: WatchReading) -> bool {
-        self.is_met(reading).is_none() && reading != WatchReading::New
+        self.is_met(reading).is_none() && !matches!(reading, WatchReading::New | WatchReading::Lacking)
     }
 
     /// Takes the reading of an instance in this sample. Returns the change that it makes, with the identity.
@@ -182,7 +184,7 @@ impl Watch {
                 Limit::Above(limit) => (sum > limit).then_some(true),
                 Limit::Below(limit) => (sum >= limit).then_some(false),
             },
-            WatchReading::New | WatchReading::Unknown => None,
+            WatchReading::New | WatchReading::Lacking | WatchReading::Unknown => None,
         }
     }
 }
@@ -201,7 +203,7 @@ mod tests {
 
     /// Changes of one instance, one per sample: `b` begins, `e` ends, `g` ends with the instance, `.` none.
     ///
-    /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `N` NaN, partial sums `p` above the limit, `l` at it, `q`
+    /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `l` lacking, `N` NaN, partial sums `p` above the limit, `=` at it, `q`
     /// below it and `M` NaN, ` ` without the instance, `x` a path that could not be read.
     fn changes(limit: Limit, needed: u32, samples: &str) -> (String, bool) {
         let (met, at) = match limit {
@@ -216,8 +218,9 @@ mod tests {
                 '-' => Some(WatchReading::Value(at)),
                 '?' => Some(WatchReading::Unknown),
                 'n' => Some(WatchReading::New),
+                'l' => Some(WatchReading::Lacking),
                 'p' => Some(WatchReading::PartialSum(at + 1.0)),
-                'l' => Some(WatchReading::PartialSum(at)),
+                '=' => Some(WatchReading::PartialSum(at)),
                 'q' => Some(WatchReading::PartialSum(at - 1.0)),
                 'M' => Some(WatchReading::PartialSum(f64::NAN)),
                 'N' => Some(WatchReading::Value(f64::NAN)),
@@ -252,6 +255,9 @@ mod tests {
             // A new instance is not known yet, which is no fault.
             (1, "n+", ".b", false),
             (2, "n+n++", "....b", false),
+            // The same for one that lacks the counter.
+            (2, "lll", "...", false),
+            (2, "+l++l-", "...b.e", false),
             // An instance that ended counts from the beginning when it is there again.
             (2, "++ ++", ".bg.b", false),
             (2, "+ +", "...", false),
@@ -273,16 +279,16 @@ mod tests {
         for (limit, needed, samples, want, is_unknown) in [
             (Limit::Above(90.0), 2, "pp-", ".be", false),
             (Limit::Above(90.0), 2, "ppq-", ".b.e", true),
-            (Limit::Above(90.0), 2, "pplp", ".b..", true),
+            (Limit::Above(90.0), 2, "pp=p", ".b..", true),
             (Limit::Above(90.0), 2, "pqp", "...", true),
-            (Limit::Above(90.0), 1, "l", ".", true),
+            (Limit::Above(90.0), 1, "=", ".", true),
             (Limit::Above(90.0), 1, "q", ".", true),
             (Limit::Above(90.0), 1, "M", ".", true),
-            (Limit::Below(90.0), 1, "plp", "...", false),
+            (Limit::Below(90.0), 1, "p=p", "...", false),
             (Limit::Below(90.0), 1, "q", ".", true),
             (Limit::Below(90.0), 1, "M", ".", true),
             (Limit::Below(90.0), 2, "++p", ".be", false),
-            (Limit::Below(90.0), 2, "++l", ".be", false),
+            (Limit::Below(90.0), 2, "++=", ".be", false),
             (Limit::Below(90.0), 2, "++q-", ".b.e", true),
             (Limit::Below(90.0), 2, "+q+", "...", true),
         ] {
