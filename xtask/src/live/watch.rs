@@ -1,5 +1,6 @@
 //! `perfset watch` beside processes that work, end and are started again.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -65,9 +66,13 @@ pub fn check() -> Result<String> {
         begins.event,
         begins.instance
     );
+    no_right_to_walk(watch.0.id())?;
     interrupt(&watch.0)?;
     ensure!(watch.0.wait()?.success(), "it does not end with 0 on Ctrl+C");
-    let runs = std::fs::read_to_string(&runs)?;
+    let mut err = String::new();
+    watch.0.stderr.take().context("no standard error")?.read_to_string(&mut err)?;
+    ensure!(err.is_empty(), "{err}");
+    let runs = fs::read_to_string(&runs)?;
     let mut ran: Vec<_> = runs.lines().map(str::to_owned).collect();
     let mut want: Vec<_> = [want[0].clone(), want[1].clone(), third_name]
         .map(|name| format!("{name} {}", name.trim_start_matches("yes:")))
@@ -80,6 +85,17 @@ pub fn check() -> Result<String> {
     drop((second, third));
     hanging()?;
     Ok(format!(": {} runs", ran.len()))
+}
+
+/// Checks that no thread of a process has CAP_PERFMON or CAP_BPF.
+fn no_right_to_walk(pid: u32) -> Result<()> {
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let status = fs::read_to_string(thread?.path().join("status"))?;
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).context("no CapEff")?;
+        let effective = u64::from_str_radix(effective.trim(), 16)?;
+        ensure!(effective & (1 << 38 | 1 << 39) == 0, "it has kept CAP_PERFMON or CAP_BPF: {effective:x}");
+    }
+    Ok(())
 }
 
 /// Checks the exit codes of a named process: busy, idle, and ended.
@@ -125,8 +141,8 @@ fn hanging() -> Result<()> {
 /// The children of all threads of a process: another thread starts the program.
 fn children(pid: u32) -> Result<Vec<String>> {
     let mut children = Vec::new();
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = std::fs::read_to_string(thread?.path().join("children"))?;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = fs::read_to_string(thread?.path().join("children"))?;
         children.extend(text.split_ascii_whitespace().map(str::to_owned));
     }
     Ok(children)
