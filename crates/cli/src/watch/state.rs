@@ -203,8 +203,8 @@ mod tests {
 
     /// Changes of one instance, one per sample: `b` begins, `e` ends, `g` ends with the instance, `.` none.
     ///
-    /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `l` lacking, `N` NaN, partial sums `p` above the limit, `=` at it, `q`
-    /// below it and `M` NaN, ` ` without the instance, `x` a path that could not be read.
+    /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `l` lacking, `N` NaN, partial sums `p` above the limit, `=`
+    /// at it, `q` below it and `M` NaN, ` ` without the instance, `x` a path that could not be read.
     fn changes(limit: Limit, needed: u32, samples: &str) -> (String, bool) {
         let (met, at) = match limit {
             Limit::Above(limit) => (limit + 1.0, limit),

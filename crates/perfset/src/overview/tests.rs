@@ -341,7 +341,8 @@ fn drops_are_counted_per_second() {
         });
         overview.collect().unwrap();
         let state = overview.state(5);
-        let numbers = |one: &InterfaceState| [&one.received, &one.sent, &one.drops, &one.errors].map(Clone::clone);
+        let numbers =
+            |one: &InterfaceState| [&one.received, &one.sent, &one.drops, &one.errors].map(Clone::clone);
         state.interfaces.iter().map(|one| (one.name.clone(), numbers(one))).collect::<Vec<_>>()
     };
     let two = || Err(NoValue::NeedsTwoSamples);
