@@ -85,7 +85,7 @@ fn facts_as_json_and_csv() {
     assert!(!plain.contains("fact"), "{plain}");
 }
 
-/// Whether the command line is shown without the option depends on who runs the tests: root sees all.
+/// Command lines are shown to root without the option, so that the expectation depends on who runs the tests.
 #[test]
 fn command_lines_need_a_request() {
     let folder = machine("facts-secret");

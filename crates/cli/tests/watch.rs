@@ -283,7 +283,7 @@ mod program {
         );
     }
 
-    /// What a program prints does not get between the lines of JSON, and its failure is reported.
+    /// Output of a program does not get between the lines of JSON, and its failure is reported.
     #[test]
     fn output_and_failure_of_the_program() {
         let run = ["--run", "sh", "-c", "echo printed; exit 3"];

@@ -412,7 +412,7 @@ mod tests {
         );
     }
 
-    /// What does not fit goes on below, for the same instances in the same order.
+    /// Columns that do not fit go on below, for the same instances in the same order.
     #[test]
     fn narrow_tables_are_divided() {
         let options = TableOptions { width: 40, ..TableOptions::default() };

@@ -88,7 +88,7 @@ pub struct InstancesArgs {
     pub name: String,
     /// Print facts about processes, disks and network interfaces below each
     ///
-    /// Of a process: user, command line, executable, control group, and unit, container and pod if it is in one. Of a
+    /// Facts of a process: user, command line, executable, control group, and unit, container and pod if any. Of a
     /// disk: model and mount points. Of a network interface: speed and driver.
     #[arg(long, conflicts_with = "log")]
     pub facts: bool,

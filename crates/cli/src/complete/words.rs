@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// What bash inserts is read back as the candidate, whatever it contains.
+    /// Words that bash inserts are read back as the candidates, whatever they contain.
     #[test]
     fn inserted_words_mean_their_candidates() {
         for text in [

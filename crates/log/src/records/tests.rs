@@ -510,7 +510,7 @@ fn any_record() -> impl Strategy<Value = AnyRecord> {
 }
 
 proptest! {
-    /// What the output writes reads back under its names, each value to its last bit.
+    /// Written values read back under their names, each to its last bit.
     #[test]
     fn written_and_read(samples in proptest::collection::vec(proptest::collection::vec(any_record(), 1..6), 0..5)) {
         for is_csv in [true, false] {
