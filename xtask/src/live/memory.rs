@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::proc::{self, Numbers, of};
 use super::procps::kib_in_page;
-use super::{finished, known_load, median, record};
+use super::{finished, known_load, median, perfset, record};
 
 const PATHS: [&str; 4] = [r"\Linux Memory\*", r"\Cache\*", r"\NUMA Node Memory(*)\*", r"\Linux NUMA(*)\*"];
 
@@ -24,6 +24,7 @@ const CACHE: [(&str, &str); 3] = [
 /// Every line of `/proc/meminfo` and `/proc/vmstat`, Cache, and the nodes, lie between readings before and after.
 pub fn check(rounds: usize) -> Result<String> {
     let samples = rounds * 5;
+    let command = fs::metadata(perfset().get_program())?.len() as f64;
     let mut outside: Vec<(String, Vec<f64>)> = Vec::new();
     let mut lines = 0;
     for _ in 0..samples {
@@ -44,7 +45,7 @@ pub fn check(rounds: usize) -> Result<String> {
             let name = name(&record.path);
             let (before, after) = (of(&before, &name)?, of(&after, &name)?);
             let distance = (before.min(after) - value).max(value - before.max(after)).max(0.0);
-            outside[at].1.push(distance / slack(&name, value));
+            outside[at].1.push(distance / slack(&name, value, command));
         }
         ensure!(known * 10 >= lines * 9, "{known} values of {lines} lines: the catalogue needs the new ones");
     }
@@ -83,9 +84,9 @@ fn name(path: &str) -> String {
     }
 }
 
-/// By how much a value may be outside: a count of events by nothing, a size by 2 MiB or 1 %, what is mapped by 8 MiB:
-/// perfset itself is, only while it reads.
-fn slack(name: &str, value: f64) -> f64 {
+/// By how much a value may be outside: a count of events by nothing, a size by 2 MiB or 1 %, what is mapped by the
+/// size of the command too, because its file is mapped only while it reads.
+fn slack(name: &str, value: f64, command: f64) -> f64 {
     let name = CACHE.iter().find(|(path, _)| *path == name).map_or(name, |(_, line)| line);
     const COUNTS: [&str; 7] = [
         "vmstat nr_dirtied",
@@ -107,7 +108,8 @@ fn slack(name: &str, value: f64) -> f64 {
         return f64::MIN_POSITIVE;
     };
     let is_mapped = ["meminfo Mapped", "vmstat nr_mapped"].contains(&name);
-    (if is_mapped { two_mib * 4.0 } else { two_mib }).max(value * 0.01)
+    let mapped = if is_mapped { two_mib * (command / 2_097_152.0) } else { 0.0 };
+    (two_mib + mapped).max(value * 0.01)
 }
 
 /// `/proc`, Cache and the nodes by the paths of their counters.
