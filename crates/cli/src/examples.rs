@@ -192,6 +192,33 @@ Examples:
   What else is known: of processes, disks and network interfaces. Root sees all
   command lines, other users those of their own processes.";
 
+/// Examples for `perfset record`.
+pub const RECORD: &str = r"Examples:
+  $ perfset record --dir rec 1 3
+  Three samples of everything into the folder rec. Without 3, until Ctrl+C;
+  without --dir, into the folder of this user and machine.
+
+  $ perfset get '\Process V2(*)\% Processor Time' --log rec --top 5
+  What used most processor time then. Every command that reads logs reads it.
+
+  $ perfset record --dir rec cpu mem '\Process V2(*)\*' 500ms 2
+  Only these counters, twice a second.
+
+  $ perfset record -o web1.perfset --note 'slow again' 1 2
+  One file, to be sent to somebody else.
+
+  $ perfset record --dir rec --keep 2GB --keep 7d --every 10s=CGroup 1 1
+  Keeps the newest files: at most 2 GB, and none older than seven days. Control
+  groups are read every ten seconds.
+
+  $ perfset record --dir rec --status
+  Whether a recorder runs, and what is in the folder.";
+
+/// Examples for `perfset mark`.
+pub const MARK: &str = r"Examples:
+  $ perfset mark 'deploy 42' --dir rec
+  The text and the time are in the recording; perfset log info shows them.";
+
 /// Examples for `perfset watch`.
 pub const WATCH: &str = r"Examples:
   $ perfset watch '/Processor(*)/% Processor Time' --above 90 --for 3

@@ -43,6 +43,7 @@ pub mod plot;
 pub mod printer;
 #[cfg(feature = "publish")]
 mod provider;
+mod record;
 mod records;
 pub mod relog;
 mod resolve;
@@ -105,6 +106,8 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Describe(args)) => describe::run(&args),
         Some(Command::Instances(args)) => instances::run(&args),
         Some(Command::Watch(args)) => watch::run(&args),
+        Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Mark(args)) => record::mark(&args),
         Some(Command::Dump(args)) => dump::run(&args),
         #[cfg(feature = "plot")]
         Some(Command::Plot(args)) => plot::run(&args),

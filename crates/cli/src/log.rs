@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::info::Counters;
+use perfset::log::recording::{Recording, RecordingAbout, is_recording};
 use perfset::log::{Info, Log, LogError};
 use perfset::output::text::{NAME_MAX, cut, escaped, grouped, name_of};
 use perfset::path::CounterPath;
@@ -105,6 +106,17 @@ fn quoted(word: &str) -> String {
 /// Reads a log to its end. Returns its contents, and a text about its writer.
 fn open(file: &Path) -> Result<(Info, String), Failure> {
     let failed = |error| unusable(file, error);
+    if !input::is_dash(file) && is_recording(file) {
+        let recording = Recording::open(file).map_err(|error| failed(error.into()))?;
+        let read = Info::of_recording(&recording);
+        let info = read.map_err(|error| Failure::escaped(Exit::InvalidData, error))?;
+        let about = |key| recording.about().and_then(|about| about.get(key)).unwrap_or_default();
+        let mut written_by = format!("recording of {}", about(RecordingAbout::WRITER));
+        if !about(RecordingAbout::NOTE).is_empty() {
+            written_by = format!("{written_by}: {}", about(RecordingAbout::NOTE));
+        }
+        return Ok((info, written_by));
+    }
     let log = match input::is_dash(file) {
         true => {
             let input: Box<dyn Read + Send> = Box::new(io::stdin());
@@ -139,7 +151,7 @@ pub fn unusable(file: &Path, error: LogError) -> Failure {
 const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
-    writeln!(out, "{}: {written_by}", name_of(file))?;
+    writeln!(out, "{}: {}", name_of(file), escaped(cut(written_by, NAME_MAX)))?;
     // A hostile log can give its machine a name of megabytes.
     let shown = |name: &String| escaped(cut(name, NAME_MAX));
     let mut machines: Vec<String> = info.machines.iter().map(shown).collect();
@@ -171,6 +183,12 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
     list(out, "gaps", gaps, u64::try_from(info.gaps.len()).unwrap_or(u64::MAX))?;
     let damages = info.damages.first().iter().map(|damage| escaped(&damage.to_string()));
     list(out, "damage", damages, info.damages.count())?;
+    if !info.annotations.is_empty() {
+        let marks = info.annotations.iter().map(|mark| {
+            format!("{}  {}", SystemTime::from_100ns(mark.time), escaped(cut(&mark.text, NAME_MAX)))
+        });
+        list(out, "marks", marks, u64::try_from(info.annotations.len()).unwrap_or(u64::MAX))?;
+    }
     if info.counters.is_empty() {
         return writeln!(out, "counters  none: the log has no counter list");
     }
@@ -252,12 +270,13 @@ struct LogRecord<'a> {
     gaps: Vec<GapLine>,
     damage_count: u64,
     damages: Vec<DamageLine<'a>>,
+    marks: Vec<MarkLine<'a>>,
     counters: Vec<CountersLine<'a>>,
 }
 
 impl ListRecord for LogRecord<'_> {
     const CSV_HEADER: &'static str = "file,written_by,machines,first,last,utc_offset_minutes,samples,interval,gaps,\
-        damage_count,damages,counters";
+        damage_count,damages,marks,counters";
 }
 
 #[derive(Serialize)]
@@ -271,6 +290,12 @@ struct DamageLine<'a> {
     #[serde(rename = "at")]
     offset: u64,
     what: &'a str,
+}
+
+#[derive(Serialize)]
+struct MarkLine<'a> {
+    time: String,
+    text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -300,6 +325,9 @@ impl<'a> LogRecord<'a> {
             damage_count: info.damages.count(),
             damages: (info.damages.first().iter())
                 .map(|damage| DamageLine { offset: damage.offset, what: &damage.what })
+                .collect(),
+            marks: (info.annotations.iter())
+                .map(|mark| MarkLine { time: time(mark.time), text: &mark.text })
                 .collect(),
             counters: (info.counters.iter())
                 .map(|one| CountersLine {

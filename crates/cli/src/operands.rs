@@ -70,6 +70,24 @@ impl Operands {
 
     /// Parses the operands, of which the paths may be in files. Paths of files follow those of the operands.
     pub fn with_files(texts: &[String], files: &[impl AsRef<Path>]) -> Result<Self, Failure> {
+        let operands = Self::with_any_paths(texts, files)?;
+        if let (true, Some(file)) = (operands.paths.is_empty(), files.first()) {
+            let error = anyhow::anyhow!("{}: the file contains no counter path", name_of(file.as_ref()));
+            return Err(Failure::new(Exit::Usage, error));
+        }
+        if operands.paths.is_empty() {
+            return Err(not_a_path(&[], texts.first().map(String::as_str).unwrap_or_default()));
+        }
+        Ok(operands)
+    }
+
+    /// Parses operands that need no path.
+    pub fn without_paths(texts: &[String]) -> Result<Self, Failure> {
+        let no_files: &[&Path] = &[];
+        Self::with_any_paths(texts, no_files)
+    }
+
+    fn with_any_paths(texts: &[String], files: &[impl AsRef<Path>]) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Exit::Usage, anyhow::anyhow!(text));
         let is_path = |text: &str| {
             text.starts_with(['\\', '/', '@']) || ALIASES.iter().any(|(alias, _)| *alias == text)
@@ -119,12 +137,6 @@ impl Operands {
             }
         }
         parsed.extend(paths_of(&[], files)?);
-        if let (true, Some(file)) = (parsed.is_empty(), files.first()) {
-            return Err(usage(format!("{}: the file contains no counter path", name_of(file.as_ref()))));
-        }
-        if parsed.is_empty() {
-            return Err(not_a_path(&[], texts.first().map(String::as_str).unwrap_or_default()));
-        }
         Ok(Self { paths: parsed, interval: interval.transpose()?, count: count.transpose()?, aliases })
     }
 

@@ -210,9 +210,16 @@ impl EntryMetadata {
         rest.by_ref().take_while(|((at, _), _)| *at == row).any(|(_, note)| note.is_of_total())
     }
 
-    /// Returns the mark of a row's values without a mark of their own.
+    /// Returns the notes about single cells, by row and column, ascending.
+    #[must_use]
+    pub fn notes(&self) -> &[((usize, usize), CellState)] {
+        &self.notes
+    }
+
+    /// Returns the mark of a row's values without a note of their own.
+    #[must_use]
     #[inline]
-    pub(crate) fn row_mark(&self, row: usize) -> Option<Mark> {
+    pub fn row_mark(&self, row: usize) -> Option<Mark> {
         self.rows.as_ref()?.mark(row)
     }
 
@@ -342,6 +349,12 @@ impl Snapshot {
     #[must_use]
     pub fn entries(&self) -> &[ResolvedEntry] {
         &self.entries
+    }
+
+    /// Returns the entries of the query. Collections share them until an entry is added, removed or resolved anew.
+    #[must_use]
+    pub fn shared_entries(&self) -> Arc<[ResolvedEntry]> {
+        Arc::clone(&self.entries)
     }
 
     /// Returns the metadata of the entries, in the same order.

@@ -5,10 +5,12 @@ use std::io::{self, Read};
 
 use perfset_core::visit::Mode;
 use perfset_core::{CounterType, v1};
+use perfset_engine::SourceError;
 use perfset_engine::path::CounterPath;
 
 use crate::damage::Damages;
 use crate::open::{Log, LogError};
+use crate::recording::{Annotation, Recording};
 use crate::{blg, records, text};
 
 /// Summary of a log.
@@ -30,6 +32,8 @@ pub struct Info {
     pub counters: Vec<Counters>,
     /// Damage found in the log.
     pub damages: Damages,
+    /// Annotations, by time; only recordings have some.
+    pub annotations: Vec<Annotation>,
 }
 
 /// Unusual step from one sample to the next: too long, or back in time.
@@ -73,6 +77,41 @@ impl Info {
             Log::Text(log) => Ok(Self::read_text(log)?),
             Log::Records(log) => Ok(Self::read_records(log)?),
         }
+    }
+
+    /// Summarizes a recording. Its ticks are read for the instances of each counterset.
+    ///
+    /// # Errors
+    /// If a tick cannot be read.
+    pub fn of_recording(recording: &Recording) -> Result<Self, SourceError> {
+        let mut steps = Steps::default();
+        recording.times().for_each(|time| steps.add(time));
+        let mut counters = Vec::new();
+        for set in recording.countersets() {
+            let seen = recording.seen_instances(&set.guid)?;
+            let names = seen.iter().map(|seen| seen.instance.name.to_string());
+            let is_multiple = set.instance_type.is_multiple();
+            counters.push(Counters {
+                path: format!(r"\{}{}\*", set.name, if is_multiple { "(*)" } else { "" }),
+                counter_type: match &*set.counters {
+                    [only] => Some(only.counter_type),
+                    _ => None,
+                },
+                instances: names.filter(|_| is_multiple).take(Counters::KEPT).collect(),
+                counters: set.counters.len(),
+            });
+        }
+        counters.sort_by_cached_key(|counters| counters.path.to_lowercase());
+        let mut info = Self {
+            machines: BTreeSet::from([format!(r"\\{}", recording.machine_name())]),
+            bias_minutes: Some(0),
+            counters,
+            damages: recording.all_damages(),
+            annotations: recording.annotations().into_iter().cloned().collect(),
+            ..Self::default()
+        };
+        steps.finish(&mut info);
+        Ok(info)
     }
 
     fn read_text<R: Read>(mut log: text::TextLogReader<R>) -> Result<Self, text::TextLogError> {

@@ -4,6 +4,8 @@
 //! JSON lines of perfset. [`Log`] opens a log of any format, and [`Info`] summarizes it. With
 //! the feature `sqlite` the module `sql` writes the tables of perfmon's SQL logs, and [`Log::open_file`] reads them.
 //!
+//! [`recording`] writes and reads recordings of perfset: every counter, with its identity and its reasons.
+//!
 //! Logs are untrusted input: every reader reads in chunks, and its memory does not grow with the length of the log.
 //! Damaged data is omitted and reported, each [`Damage`] with its offset.
 
@@ -17,6 +19,8 @@ pub mod damage;
 mod existing;
 pub mod info;
 pub mod open;
+mod pick;
+pub mod recording;
 pub mod records;
 pub mod source;
 #[cfg(feature = "sqlite")]
@@ -27,4 +31,5 @@ pub use damage::{Damage, Damages};
 pub use existing::Existing;
 pub use info::Info;
 pub use open::{Log, LogError};
-pub use source::{Input, Logs, MachineLogs, OpenError, Pick};
+pub use pick::Pick;
+pub use source::{Input, Logs, MachineLogs, OpenError};

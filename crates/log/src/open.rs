@@ -7,6 +7,7 @@ use std::path::Path;
 
 use perfset_engine::SourceError;
 
+use crate::recording::RecordingError;
 use crate::{blg, records, text};
 
 /// Opened log of any format.
@@ -50,6 +51,12 @@ pub enum LogError {
     /// The file is a record log without the required fields.
     #[error(transparent)]
     Records(#[from] records::RecordLogError),
+    /// The file or folder is no recording that can be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// A recording was named together with other logs.
+    #[error("a recording is read alone: name one folder or one file of a recording, and no other logs")]
+    RecordingAmongOthers,
     /// The file cannot be read.
     #[error("cannot read the log")]
     Io(#[from] io::Error),
@@ -62,6 +69,7 @@ impl LogError {
         matches!(
             self,
             Self::Io(_)
+                | Self::Recording(RecordingError::Io(_))
                 | Self::Blg(blg::BlgError::Io(_))
                 | Self::Text(text::TextLogError::Io { .. })
                 | Self::Records(records::RecordLogError::Io { .. })

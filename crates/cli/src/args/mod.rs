@@ -21,6 +21,7 @@ mod plot;
 mod processes;
 #[cfg(feature = "publish")]
 mod publish;
+mod record;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
@@ -33,6 +34,7 @@ pub use plot::{PictureFormat, PlotArgs, ThemeName};
 pub use processes::ProcessArgs;
 #[cfg(feature = "publish")]
 pub use publish::*;
+pub use record::{Every, Keep, MarkArgs, RecordArgs, Sync};
 pub use screen::{ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
 pub use serve::ServeArgs;
@@ -80,6 +82,8 @@ pub enum Command {
     Watch(WatchArgs),
     #[cfg(feature = "plot")]
     Plot(PlotArgs),
+    Record(RecordArgs),
+    Mark(MarkArgs),
     Dump(DumpArgs),
     Log(LogArgs),
     Relog(RelogArgs),
@@ -103,9 +107,10 @@ pub enum Command {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogFiles {
-    /// Read a log instead of this machine: .blg, PDH-CSV, PDH-TSV, or perfset's CSV, JSON and SQLite
+    /// Read a recording or another log instead of this machine
     ///
-    /// If this option is given several times, the logs are read as one.
+    /// A recording is a folder or a file of perfset record. Other logs are .blg, PDH-CSV, PDH-TSV, and perfset's CSV,
+    /// JSON and SQLite; several of them are read as one.
     #[arg(long, value_name = "FILE")]
     pub log: Vec<PathBuf>,
     /// Machine to read, if the log contains several
@@ -203,7 +208,8 @@ pub enum LogCommand {
 
 /// Show machine, time span, interval, counters, gaps and damage of logs
 ///
-/// Reads binary logs of Windows (.blg), PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite, complete or damaged.
+/// Reads recordings, binary logs of Windows (.blg), PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite, complete or
+/// damaged.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_INFO)]
 pub struct LogInfoArgs {
@@ -216,8 +222,8 @@ pub struct LogInfoArgs {
 
 /// Convert logs to another format, select parts of them, merge them
 ///
-/// Reads .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite; writes PDH-CSV, PDH-TSV, JSON or SQLite. Raw
-/// values are formatted.
+/// Reads recordings, .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite; writes PDH-CSV, PDH-TSV, JSON or
+/// SQLite. Raw values are formatted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::RELOG)]
 pub struct RelogArgs {

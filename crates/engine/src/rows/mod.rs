@@ -124,7 +124,7 @@ impl RowMetadata {
 }
 
 /// Note about one cell: a reason, a mark, or the start of a count.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CellState {
     /// The cell has no value, for this reason.
     Missing(NoValue),

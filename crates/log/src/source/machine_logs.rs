@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use perfset_engine::{Catalogue, QueryHandle, Replay, SourceError};
+use perfset_engine::{Catalogue, QueryHandle, Replay, Source, SourceError};
 
 use super::merged::MergedLogs;
 use super::{LogPlayer, Logs, OpenError};
@@ -59,8 +59,12 @@ impl Logs {
     /// # Errors
     /// If a file has been removed meanwhile.
     pub fn for_machines(&self, names: &[impl AsRef<str>]) -> Result<MachineLogs, OpenError> {
+        let Some(logs) = self.merged() else {
+            // A recording has one machine.
+            return Ok(MachineLogs { all: self.clone(), machines: [].into() });
+        };
         let known: HashMap<String, &str> =
-            self.machines.iter().map(|name| (name.to_ascii_lowercase(), name.as_str())).collect();
+            logs.machines().iter().map(|name| (name.to_ascii_lowercase(), name.as_str())).collect();
         let mut distinct = HashSet::new();
         let mut spelled: Vec<Arc<str>> = Vec::new();
         for name in names.iter().map(AsRef::as_ref) {
@@ -71,7 +75,7 @@ impl Logs {
             }
         }
         let unknown = spelled.iter().map(|name| (Arc::clone(name), Arc::default()));
-        let mut deck = MergedLogs::open(&self.selection, unknown, Arc::default())?;
+        let mut deck = MergedLogs::open(&logs.selection, unknown, Arc::default())?;
         let machines = spelled.into_iter().enumerate().map(|(machine, name)| {
             let (catalogue, is_steady) = (deck.catalogue(machine), deck.is_steady(machine));
             KnownMachine { name, catalogue, is_steady }
@@ -83,10 +87,15 @@ impl Logs {
 impl MachineLogs {
     /// Returns the logs of each machine, in the order of the requested names.
     pub fn iter(&self) -> impl Iterator<Item = Logs> {
-        self.machines.iter().map(|KnownMachine { name, catalogue, is_steady }| {
-            let selection = self.all.selection.for_machine(Arc::clone(name));
-            self.all.resting(selection, Arc::clone(catalogue), *is_steady)
-        })
+        let merged = self.all.merged();
+        let recording = merged.is_none().then(|| self.all.clone());
+        let of_machines = merged.into_iter().flat_map(|logs| {
+            self.machines.iter().map(move |KnownMachine { name, catalogue, is_steady }| {
+                let selection = logs.selection.for_machine(Arc::clone(name));
+                Logs::from(logs.resting(selection, Arc::clone(catalogue), *is_steady))
+            })
+        });
+        recording.into_iter().chain(of_machines)
     }
 
     /// Returns the logs as they were opened, with the counters of one machine.
@@ -98,7 +107,8 @@ impl MachineLogs {
     /// Returns `true` if all samples have the same instances on each machine; see [`Logs::is_steady`].
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.all.selection.inputs.len() == 1 && self.machines.iter().all(|machine| machine.is_steady)
+        self.all.merged().is_some_and(|logs| logs.selection.inputs.len() == 1)
+            && self.machines.iter().all(|machine| machine.is_steady)
     }
 
     /// Returns an empty query of each machine, in the order of [`iter`](Self::iter). The queries read the logs
@@ -108,9 +118,10 @@ impl MachineLogs {
     /// # Errors
     /// If a file has been removed meanwhile.
     pub fn queries(&self) -> Result<Vec<Box<dyn QueryHandle>>, SourceError> {
+        let Some(logs) = self.all.merged() else { return Ok(vec![self.all.clone().open()?]) };
         let known =
             self.machines.iter().map(|machine| (Arc::clone(&machine.name), Arc::clone(&machine.catalogue)));
-        let deck = MergedLogs::open(&self.all.selection, known, Arc::clone(&self.all.damages))?;
+        let deck = MergedLogs::open(&logs.selection, known, Arc::clone(&logs.damages))?;
         let deck = Arc::new(Mutex::new(deck));
         let query = |machine| -> Box<dyn QueryHandle> {
             Box::new(Replay::new(LogPlayer { deck: Arc::clone(&deck), machine }))

@@ -12,8 +12,9 @@ use super::copying::Forms;
 use super::log_reader::{LogEntry, LogReader};
 use super::logged_machine::LoggedMachine;
 use super::overlap::Overlaps;
-use super::selection::{Pick, Selection};
+use super::selection::Selection;
 use crate::damage::Damages;
+use crate::pick::Pick;
 
 /// Index of the machine, if the logs are played for one machine.
 pub(super) const ONLY: usize = 0;

@@ -1,6 +1,7 @@
 //! Log source: one or several log files, queried like a machine.
 
 mod copying;
+mod logs;
 mod merged;
 mod path_countersets;
 mod overlap;
@@ -16,7 +17,6 @@ mod tests;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,47 +30,18 @@ use perfset_engine::{
 
 use crate::damage::Damages;
 use crate::open::LogError;
+use crate::pick::Pick;
 pub use log_reader::Input;
 use log_reader::{LogEntryKind, LogReader, TextLists};
+pub use logs::Logs;
 pub use machine_logs::MachineLogs;
 use merged::{MergedLogs, ONLY};
-pub use selection::Pick;
 use selection::{SampleChoice, Selection};
 use series::series;
 
-/// Log source: each step of a query is the next sample.
-///
-/// Recorded counters are registered under their names in the log. An object known to the catalogue has the
-/// catalogue's GUID, and its counters have the catalogue's ids. Instance names are those of counter paths, including
-/// parent and index.
-///
-/// Logs of the same time are merged: a step takes the sample of that time from each log, so that counters of several
-/// logs stand side by side. Samples of nearly the same time are merged only if their logs have no counter in common,
-/// so no value replaces another. If two logs have different values of a counter at exactly the same time, the value
-/// of the first log is played. The other value is [damage](Self::damages).
-///
-/// Values of binary logs are raw values. The formulas of live values convert them, each with the clock recorded
-/// beside it. Values of text logs were formatted by their writer, and are marked
-/// [`Mark::Formatted`](perfset_core::Mark::Formatted).
-///
-/// ```
-/// use perfset::{NextOutcome, path::PathQuery};
-/// use perfset::log::Logs;
-///
-/// let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Pages/sec\"\n\
-///            \"11/05/2026 10:00:00.000\",\"12.5\"\n\"11/05/2026 10:00:01.000\",\"40\"\n";
-/// let mut logs = Logs::from_bytes(log.as_bytes())?;
-/// let mut query = PathQuery::open(&mut logs)?;
-/// query.add(&mut logs, &r"\Memory\Pages/sec".parse()?)?;
-/// let mut values = Vec::new();
-/// while query.collect()? == NextOutcome::Sample {
-///     values.push(query.values()[0].value.value.clone()?.raw);
-/// }
-/// assert_eq!(values, [12.5, 40.0]);
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// ```
+/// Logs of other programs as one source: each step of a query is the next sample.
 #[derive(Clone)]
-pub struct Logs {
+pub(crate) struct MergedSource {
     selection: Arc<Selection>,
     machines: Arc<BTreeSet<String>>,
     /// Offset that turns local times of the first log into UTC, in 100 ns.
@@ -82,9 +53,9 @@ pub struct Logs {
     damages: Arc<Mutex<Vec<Damages>>>,
 }
 
-impl fmt::Debug for Logs {
+impl fmt::Debug for MergedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Logs")
+        f.debug_struct("MergedSource")
             .field("inputs", &self.selection.inputs)
             .field("machine", &self.machine_name())
             .finish_non_exhaustive()
@@ -108,33 +79,11 @@ impl From<OpenError> for SourceError {
     }
 }
 
-impl Logs {
-    /// Maximum number of enumerated instances of a counterset.
-    pub const INSTANCES: usize = 1_000_000;
-
-    /// Opens several log files as one source, and reads a few samples of each.
-    ///
-    /// If the logs contain several machines, the first machine named by a log is played: see
-    /// [`for_machine`](Self::for_machine).
+impl MergedSource {
+    /// Opens logs as one source, and reads a few samples of each.
     ///
     /// # Errors
     /// If a file is not a log or cannot be read.
-    pub fn open(files: &[impl AsRef<Path>]) -> Result<Self, OpenError> {
-        Self::from_inputs(files.iter().map(|file| Input::File(file.as_ref().to_owned())).collect())
-    }
-
-    /// Opens a log in memory.
-    ///
-    /// # Errors
-    /// If the bytes are not a log.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
-        Self::from_inputs(vec![Input::Bytes(bytes.into())])
-    }
-
-    /// Opens log files and logs in memory as one source, like [`open`](Self::open).
-    ///
-    /// # Errors
-    /// Errors of [`open`](Self::open).
     pub fn from_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
         /// Number of intervals between consecutive samples that are examined to find the shortest one.
         const STEPS: usize = 16;
@@ -183,8 +132,7 @@ impl Logs {
         })
     }
 
-    /// Returns the same logs with the counters of another machine. `name` has no backslashes. The logs are read up to
-    /// their first sample each time; [`for_machines`](Self::for_machines) reads them once for many machines.
+    /// Returns the same logs with the counters of another machine. `name` has no backslashes.
     ///
     /// # Errors
     /// If a file has been removed meanwhile.
@@ -242,16 +190,10 @@ impl Logs {
         self.offset
     }
 
-    /// Returns counter paths for everything in the logs, with countersets by GUID, in the order of the counter lists.
+    /// Returns counter paths for everything in the logs.
     #[must_use]
     pub fn paths(&self) -> Vec<CounterPath> {
-        let path = |set: &Arc<Counterset>| CounterPath {
-            machine: None,
-            counterset: format!("{{{}}}", set.guid),
-            instance: (set.instance_type.is_multiple()).then(|| "*".to_owned()),
-            counter: "*".to_owned(),
-        };
-        self.first.catalogue.countersets.iter().map(path).collect()
+        counterset_paths(&self.first.catalogue.countersets)
     }
 
     /// Returns `true` if all samples have the same instances. That requires a single log whose list names each
@@ -279,7 +221,7 @@ impl Logs {
     }
 }
 
-impl Source for Logs {
+impl Source for MergedSource {
     fn countersets(&mut self) -> Result<Vec<Guid>, SourceError> {
         Ok(self.machine.countersets())
     }
@@ -311,6 +253,17 @@ impl Source for Logs {
         series(&mut self.play(&selection)?, counter, instance, each)?;
         Ok(SourceKind::Log)
     }
+}
+
+/// Returns counter paths for everything in countersets, which are named by GUID.
+fn counterset_paths(countersets: &[Arc<Counterset>]) -> Vec<CounterPath> {
+    let path = |set: &Arc<Counterset>| CounterPath {
+        machine: None,
+        counterset: format!("{{{}}}", set.guid),
+        instance: (set.instance_type.is_multiple()).then(|| "*".to_owned()),
+        counter: "*".to_owned(),
+    };
+    countersets.iter().map(path).collect()
 }
 
 /// Returns the countersets of a machine before the first sample, and `true` if all samples have the same instances.

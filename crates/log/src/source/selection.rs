@@ -1,17 +1,20 @@
 //! Selection of the logs and samples that are played, and the instances of all samples.
 
 use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU64;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{Guid, Instance};
 use perfset_engine::{Catalogue, Rows, SourceError, Window};
 
+use super::OpenError;
 use super::log_reader::{Input, TextLists};
 use super::merged::{MergedLogs, ONLY};
-use super::{Logs, OpenError};
 use crate::damage::Damages;
+use crate::pick::Pick;
+
+/// Maximum number of enumerated instances of a counterset.
+pub(super) const INSTANCES: usize = 1_000_000;
 
 /// Logs, machine and samples that are played.
 #[derive(Clone)]
@@ -35,18 +38,6 @@ pub(super) struct Selection {
 pub(super) struct SampleChoice {
     pub window: Window,
     pub pick: Pick,
-}
-
-/// Criterion for the samples of a window that are played.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pick {
-    /// All samples in the window.
-    #[default]
-    All,
-    /// The first sample, then every n-th sample.
-    Nth(NonZeroU64),
-    /// The first sample, then one sample per interval of this length, in 100 ns.
-    Every(i64),
 }
 
 /// Instances of all samples, by counterset.
@@ -122,7 +113,7 @@ impl Selection {
                     continue;
                 }
                 for instance in rows.to_instances() {
-                    if known.len() < Logs::INSTANCES && known.insert(instance.clone()) {
+                    if known.len() < INSTANCES && known.insert(instance.clone()) {
                         all.push(instance);
                     }
                 }

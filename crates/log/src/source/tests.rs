@@ -10,6 +10,8 @@ use perfset_engine::NextOutcome;
 use perfset_engine::path::{CounterPath, PathQuery};
 use proptest::prelude::*;
 
+use std::path::Path;
+
 use super::*;
 use crate::blg::building::*;
 

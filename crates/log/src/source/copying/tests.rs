@@ -195,7 +195,7 @@ proptest! {
         let log = log_from(first, 10_000_000, &samples, contradicts);
         let open = || Logs::from_bytes(&log).unwrap();
         let player = |logs: &Logs| {
-            let deck = logs.play(&logs.selection).unwrap();
+            let deck = logs.merged().unwrap().play(&logs.merged().unwrap().selection).unwrap();
             LogPlayer { deck: Arc::new(Mutex::new(deck)), machine: ONLY }
         };
         let (copied, collected) = (open(), open());
@@ -209,13 +209,13 @@ proptest! {
 /// Samples of each counter of two instances: read as a series, or each by itself.
 fn series_of(logs: &Logs, is_series: bool) -> Vec<String> {
     let mut all = Vec::new();
-    let sets: Vec<_> = logs.first.catalogue.countersets.clone();
+    let sets: Vec<_> = logs.merged().unwrap().first.catalogue.countersets.clone();
     for (set, name) in sets.iter().flat_map(|set| [(set, "a"), (set, "b"), (set, "")]) {
         let name = wide(name);
         for (counter, id) in set.counters.iter().flat_map(|counter| [(counter, 0), (counter, 1)]) {
             let (counterset, instance) = (set.guid, Name::until_nul(&name));
             let identity = Identity { counterset, instance, instance_id: InstanceId(id), birth: None };
-            let mut deck = logs.play(&logs.selection).unwrap();
+            let mut deck = logs.merged().unwrap().play(&logs.merged().unwrap().selection).unwrap();
             let mut told = |time: i64, sample: &Result<Sample<'_>, NoValue>| {
                 all.push(format!("{:?} {instance} {id} {time} {sample:?}", counter.id));
             };
@@ -304,11 +304,12 @@ fn snapshots_of_others_are_not_taken_for_own() {
         .collect();
     let logs = [10_000_000, 3_579_545]
         .map(|time_base| Logs::from_bytes(&log_from(1 << 40, time_base, &samples, false)).unwrap());
-    let thing = logs[0].first.catalogue.countersets.iter().find(|set| set.name == "Thing").unwrap();
+    let thing =
+        logs[0].merged().unwrap().first.catalogue.countersets.iter().find(|set| set.name == "Thing").unwrap();
     let ids = thing.counters.iter().filter(|counter| matches!(&*counter.shown_name(), "Mean" | "Busy"));
     let entry = Entry::several(thing.guid, ids.map(|counter| counter.id)).instance("*");
     let player = |logs: &Logs| {
-        let deck = logs.play(&logs.selection).unwrap();
+        let deck = logs.merged().unwrap().play(&logs.merged().unwrap().selection).unwrap();
         LogPlayer { deck: Arc::new(Mutex::new(deck)), machine: ONLY }
     };
     let copies = |logs: &[Logs]| logs.iter().map(|logs| Replay::new(player(logs))).collect::<Vec<_>>();
@@ -335,7 +336,7 @@ fn snapshots_of_others_are_not_taken_for_own() {
 fn numbers_are_copied() {
     let samples: Vec<_> = (0..100).map(|step| (None, step)).collect();
     let logs = Logs::from_bytes(&log(&samples, false)).unwrap();
-    let deck = Arc::new(Mutex::new(logs.play(&logs.selection).unwrap()));
+    let deck = Arc::new(Mutex::new(logs.merged().unwrap().play(&logs.merged().unwrap().selection).unwrap()));
     let counting = CountingPlayer(LogPlayer { deck, machine: ONLY }, Arc::default());
     let collections = Arc::clone(&counting.1);
     let mut query = Replay::new(counting);

@@ -1,0 +1,158 @@
+//! Arguments of `perfset record` and `perfset mark`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{ProcessArgs, interval};
+use crate::examples;
+
+/// Record counters, to look back at them with any command
+///
+/// Without paths, every counterset is recorded except for expensive counters, each second. The folder keeps the newest
+/// gigabyte. What was written survives the end of the recorder, however it ends.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::RECORD)]
+pub struct RecordArgs {
+    /// Counter paths [default: everything], then the interval in seconds [default: 1], then the number of samples
+    #[arg(value_name = "PATH... [INTERVAL [COUNT]]")]
+    pub operands: Vec<String>,
+    /// Folder to record into [default: that of this user and machine]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Record into one new file, with all help texts, to be sent to somebody else
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["dir", "keep", "min_free", "status", "stop"])]
+    pub output: Option<PathBuf>,
+    /// Keep at most this size or time: 500MB, 2GB, 36h, 7d; give it twice for both [default: 1GB]
+    #[arg(long, value_name = "LIMIT", value_parser = keep)]
+    pub keep: Vec<Keep>,
+    /// Remove the oldest files when less of the disk is free
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub min_free: Option<f64>,
+    /// Longest time whose samples a loss of power can cost; never leaves it to the system
+    #[arg(long, value_name = "TIME", value_parser = sync, default_value = "10s")]
+    pub sync: Sync,
+    /// Record a counterset or path at another interval: --every 10s=CGroup
+    #[arg(long, value_name = "TIME=COUNTERSET", value_parser = every)]
+    pub every: Vec<Every>,
+    /// Record expensive counters too
+    #[arg(long)]
+    pub all: bool,
+    /// Text that is stored with the recording
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+    /// Show the recorder of the folder, and what it has written
+    #[arg(long, conflicts_with_all = ["operands", "stop"])]
+    pub status: bool,
+    /// End the recorder of the folder
+    #[arg(long, conflicts_with = "operands")]
+    pub stop: bool,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
+}
+
+/// Write an annotation into a recording, such as the start of a deployment
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::MARK)]
+pub struct MarkArgs {
+    /// Text of the annotation
+    pub text: String,
+    /// Folder of the recording [default: that of this user and machine]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Limit of a folder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keep {
+    /// Maximum size of all files.
+    Bytes(u64),
+    /// Maximum age of a file.
+    Age(Duration),
+}
+
+/// Longest time between two synchronizations with the disk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sync(pub Option<Duration>);
+
+/// Interval of a counterset or path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Every {
+    pub interval: Duration,
+    /// Counterset or path, as the user wrote it.
+    pub what: String,
+}
+
+fn keep(text: &str) -> Result<Keep, String> {
+    let wrong = || "a size or a time is expected, like 500MB, 2GB, 36h or 7d".to_owned();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+    let (number, unit) = text.split_at_checked(split).ok_or_else(wrong)?;
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let bytes = match unit {
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        "KiB" => 1024.0,
+        "MiB" => 1_048_576.0,
+        "GiB" => 1_073_741_824.0,
+        "m" => return age(number * 60.0),
+        "h" => return age(number * 3_600.0),
+        "d" => return age(number * 86_400.0),
+        _ => return Err(wrong()),
+    };
+    let bytes = number * bytes;
+    if !(1e6..=1e18).contains(&bytes) {
+        return Err("a size between 1MB and 1000000TB is expected".to_owned());
+    }
+    #[expect(clippy::as_conversions, reason = "the range was checked")]
+    Ok(Keep::Bytes(bytes as u64))
+}
+
+fn age(seconds: f64) -> Result<Keep, String> {
+    if !(60.0..=1e10).contains(&seconds) {
+        return Err("a time of at least 1m is expected".to_owned());
+    }
+    Ok(Keep::Age(Duration::from_secs_f64(seconds)))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let is_percentage = |percent: &f64| (0.0..100.0).contains(percent);
+    number.filter(is_percentage).ok_or_else(|| "a percentage below 100 is expected, like 5%".to_owned())
+}
+
+fn sync(text: &str) -> Result<Sync, String> {
+    if text == "never" { Ok(Sync(None)) } else { interval(text).map(|time| Sync(Some(time))) }
+}
+
+fn every(text: &str) -> Result<Every, String> {
+    let (time, what) = text.split_once('=').ok_or("TIME=COUNTERSET is expected, like 10s=CGroup")?;
+    if what.is_empty() {
+        return Err("a counterset or path is expected after =".to_owned());
+    }
+    Ok(Every { interval: interval(time)?, what: what.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits() {
+        for (text, want) in [
+            ("2GB", Keep::Bytes(2_000_000_000)),
+            ("1.5MiB", Keep::Bytes(1_572_864)),
+            ("36h", Keep::Age(Duration::from_secs(129_600))),
+            ("7d", Keep::Age(Duration::from_secs(604_800))),
+        ] {
+            assert_eq!(keep(text), Ok(want), "{text}");
+        }
+        for bad in ["", "2", "GB", "-1GB", "1kB", "1e9GB", "NaNGB", "0d", "7y", "2gb"] {
+            assert!(keep(bad).is_err(), "{bad}");
+        }
+        assert_eq!(sync("never"), Ok(Sync(None)));
+        assert_eq!(percent("5%"), Ok(5.0));
+        assert!(percent("100").is_err() && percent("x").is_err());
+        assert!(every("10s").is_err() && every("=x").is_err() && every("10s=").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! Recorders of a folder: which one runs, what it has written, and its end.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use perfset::clock::SystemTime;
+use perfset::log::recording::{FolderLock, Recording};
+use perfset::output::human;
+use perfset::output::text::{escaped, name_of};
+
+use crate::exit::{Exit, Failure};
+
+/// Prints a line about the recorder to standard error.
+pub fn say(text: &str) {
+    // Standard error is the last place to report to, so a failure of it is ignored.
+    let _ = writeln!(io::stderr(), "{}", escaped(text));
+}
+
+/// Returns the description of this process that the lock of its folder has.
+pub fn owner() -> String {
+    let since = time(perfset::now().utc_100ns());
+    format!("process {}, since {since} UTC", std::process::id())
+}
+
+fn time(time: i64) -> String {
+    let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// Returns the folder below which recordings are, if the user has one.
+pub fn base_folder() -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    if rustix::process::geteuid().is_root() {
+        return Some(PathBuf::from("/var/lib"));
+    }
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    folder("XDG_STATE_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".local/state")))
+        .or_else(|| folder("LOCALAPPDATA"))
+}
+
+/// Prints the recorder of a folder, and what it has written.
+pub fn status(folder: &Path) -> Result<Exit, Failure> {
+    let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
+    let is_held = FolderLock::is_held(folder).map_err(|error| failed(error.into()))?;
+    let mut out = io::stdout().lock();
+    let recorder = match (is_held, FolderLock::owner(folder)) {
+        (true, owner) => format!("recording: {}", owner.unwrap_or_else(|| "another recorder".to_owned())),
+        (false, Some(owner)) => format!("no recorder runs; the last was {owner}"),
+        (false, None) => "no recorder runs".to_owned(),
+    };
+    writeln!(out, "folder     {}", name_of(folder))?;
+    writeln!(out, "recorder   {}", escaped(&recorder))?;
+    if !folder.is_dir() {
+        writeln!(out, "the folder does not exist yet")?;
+        return Ok(Exit::NothingMatched);
+    }
+    match Recording::open(folder) {
+        Ok(recording) => {
+            let mut times = recording.times();
+            let first = times.next();
+            let count = times.by_ref().count().saturating_add(usize::from(first.is_some()));
+            let last = recording.times().last();
+            if let (Some(first), Some(last)) = (first, last) {
+                writeln!(out, "samples    {count}, from {} to {} UTC", time(first), time(last))?;
+            }
+            let bytes = size(folder).map_err(|error| failed(error.into()))?;
+            writeln!(out, "size       {}", human_size(bytes))?;
+        }
+        Err(error) => writeln!(out, "samples    none: {}", escaped(&error.to_string()))?,
+    }
+    out.flush()?;
+    Ok(if is_held { Exit::Ok } else { Exit::NothingMatched })
+}
+
+/// Returns the size of all files of a folder.
+fn size(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0_u64;
+    for entry in std::fs::read_dir(folder)? {
+        bytes = bytes.saturating_add(entry?.metadata()?.len());
+    }
+    Ok(bytes)
+}
+
+/// Returns a size as people read it.
+#[expect(clippy::as_conversions, reason = "sizes above 2^53 lose only digits that nobody sees")]
+pub fn human_size(bytes: u64) -> String {
+    human(bytes as f64, "By")
+}
+
+/// Asks the recorder of a folder to end, and waits until it has.
+pub fn stop(folder: &Path) -> Result<Exit, Failure> {
+    let is_held = FolderLock::is_held(folder).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    if !is_held {
+        let error = anyhow!("no recorder runs in {}", name_of(folder));
+        return Err(Failure::new(Exit::NothingMatched, error));
+    }
+    end(folder)
+}
+
+#[cfg(target_os = "linux")]
+fn end(folder: &Path) -> Result<Exit, Failure> {
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    /// Longest time that a recorder takes to end.
+    const LONGEST: Duration = Duration::from_secs(10);
+    let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
+    let owner = FolderLock::owner(folder).unwrap_or_default();
+    let number = owner.strip_prefix("process ").and_then(|rest| rest.split(',').next());
+    let pid = number.and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+    let pid =
+        pid.ok_or_else(|| failed(anyhow!("the lock of the folder does not say which process has it")))?;
+    // The text may be that of a recorder of another container, whose processes have other numbers.
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
+    if name.trim() != "perfset" {
+        return Err(failed(anyhow!("{} is no recorder here: end it where it runs", escaped(&owner))));
+    }
+    kill_process(pid, Signal::TERM)
+        .map_err(|error| failed(anyhow!(error).context("cannot end the recorder")))?;
+    let begin = Instant::now();
+    while begin.elapsed() < LONGEST {
+        if !FolderLock::is_held(folder).map_err(|error| failed(error.into()))? {
+            return Ok(Exit::Ok);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(failed(anyhow!("the recorder was asked to end, and has not ended after 10 s")))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end(_: &Path) -> Result<Exit, Failure> {
+    let error = anyhow!("this system has no signal that ends a recorder: press Ctrl+C in its window");
+    Err(Failure::new(Exit::Usage, error))
+}

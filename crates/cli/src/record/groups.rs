@@ -1,0 +1,213 @@
+//! Counters that are recorded, in groups of the same interval.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use perfset::clock::ClockReading;
+use perfset::log::recording::{RecordingWriter, TableDefinition, TickPart};
+use perfset::path::{CounterPath, PathQuery};
+use perfset::{Counterset, Entry, Guid, ResolvedEntry};
+
+use super::most_costly;
+use crate::args::RecordArgs;
+use crate::exit::{Exit, Failure};
+use crate::operands::Operands;
+use crate::query_source::QuerySource;
+use crate::resolve::counterset;
+use crate::samples::{source_failed, unbound};
+
+/// Counters that are collected together.
+struct RecordGroup {
+    /// Number of ticks between two collections.
+    every: u64,
+    query: PathQuery,
+    /// Entries of the last sample, and the table of each.
+    entries: Option<Arc<[ResolvedEntry]>>,
+    tables: Vec<Option<usize>>,
+}
+
+/// All groups, and the ticks so far.
+pub struct Groups {
+    groups: Vec<RecordGroup>,
+    tick: u64,
+    interval: Duration,
+    /// Definitions of the tables, by number, each with its entry: two entries of one counterset have other instances.
+    defined: Vec<(TableDefinition, Entry)>,
+    /// Countersets that are recorded, if every counterset is.
+    everything: Option<Everything>,
+}
+
+/// State of recording every counterset.
+struct Everything {
+    known: HashSet<Guid>,
+    looked: Instant,
+    all: bool,
+}
+
+/// Time between two searches for countersets that programs have published since.
+const SEARCH: Duration = Duration::from_secs(5);
+
+impl Groups {
+    /// Binds the paths of the user, or every counterset.
+    pub fn bind(
+        asked: &QuerySource,
+        operands: &Operands,
+        interval: Duration,
+        args: &RecordArgs,
+    ) -> Result<Self, Failure> {
+        let mut all = Self { groups: Vec::new(), tick: 0, interval, defined: Vec::new(), everything: None };
+        let mut named = HashSet::new();
+        for every in &args.every {
+            let ticks = ticks(every.interval, interval).ok_or_else(|| {
+                let error = anyhow!("--every {}: its time must be a multiple of {interval:?}", every.what);
+                Failure::new(Exit::Usage, error)
+            })?;
+            if every.what.starts_with(['\\', '/']) {
+                for path in Operands::parse(std::slice::from_ref(&every.what))?.paths {
+                    all.add(asked, ticks, &path, true)?;
+                }
+                continue;
+            }
+            let set = counterset(asked, &every.what)?;
+            all.add(asked, ticks, &path_of(&set), args.all)?;
+            named.insert(set.guid);
+        }
+        for path in &operands.paths {
+            all.add(asked, 1, path, args.all)?;
+        }
+        if operands.paths.is_empty() {
+            all.everything = Some(Everything { known: named, looked: Instant::now(), all: args.all });
+            all.add_new(asked);
+        }
+        Ok(all)
+    }
+
+    /// Adds a path to the group of an interval.
+    fn add(&mut self, asked: &QuerySource, every: u64, path: &CounterPath, all: bool) -> Result<(), Failure> {
+        let mut source = asked.machine().clone();
+        let at = match self.groups.iter().position(|group| group.every == every) {
+            Some(at) => at,
+            None => {
+                let mut query = PathQuery::open(&mut source).map_err(source_failed)?;
+                query.leave_out_above(most_costly(all));
+                self.groups.push(RecordGroup { every, query, entries: None, tables: Vec::new() });
+                self.groups.len().saturating_sub(1)
+            }
+        };
+        let Some(group) = self.groups.get_mut(at) else { return Ok(()) };
+        group.query.leave_out_above(most_costly(all));
+        let added = group.query.add(&mut source, path);
+        added.map_err(|error| unbound(asked, path, error))?;
+        Ok(())
+    }
+
+    /// Searches for countersets that programs have published since, if everything is recorded.
+    pub fn refresh(&mut self, asked: &QuerySource) {
+        let Some(everything) = &mut self.everything else { return };
+        if everything.looked.elapsed() >= SEARCH {
+            everything.looked = Instant::now();
+            self.add_new(asked);
+        }
+    }
+
+    /// Adds all countersets that are not recorded yet.
+    fn add_new(&mut self, asked: &QuerySource) {
+        for guid in asked.machine().countersets() {
+            let Some(Everything { known, all, .. }) = &mut self.everything else { return };
+            if !known.insert(guid) {
+                continue;
+            }
+            let all = *all;
+            // A counterset that was uninstalled meanwhile is none.
+            let Ok(set) = asked.machine().counterset(&guid) else { continue };
+            // Views have the values of another counterset.
+            if set.view_of.is_some() {
+                continue;
+            }
+            // One that was uninstalled meanwhile is left out.
+            let _ = self.add(asked, 1, &path_of(&set), all);
+        }
+    }
+
+    /// Collects the groups that are due, and defines the tables of entries that are new.
+    pub fn collect(&mut self, writer: &mut RecordingWriter) -> Result<(), Failure> {
+        let Self { groups, tick, interval, defined, .. } = self;
+        *tick = tick.saturating_add(1);
+        for group in groups.iter_mut().filter(|group| is_due(group.every, *tick)) {
+            group.query.collect().map_err(source_failed)?;
+            let snapshot = group.query.snapshot();
+            let is_known = group
+                .entries
+                .as_ref()
+                .is_some_and(|known| std::ptr::eq(known.as_ptr(), snapshot.entries().as_ptr()));
+            if is_known {
+                continue;
+            }
+            let ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX).saturating_mul(group.every);
+            group.tables.clear();
+            for entry in snapshot.entries() {
+                let definition = TableDefinition::of(entry, ms);
+                let table = definition.map(|definition| table(defined, writer, (definition, &entry.entry)));
+                let table = table.transpose();
+                let table = table.map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+                group.tables.push(table);
+            }
+            group.entries = Some(snapshot.shared_entries());
+        }
+        Ok(())
+    }
+
+    /// Returns the clocks of the first group that was collected.
+    pub fn clocks(&self) -> Option<ClockReading> {
+        let due = self.groups.iter().find(|group| is_due(group.every, self.tick));
+        due.map(|group| *group.query.snapshot().clocks())
+    }
+
+    /// Returns the parts of the tick: the entries of the groups that were collected.
+    pub fn parts(&self) -> impl Iterator<Item = TickPart<'_>> {
+        self.groups.iter().filter(|group| is_due(group.every, self.tick)).flat_map(|group| {
+            let snapshot = group.query.snapshot();
+            let tables = group.tables.iter().enumerate();
+            tables.filter_map(move |(entry, table)| Some(TickPart { table: (*table)?, snapshot, entry }))
+        })
+    }
+}
+
+/// The first tick has every group.
+fn is_due(every: u64, tick: u64) -> bool {
+    tick.checked_sub(1).and_then(|tick| tick.checked_rem(every)) == Some(0)
+}
+
+/// Returns the number of a table, which is defined if it is new.
+fn table(
+    defined: &mut Vec<(TableDefinition, Entry)>,
+    writer: &mut RecordingWriter,
+    (definition, entry): (TableDefinition, &Entry),
+) -> std::io::Result<usize> {
+    let is_known = |(known, of): &(TableDefinition, Entry)| *known == definition && of == entry;
+    if let Some(known) = defined.iter().position(is_known) {
+        return Ok(known);
+    }
+    let number = writer.add_table(definition.clone())?;
+    defined.push((definition, entry.clone()));
+    Ok(number)
+}
+
+/// Returns the number of ticks in an interval, if it is a whole number.
+fn ticks(every: Duration, interval: Duration) -> Option<u64> {
+    let ticks = every.as_millis().checked_div(interval.as_millis())?;
+    let is_whole = every.as_millis() == interval.as_millis().saturating_mul(ticks) && ticks > 0;
+    u64::try_from(ticks).ok().filter(|_| is_whole)
+}
+
+/// Returns the path of everything in a counterset.
+fn path_of(set: &Counterset) -> CounterPath {
+    CounterPath {
+        machine: None,
+        counterset: format!("{{{}}}", set.guid),
+        instance: set.instance_type.is_multiple().then(|| "*".to_owned()),
+        counter: "*".to_owned(),
+    }
+}

@@ -1,0 +1,228 @@
+//! `perfset record`: writes what it collects into a recording. `perfset mark`: annotates one.
+
+mod control;
+mod groups;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use perfset::CostClass;
+use perfset::log::recording::{
+    Annotation, FolderLock, LockError, RecordingAbout, RecordingWriter, RingLimits, TickPart, WriterOptions,
+};
+use perfset::output::text::{escaped, name_of};
+
+use crate::args::{Keep, MarkArgs, RecordArgs};
+use crate::exit::{Exit, Failure};
+use crate::operands::Operands;
+use crate::pace::Pace;
+use crate::query_source::QuerySource;
+use groups::Groups;
+
+/// Interval between two samples if the operands have none.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+/// Size of a folder whose limit the user did not set.
+const DEFAULT_BYTES: u64 = 1_000_000_000;
+
+pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
+    let folder = match (&args.output, &args.dir) {
+        (Some(_), _) => PathBuf::new(),
+        (None, Some(folder)) => folder.clone(),
+        (None, None) => default_folder()?,
+    };
+    if args.status {
+        return control::status(&folder);
+    }
+    if args.stop {
+        return control::stop(&folder);
+    }
+    args.processes.apply()?;
+    let asked = QuerySource::Machine(perfset::local());
+    let mut operands = Operands::without_paths(&args.operands)?;
+    operands.settle(asked.machine());
+    let interval = operands.interval.unwrap_or(DEFAULT_INTERVAL);
+    let groups = Groups::bind(&asked, &operands, interval, args)?;
+    let mut about = about(interval);
+    if let Some(note) = &args.note {
+        about = about.with(RecordingAbout::NOTE, note);
+    }
+    let options = WriterOptions::default().sync(args.sync.0);
+    let failed = |error: std::io::Error, path: &Path| {
+        let error = anyhow!(error).context(format!("cannot record into {}", name_of(path)));
+        Failure::new(Exit::SourceFailed, error)
+    };
+    let now = perfset::now();
+    let (writer, lock) = match &args.output {
+        Some(file) => {
+            let writer = RecordingWriter::create_file(file, &now, about, options.with_texts(true));
+            (writer.map_err(|error| failed(error, file))?, None)
+        }
+        None => {
+            let lock = FolderLock::take(&folder, &control::owner()).map_err(unlocked)?;
+            let writer = RecordingWriter::create(&folder, &now, about, options);
+            (writer.map_err(|error| failed(error, &folder))?, Some(lock))
+        }
+    };
+    let count = operands.count.map(|count| count.saturating_sub(1));
+    let pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    let mut recorder =
+        Recorder { asked, groups, writer, limits: limits(args), _lock: lock, is_warned: false };
+    recorder.run(pace)
+}
+
+fn unlocked(error: LockError) -> Failure {
+    let error =
+        anyhow!(error).context("use another folder with --dir, or end the other recorder with --stop");
+    Failure::escaped(Exit::SourceFailed, error)
+}
+
+fn limits(args: &RecordArgs) -> RingLimits {
+    let mut limits = RingLimits { free_percent: args.min_free, ..RingLimits::default() };
+    for keep in &args.keep {
+        match *keep {
+            Keep::Bytes(bytes) => limits.bytes = Some(bytes),
+            Keep::Age(age) => limits.age = Some(age),
+        }
+    }
+    if args.keep.is_empty() {
+        limits.bytes = Some(DEFAULT_BYTES);
+    }
+    limits
+}
+
+fn about(interval: Duration) -> RecordingAbout {
+    RecordingAbout::default()
+        .with(RecordingAbout::WRITER, concat!("perfset ", env!("CARGO_PKG_VERSION")))
+        .with(RecordingAbout::MACHINE, perfset::own_name())
+        .with(RecordingAbout::SYSTEM, perfset::system())
+        .with(RecordingAbout::BOOT, boot())
+        .with(RecordingAbout::INTERVAL_MS, interval.as_millis().to_string())
+}
+
+/// Returns the id of the time since the machine started; empty if the system has none.
+fn boot() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.chars().filter(char::is_ascii_hexdigit).take(32).collect()
+}
+
+/// Returns the folder of this user and machine.
+fn default_folder() -> Result<PathBuf, Failure> {
+    let host: String = perfset::own_name()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' })
+        .collect();
+    let host = if host.starts_with('.') || host.is_empty() { format!("_{host}") } else { host };
+    let base = control::base_folder();
+    let usage = || Failure::new(Exit::Usage, anyhow!("there is no home folder: choose a folder with --dir"));
+    Ok(base.ok_or_else(usage)?.join("perfset").join(host))
+}
+
+/// Recorder with what it collects and where it writes.
+struct Recorder {
+    asked: QuerySource,
+    groups: Groups,
+    writer: RecordingWriter,
+    limits: RingLimits,
+    _lock: Option<FolderLock>,
+    /// `true` if the user was told that writing fails; until it works again.
+    is_warned: bool,
+}
+
+impl Recorder {
+    fn run(&mut self, mut pace: Pace) -> Result<Exit, Failure> {
+        let into = self.writer.path().to_owned();
+        control::say(&format!("recording into {}; Ctrl+C ends it", name_of(&into)));
+        self.annotate("recorder started");
+        loop {
+            self.tick()?;
+            if !pace.wait() {
+                break;
+            }
+        }
+        self.annotate("recorder stopped");
+        self.writer.finish_file();
+        let (ticks, bytes) = (self.writer.ticks_written(), control::human_size(self.writer.bytes_written()));
+        control::say(&format!("{ticks} samples of {bytes} are in {}", name_of(&into)));
+        Ok(Exit::Ok)
+    }
+
+    /// Collects what is due, and writes it.
+    fn tick(&mut self) -> Result<(), Failure> {
+        let Self { asked, groups, writer, .. } = self;
+        groups.refresh(asked);
+        groups.collect(writer)?;
+        let parts: Vec<TickPart<'_>> = groups.parts().collect();
+        let Some(clocks) = groups.clocks() else { return Ok(()) };
+        match writer.tick(&clocks, &parts) {
+            Ok(finished) => {
+                self.is_warned = false;
+                if finished.is_some() {
+                    self.keep_limits();
+                }
+            }
+            Err(error) => self.not_written(&error),
+        }
+        Ok(())
+    }
+
+    /// Makes room, and says once that samples are lost. A full disk never ends a recorder.
+    fn not_written(&mut self, error: &std::io::Error) {
+        if !std::mem::replace(&mut self.is_warned, true) {
+            control::say(&format!("warning: samples are lost until writing works again: {error}"));
+        }
+        self.keep_limits();
+    }
+
+    fn keep_limits(&mut self) {
+        if !self.writer.is_folder() {
+            return;
+        }
+        let limits = self.limits;
+        // Room for the file that follows: as much as the last one took.
+        let more = self.writer.bytes_of_last_file();
+        if let Err(error) = limits.enforce(self.writer.path(), self.writer.written_file(), more) {
+            control::say(&format!("warning: cannot remove old files: {error}"));
+        }
+    }
+
+    fn annotate(&mut self, text: &str) {
+        let time = perfset::now().utc_100ns();
+        let annotation = Annotation { time, is_of_recorder: true, text: text.to_owned() };
+        // Without the annotation the samples are as good.
+        let _ = self.writer.annotate(&annotation);
+    }
+}
+
+/// Writes an annotation into a file of its own, so that it waits for no recorder.
+pub fn mark(args: &MarkArgs) -> Result<Exit, Failure> {
+    const LONGEST: usize = 10_000;
+    let usage = |text: &str| Failure::new(Exit::Usage, anyhow!(text.to_owned()));
+    if args.text.trim().is_empty() || args.text.len() > LONGEST {
+        return Err(usage("the text of a mark has between 1 and 10,000 bytes"));
+    }
+    let folder = args.dir.clone().map_or_else(default_folder, Ok)?;
+    let missing = || {
+        let error = anyhow!(
+            "{} does not exist: start perfset record first, or name its folder with --dir",
+            name_of(&folder)
+        );
+        Failure::new(Exit::NothingMatched, error)
+    };
+    if !folder.is_dir() {
+        return Err(missing());
+    }
+    let annotation =
+        Annotation { time: perfset::now().utc_100ns(), is_of_recorder: false, text: args.text.clone() };
+    let written =
+        RecordingWriter::annotate_folder(&folder, &perfset::now(), &about(DEFAULT_INTERVAL), &annotation);
+    written
+        .with_context(|| format!("cannot write into {}", escaped(&folder.to_string_lossy())))
+        .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    Ok(Exit::Ok)
+}
+
+/// Class of counters that are recorded without being named.
+const fn most_costly(all: bool) -> CostClass {
+    if all { CostClass::Expensive } else { CostClass::Moderate }
+}

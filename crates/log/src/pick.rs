@@ -1,0 +1,15 @@
+//! Criterion for the samples that are played.
+
+use std::num::NonZeroU64;
+
+/// Criterion for the samples of a window that are played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// All samples in the window.
+    #[default]
+    All,
+    /// The first sample, then every n-th sample.
+    Nth(NonZeroU64),
+    /// The first sample, then one sample per interval of this length, in 100 ns.
+    Every(i64),
+}

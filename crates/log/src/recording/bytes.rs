@@ -1,0 +1,209 @@
+//! Integers and texts inside payloads: LEB128, zigzag for signed integers, texts with their length.
+
+use perfset_core::Guid;
+
+/// Position in a payload at which it is not what it must be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {offset} of its payload")]
+pub struct Malformed {
+    /// Offset from the beginning of the uncompressed payload.
+    pub offset: usize,
+    /// Description of the error.
+    pub what: String,
+}
+
+/// Appends an unsigned integer.
+pub(super) fn put_uint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(low_byte(number) | 0x80);
+        number >>= 7;
+    }
+    out.push(low_byte(number));
+}
+
+fn low_byte(number: u64) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    low
+}
+
+/// Appends a signed integer.
+pub(super) fn put_int(out: &mut Vec<u8>, number: i64) {
+    put_uint(out, zigzag(number));
+}
+
+/// Appends a length or count.
+pub(super) fn put_len(out: &mut Vec<u8>, len: usize) {
+    put_uint(out, u64::try_from(len).unwrap_or(u64::MAX));
+}
+
+/// Appends a text with its length.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_bytes(out, text.as_bytes());
+}
+
+/// Appends bytes with their length.
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_len(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// Maps small numbers of either sign to small unsigned ones.
+pub(super) fn zigzag(number: i64) -> u64 {
+    u64::from_ne_bytes(((number << 1) ^ (number >> 63)).to_ne_bytes())
+}
+
+/// Inverse function of [`zigzag`].
+pub(super) fn unzigzag(number: u64) -> i64 {
+    i64::from_ne_bytes(((number >> 1) ^ (number & 1).wrapping_neg()).to_ne_bytes())
+}
+
+/// Cursor over the bytes of a payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PayloadCursor<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> PayloadCursor<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    /// Returns the error of this position.
+    pub fn error(&self, what: impl Into<String>) -> Malformed {
+        Malformed { offset: self.offset, what: what.into() }
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Returns the number of bytes left.
+    pub fn left(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Checks that nothing is left.
+    pub fn end(&self) -> Result<(), Malformed> {
+        if self.is_at_end() { Ok(()) } else { Err(self.error(format!("{} bytes too many", self.left()))) }
+    }
+
+    pub fn byte(&mut self, what: &str) -> Result<u8, Malformed> {
+        let (byte, rest) = self.bytes.split_first().ok_or_else(|| self.error(format!("no {what}")))?;
+        self.bytes = rest;
+        self.offset = self.offset.saturating_add(1);
+        Ok(*byte)
+    }
+
+    pub fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8], Malformed> {
+        let Some((taken, rest)) = self.bytes.split_at_checked(len) else {
+            return Err(self.error(format!("{what} of {len} bytes, and {} are left", self.left())));
+        };
+        self.bytes = rest;
+        self.offset = self.offset.saturating_add(len);
+        Ok(taken)
+    }
+
+    #[inline]
+    pub fn uint(&mut self, what: &str) -> Result<u64, Malformed> {
+        // Nearly all numbers have one byte.
+        if let Some((byte @ 0..0x80, rest)) = self.bytes.split_first() {
+            self.bytes = rest;
+            self.offset = self.offset.saturating_add(1);
+            return Ok(u64::from(*byte));
+        }
+        self.long_uint(what)
+    }
+
+    fn long_uint(&mut self, what: &str) -> Result<u64, Malformed> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte(what)?;
+            let bits = u64::from(byte & 0x7F);
+            // The tenth byte has room for one bit.
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.error(format!("{what} of more than 64 bits")))
+    }
+
+    pub fn int(&mut self, what: &str) -> Result<i64, Malformed> {
+        self.uint(what).map(unzigzag)
+    }
+
+    pub fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Malformed> {
+        let number = self.uint(what)?;
+        T::try_from(number).map_err(|_| self.error(format!("{what} {number} is too large")))
+    }
+
+    /// Reads a count of things that take at least `least` bytes each: more than there is room for is an error.
+    pub fn count(&mut self, least: usize, what: &str) -> Result<usize, Malformed> {
+        let count: usize = self.small(what)?;
+        if count.checked_mul(least).is_none_or(|bytes| bytes > self.left()) {
+            return Err(self.error(format!("{count} {what}, and {} bytes are left", self.left())));
+        }
+        Ok(count)
+    }
+
+    pub fn text(&mut self, what: &str) -> Result<&'a str, Malformed> {
+        let bytes = self.bytes(what)?;
+        std::str::from_utf8(bytes).map_err(|_| self.error(format!("{what} that is not UTF-8")))
+    }
+
+    pub fn bytes(&mut self, what: &str) -> Result<&'a [u8], Malformed> {
+        let len = self.count(1, what)?;
+        self.take(len, what)
+    }
+
+    /// Returns a cursor over bytes with their length. Its errors have offsets in the whole payload.
+    pub fn nested(&mut self, what: &str) -> Result<Self, Malformed> {
+        let len = self.count(1, what)?;
+        let offset = self.offset;
+        Ok(Self { bytes: self.take(len, what)?, offset })
+    }
+
+    pub fn guid(&mut self, what: &str) -> Result<Guid, Malformed> {
+        let bytes = self.take(16, what)?;
+        <[u8; 16]>::try_from(bytes).map(Guid::from_wire).map_err(|_| self.error(what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_round_trip() {
+        for number in [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+            let mut out = Vec::new();
+            put_uint(&mut out, number);
+            put_int(&mut out, unzigzag(number));
+            let mut cursor = PayloadCursor::new(&out);
+            assert_eq!(cursor.uint("n"), Ok(number));
+            assert_eq!(cursor.int("n"), Ok(unzigzag(number)));
+            assert_eq!(cursor.end(), Ok(()));
+        }
+        assert_eq!([0, -1, 1, -2, i64::MAX, i64::MIN].map(zigzag), [0, 1, 2, 3, u64::MAX - 1, u64::MAX]);
+    }
+
+    #[test]
+    fn malformed_integers_name_their_place() {
+        for (bytes, want) in [
+            (&[][..], "no n at byte 0 of its payload"),
+            (&[0x80], "no n at byte 1 of its payload"),
+            (&[0xFF; 10], "n of more than 64 bits at byte 10 of its payload"),
+        ] {
+            assert_eq!(PayloadCursor::new(bytes).uint("n").unwrap_err().to_string(), want, "{bytes:?}");
+        }
+        let mut cursor = PayloadCursor::new(&[3, 1, 2]);
+        assert_eq!(
+            cursor.text("name").unwrap_err().to_string(),
+            "3 name, and 2 bytes are left at byte 1 of its payload"
+        );
+    }
+}

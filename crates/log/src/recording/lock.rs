@@ -1,0 +1,129 @@
+//! Lock of a folder: it has one recorder at a time.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Lock of a folder, held until it is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: File,
+}
+
+/// Reason that a folder is not locked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// The folder is that of another recorder.
+    #[error("{} is recorded into by another recorder: {owner}", folder.display())]
+    Held {
+        /// Folder of the lock.
+        folder: PathBuf,
+        /// Description of the recorder, as it wrote it.
+        owner: String,
+    },
+    /// The lock cannot be created.
+    #[error("cannot lock {}", folder.display())]
+    Io {
+        /// Folder of the lock.
+        folder: PathBuf,
+        /// Reason for the failure.
+        #[source]
+        error: io::Error,
+    },
+}
+
+/// Name of the lock's file.
+const NAME: &str = "lock";
+/// Longest description that is read.
+const LONGEST: usize = 500;
+
+impl FolderLock {
+    /// Locks a folder, and writes who locked it for others to read.
+    ///
+    /// # Errors
+    /// If another recorder has the folder, or the file cannot be created.
+    pub fn take(folder: &Path, owner: &str) -> Result<Self, LockError> {
+        let failed = |error| LockError::Io { folder: folder.to_owned(), error };
+        super::files::create_folder(folder).map_err(failed)?;
+        let Some(mut file) = try_lock(&folder.join(NAME)).map_err(failed)? else {
+            let owner = Self::owner(folder).unwrap_or_else(|| "it does not say which".to_owned());
+            return Err(LockError::Held { folder: folder.to_owned(), owner });
+        };
+        file.set_len(0).and_then(|()| file.write_all(owner.as_bytes())).map_err(failed)?;
+        Ok(Self { _file: file })
+    }
+
+    /// Returns what the recorder of a folder wrote about itself, whether it still runs or not.
+    #[must_use]
+    pub fn owner(folder: &Path) -> Option<String> {
+        let text = fs::read_to_string(folder.join(NAME)).ok()?;
+        Some(text.chars().take(LONGEST).collect())
+    }
+
+    /// Returns `true` if a recorder has the folder now.
+    ///
+    /// # Errors
+    /// If the lock cannot be tried.
+    pub fn is_held(folder: &Path) -> io::Result<bool> {
+        let path = folder.join(NAME);
+        if !path.exists() {
+            return Ok(false);
+        }
+        // Dropped at once: it is held only while this tries.
+        Ok(try_lock(&path)?.is_none())
+    }
+}
+
+/// Opens and locks a file; `None` if another process has locked it.
+#[cfg(unix)]
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::{FlockOperation, flock};
+
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a file that nobody else can write; `None` if another process has it.
+#[cfg(windows)]
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    use std::os::windows::fs::OpenOptionsExt;
+
+    const FILE_SHARE_READ: u32 = 1;
+    const ERROR_SHARING_VIOLATION: i32 = 32;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).share_mode(FILE_SHARE_READ);
+    match options.open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.raw_os_error() == Some(ERROR_SHARING_VIOLATION) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_recorder_is_refused_with_the_name_of_the_first() {
+        let folder = std::env::temp_dir().join(format!("perfset-lock-{}", std::process::id()));
+        assert!(!FolderLock::is_held(&folder).unwrap());
+        let first = FolderLock::take(&folder, "process 7").unwrap();
+        let second = FolderLock::take(&folder, "process 8").unwrap_err().to_string();
+        assert!(second.ends_with("is recorded into by another recorder: process 7"), "{second}");
+        assert!(FolderLock::is_held(&folder).unwrap());
+        drop(first);
+        assert!(!FolderLock::is_held(&folder).unwrap());
+        assert_eq!(FolderLock::owner(&folder).unwrap(), "process 7");
+        FolderLock::take(&folder, "9").unwrap();
+        assert_eq!(FolderLock::owner(&folder).unwrap(), "9");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,112 @@
+//! Limits of a recording's folder: the oldest files are removed when it is too large, too old, or the disk is full.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::files;
+
+/// Limits of a folder. Whole files are removed, the oldest first, never the one that is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RingLimits {
+    /// Most bytes of all files together.
+    pub bytes: Option<u64>,
+    /// Greatest age of a file.
+    pub age: Option<Duration>,
+    /// Least free space of the file system, as a share of its size in percent.
+    pub free_percent: Option<f64>,
+}
+
+/// File of a folder.
+struct AgedFile {
+    path: PathBuf,
+    len: u64,
+    modified: SystemTime,
+}
+
+impl RingLimits {
+    /// Removes the oldest files until the folder is within its limits with `more` bytes added. Returns what was
+    /// removed.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or a file not removed.
+    pub fn enforce(&self, folder: &Path, written: Option<&Path>, more: u64) -> io::Result<Vec<PathBuf>> {
+        let mut all = Vec::new();
+        // Every byte counts, those of temporary files and of the lock included.
+        let mut bytes = more;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_file() {
+                bytes = bytes.saturating_add(metadata.len());
+                let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                all.push(AgedFile { path: entry.path(), len: metadata.len(), modified });
+            }
+        }
+        let ours = files::paths(folder)?;
+        all.retain(|file| ours.contains(&file.path) && Some(&*file.path) != written);
+        all.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+        let mut removed = Vec::new();
+        for file in all {
+            let age = file.modified.elapsed().unwrap_or_default();
+            let is_too_old = self.age.is_some_and(|most| age > most);
+            let is_too_large = self.bytes.is_some_and(|most| bytes > most);
+            if !is_too_old && !is_too_large && !self.is_disk_full(folder)? {
+                break;
+            }
+            fs::remove_file(&file.path)?;
+            bytes = bytes.saturating_sub(file.len);
+            removed.push(file.path);
+        }
+        Ok(removed)
+    }
+
+    fn is_disk_full(&self, folder: &Path) -> io::Result<bool> {
+        let Some(least) = self.free_percent else { return Ok(false) };
+        Ok(free_percent(folder)?.is_some_and(|free| free < least))
+    }
+}
+
+/// Returns the free space of a folder's file system in percent; `None` if this system does not say it.
+#[cfg(unix)]
+fn free_percent(folder: &Path) -> io::Result<Option<f64>> {
+    let system = rustix::fs::statvfs(folder)?;
+    // Lengths above 2^53 blocks lose only digits that no percentage shows.
+    #[expect(clippy::as_conversions, reason = "no exact conversion exists")]
+    let (free, all) = (system.f_bavail as f64, system.f_blocks as f64);
+    Ok((all > 0.0).then(|| free / all * 100.0))
+}
+
+#[cfg(not(unix))]
+fn free_percent(_: &Path) -> io::Result<Option<f64>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_files_go_first() {
+        let folder = std::env::temp_dir().join(format!("perfset-ring-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (at, name) in (0..).zip(["a.perfset", "b.perfset", "c.perfset", "d.journal", "x.tmp", "lock"]) {
+            fs::write(folder.join(name), [0; 1_000]).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + at);
+            fs::File::options().write(true).open(folder.join(name)).unwrap().set_modified(time).unwrap();
+        }
+        let limits = RingLimits { bytes: Some(5_500), ..RingLimits::default() };
+        let written = folder.join("d.journal");
+        let removed = |limits: RingLimits, more| limits.enforce(&folder, Some(&written), more).unwrap();
+        assert_eq!(removed(limits, 0), [folder.join("a.perfset")]);
+        assert_eq!(removed(limits, 0), Vec::<PathBuf>::new());
+        assert_eq!(removed(limits, 1_000), [folder.join("b.perfset")]);
+        // What is written stays, and so do files that are no recording.
+        let old = RingLimits { age: Some(Duration::from_secs(60)), ..RingLimits::default() };
+        assert_eq!(removed(old, 0), [folder.join("c.perfset")]);
+        assert_eq!(removed(old, 0), Vec::<PathBuf>::new());
+        assert!(folder.join("x.tmp").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

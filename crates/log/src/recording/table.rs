@@ -1,0 +1,282 @@
+//! Tables: rows of one counterset at one tick, as a recording stores them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::num::NonZeroU64;
+
+use perfset_core::sample::Clocks;
+use perfset_core::v2::{Block, BlockValue, Body};
+use perfset_core::{Birth, InstanceId, Mark, NoValue, Owner, RawValue, Utf16};
+use perfset_engine::{CellState, EntryMetadata, Snapshot};
+
+/// Identity of a row, and its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct RowIdentity {
+    pub name: Utf16,
+    pub id: u32,
+    /// Birth of the instance; 0 = unknown.
+    pub birth: u64,
+    /// Process id and user of the owner; `None` is the system.
+    pub owner: Option<(u32, u32)>,
+}
+
+impl RowIdentity {
+    pub fn birth(&self) -> Birth {
+        NonZeroU64::new(self.birth)
+    }
+
+    pub fn owner(&self) -> Owner {
+        self.owner.map_or(Owner::System, |(pid, user)| Owner::Process { pid, user })
+    }
+}
+
+/// Row and column of a cell, and the number of its state in a [`StateList`].
+pub(super) type CellStateNumber = ((u32, u32), u32);
+
+/// States of cells: each once, because few states are those of many cells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StateList {
+    states: Vec<CellState>,
+    numbers: HashMap<CellState, u32>,
+}
+
+impl PartialEq for StateList {
+    fn eq(&self, other: &Self) -> bool {
+        self.states == other.states
+    }
+}
+
+impl StateList {
+    /// Most states of a list, far more than a recorder makes between two whole ticks.
+    pub const MOST: usize = 1 << 20;
+
+    /// Returns the number of a state, which is added if it is new.
+    pub fn number(&mut self, state: CellState) -> u32 {
+        match self.numbers.entry(state) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                let number = position(self.states.len());
+                self.states.push(place.key().clone());
+                *place.insert(number)
+            }
+        }
+    }
+
+    /// Appends a state that was read. Its number is its place.
+    pub fn push(&mut self, state: CellState) {
+        self.states.push(state);
+    }
+
+    /// Returns the state with a number.
+    pub fn get(&self, number: u32) -> Option<&CellState> {
+        self.states.get(index(number))
+    }
+
+    /// Returns the states from a number on.
+    pub fn since(&self, number: usize) -> &[CellState] {
+        self.states.get(number..).unwrap_or_default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+}
+
+/// Rows of a counterset, or of some counters of it, at one tick.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RecordedTable {
+    /// Number of counters in a row.
+    pub columns: usize,
+    pub rows: Vec<RowIdentity>,
+    /// Raw values, row by row; 0 where there is none.
+    pub values: Vec<u64>,
+    /// Numbers of the states of the cells that have one, by row and column, ascending.
+    pub states: Vec<CellStateNumber>,
+    /// Clocks of the counterset itself, if its source has some.
+    pub clocks: Option<Clocks>,
+}
+
+/// Contents of a table at a tick: rows, or the reason for none.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Content {
+    Rows(RecordedTable),
+    Failed(NoValue),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Rows(RecordedTable::default())
+    }
+}
+
+impl RecordedTable {
+    /// Most rows that a table can have, far more than any machine has instances.
+    pub const MOST_ROWS: usize = 1_000_000;
+    /// Most cells that a table can have: 64 MiB of values.
+    pub const MOST_CELLS: usize = 8 << 20;
+
+    /// Returns the values of a row.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[u64] {
+        let from = row.saturating_mul(self.columns);
+        self.values.get(from..from.saturating_add(self.columns)).unwrap_or_default()
+    }
+
+    /// Returns the numbers of the states of a row's cells, with their places.
+    pub fn states_of(&self, row: usize) -> &[CellStateNumber] {
+        let from = self.states.partition_point(|((at, _), _)| index(*at) < row);
+        let rest = self.states.get(from..).unwrap_or_default();
+        rest.get(..rest.partition_point(|((at, _), _)| index(*at) == row)).unwrap_or_default()
+    }
+}
+
+/// Widens a position of a table, which is never larger than a `usize`.
+#[inline]
+pub(super) fn index(position: u32) -> usize {
+    usize::try_from(position).unwrap_or(usize::MAX)
+}
+
+/// Shortens a position of a table, which is never larger than [`RecordedTable::MOST_CELLS`].
+#[inline]
+pub(super) fn position(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+impl Content {
+    /// Replaces the contents by those of an entry of a snapshot. The allocations of `self` are used again.
+    pub fn take(&mut self, snapshot: &Snapshot, entry: usize, states: &mut StateList) {
+        let annex = snapshot.annex().get(entry);
+        let result = Block::parse(snapshot.block()).ok().and_then(|block| block.results().nth(entry)?.ok());
+        let failure = match (annex.and_then(EntryMetadata::failure), result) {
+            (Some(reason), _) => Err(reason.clone()),
+            (None, None) => Err(NoValue::NotGiven),
+            (None, Some(result)) if !result.status.is_success() => Err(NoValue::Status(result.status)),
+            (None, Some(result)) => Ok(result),
+        };
+        match failure {
+            Err(reason) => *self = Self::Failed(reason),
+            Ok(result) => {
+                if matches!(self, Self::Failed(_)) {
+                    *self = Self::default();
+                }
+                let columns = snapshot.entries().get(entry).map_or(0, |entry| entry.counters().count());
+                if let Self::Rows(table) = self {
+                    table.take(&result.body, annex, columns, states);
+                }
+            }
+        }
+    }
+}
+
+impl RecordedTable {
+    fn take(
+        &mut self,
+        body: &Body<'_>,
+        annex: Option<&EntryMetadata>,
+        columns: usize,
+        states: &mut StateList,
+    ) {
+        // Names are compared before they are copied: mostly the same instances come again.
+        let mut known = std::mem::take(&mut self.rows);
+        self.columns = columns;
+        self.values.clear();
+        self.states.clear();
+        self.clocks = annex.and_then(EntryMetadata::clocks);
+        let mut cells = RowCells {
+            table: self,
+            annex,
+            notes: annex.map(EntryMetadata::notes).unwrap_or_default(),
+            states,
+        };
+        let table = match body {
+            Body::SingleCounter(value) => {
+                cells.table.rows.push(single_key(annex));
+                return cells.push(0, std::iter::once(*value));
+            }
+            Body::MultipleCounters(_, values) => {
+                cells.table.rows.push(single_key(annex));
+                return cells.push(0, values.iter());
+            }
+            Body::MultipleInstances(table) | Body::Counterset(_, table) => table,
+            Body::Error => return,
+        };
+        for (row, instance) in table.rows().map_while(Result::ok).enumerate() {
+            let birth = annex.and_then(|annex| annex.birth(row)).map_or(0, NonZeroU64::get);
+            let owner = annex.and_then(|annex| stored_owner(annex.owner(row)));
+            let InstanceId(id) = instance.id();
+            let known = known.get_mut(row).filter(|known| {
+                (known.id, known.birth, known.owner) == (id, birth, owner)
+                    && instance.name().units().eq(known.name.units().iter().copied())
+            });
+            let name = known.map_or_else(|| instance.name().into(), |known| std::mem::take(&mut known.name));
+            cells.table.rows.push(RowIdentity { name, id, birth, owner });
+            cells.push(row, instance.values().iter());
+        }
+    }
+}
+
+fn stored_owner(owner: Owner) -> Option<(u32, u32)> {
+    match owner {
+        Owner::System => None,
+        Owner::Process { pid, user } => Some((pid, user)),
+    }
+}
+
+/// RowCells of a table that is filled row by row.
+struct RowCells<'a> {
+    table: &'a mut RecordedTable,
+    annex: Option<&'a EntryMetadata>,
+    /// Notes about cells that follow.
+    notes: &'a [((usize, usize), CellState)],
+    states: &'a mut StateList,
+}
+
+impl RowCells<'_> {
+    fn push<'v>(&mut self, row: usize, values: impl Iterator<Item = BlockValue<'v>>) {
+        let row_mark = self.annex.and_then(|annex| annex.row_mark(row)).and_then(stored_mark);
+        // A row of a foreign block can have fewer values.
+        let values = values.chain(std::iter::repeat(BlockValue::Empty)).take(self.table.columns);
+        for (column, value) in values.enumerate() {
+            let value = value.number().map(RawValue::get);
+            self.table.values.push(value.unwrap_or(0));
+            let note = match self.notes.split_first() {
+                Some(((at, note), rest)) if *at == (row, column) => {
+                    self.notes = rest;
+                    Some(note)
+                }
+                _ => None,
+            };
+            let state = match (value, note) {
+                (Some(_), None) => row_mark.clone(),
+                (None, Some(CellState::Missing(reason))) => Some(CellState::Missing(reason.clone())),
+                (None, _) => {
+                    let reason = self.annex.and_then(|annex| annex.reason(row, column)).cloned();
+                    Some(CellState::Missing(reason.unwrap_or(NoValue::NotGiven)))
+                }
+                (Some(_), Some(CellState::Marked(mark))) => stored_mark(*mark),
+                (Some(_), Some(CellState::Counted(since, mark))) => {
+                    Some(CellState::Counted(*since, mark.filter(|mark| *mark != Mark::Reused)))
+                }
+                // A value that has a reason for its absence is a value.
+                (Some(_), Some(CellState::Missing(_))) => row_mark.clone(),
+            };
+            if let Some(state) = state {
+                self.table.states.push(((position(row), position(column)), self.states.number(state)));
+            }
+        }
+    }
+}
+
+/// Returns the stored state of a value with this mark: a value that was proven unchanged is as good as any other.
+fn stored_mark(mark: Mark) -> Option<CellState> {
+    (mark != Mark::Reused).then_some(CellState::Marked(mark))
+}
+
+fn single_key(annex: Option<&EntryMetadata>) -> RowIdentity {
+    RowIdentity {
+        name: annex.and_then(EntryMetadata::instance).map(Utf16::from).unwrap_or_default(),
+        id: annex.and_then(EntryMetadata::instance_id).map_or(0, |InstanceId(id)| id),
+        birth: annex.and_then(|annex| annex.birth(0)).map_or(0, NonZeroU64::get),
+        owner: annex.and_then(|annex| stored_owner(annex.owner(0))),
+    }
+}

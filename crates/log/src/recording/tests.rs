@@ -1,0 +1,284 @@
+//! Recordings of a machine that does what a test says, compared with what that machine delivered.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::sample::Clocks;
+use perfset_core::v2::Block;
+use perfset_core::{
+    Counter, CounterId, CounterType, Counterset, Guid, InstanceId, InstanceType, Mark, NoValue, Owner,
+};
+use perfset_engine::{
+    Catalogue, CellState, Clock, CollectRequest, Entry, Machine, NextOutcome, Provider, Query, Rows,
+    Snapshot, Source, SourceError,
+};
+use proptest::prelude::*;
+
+use super::state::tests::reasons;
+use super::*;
+
+/// Instance of a scripted machine: name, id, birth, owner, and cells with their states.
+type ScriptedRow = (String, u32, Option<NonZeroU64>, Owner, Vec<(u64, Option<CellState>)>);
+
+/// Response of a counterset in a collection.
+#[derive(Clone, Debug)]
+struct ScriptedSet {
+    failure: Option<NoValue>,
+    clocks: Option<Clocks>,
+    rows: Vec<ScriptedRow>,
+}
+
+/// Machine that delivers what it is told.
+#[derive(Clone)]
+struct ScriptedMachine(Arc<Mutex<(ClockReading, Vec<ScriptedSet>)>>);
+
+const COLUMNS: usize = 3;
+
+fn sets() -> Vec<Arc<Counterset>> {
+    let counters = || {
+        let types = [
+            CounterType::PERF_COUNTER_BULK_COUNT,
+            CounterType::PERF_COUNTER_COUNTER,
+            CounterType::PERF_100NSEC_TIMER,
+        ];
+        (1..).zip(types).map(|(id, kind)| Counter::new(CounterId(id), kind).name(format!("Counter {id}")))
+    };
+    let types = [InstanceType::Multiple, InstanceType::Single];
+    (1..)
+        .zip(types)
+        .map(|(n, of)| {
+            Arc::new(Counterset::new(Guid::from_u128(n), format!("Set {n}"), of).counters(counters()))
+        })
+        .collect()
+}
+
+impl Clock for ScriptedMachine {
+    fn read(&mut self) -> ClockReading {
+        self.0.lock().unwrap().0
+    }
+}
+
+impl Provider for ScriptedMachine {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::new(Catalogue::new("scripted", sets())))
+    }
+
+    fn instances(&mut self, _: &Guid, _: &mut Rows) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let all = self.0.lock().unwrap();
+        let scripted = &all.1[usize::try_from(want.counterset.guid.to_u128()).unwrap() - 1];
+        if let Some(reason) = &scripted.failure {
+            return Err(reason.clone().into());
+        }
+        if let Some(clocks) = scripted.clocks {
+            rows.set_clocks(clocks);
+        }
+        for (name, id, birth, owner, cells) in &scripted.rows {
+            rows.set_owner(*owner);
+            let mut row = rows.push(name, InstanceId(*id), *birth);
+            for (column, (value, state)) in cells.iter().enumerate() {
+                match state {
+                    None => row.set(column, *value),
+                    Some(CellState::Missing(reason)) => row.set_unavailable(column, reason.clone()),
+                    Some(CellState::Marked(mark)) => row.set_marked(column, *value, *mark),
+                    Some(CellState::Counted(since, mark)) => row.set_counted(column, *value, *mark, *since),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ScriptedMachine {
+    fn new() -> Self {
+        let empty = ScriptedSet { failure: None, clocks: None, rows: Vec::new() };
+        Self(Arc::new(Mutex::new((ClockReading::default(), vec![empty; 2]))))
+    }
+
+    fn machine(&self) -> Machine {
+        let machine = Machine::bare(Box::new(self.clone()));
+        machine.register(Box::new(self.clone()));
+        machine
+    }
+}
+
+fn query(machine: &Machine) -> Query {
+    let mut query = machine.query();
+    assert!(query.add(&Entry::all(Guid::from_u128(1)).instance("*")).is_success());
+    assert!(query.add(&Entry::all(Guid::from_u128(2))).is_success());
+    query
+}
+
+fn at(second: i64) -> ClockReading {
+    let time_100ns = 133_000_000_000_000_000 + second * 10_000_000;
+    ClockReading {
+        perf_time: second * 1_000_000_000 + 17,
+        time_100ns,
+        perf_freq: 1_000_000_000,
+        system_time: SystemTime::from_100ns(time_100ns),
+    }
+}
+
+/// All that a snapshot says, as text.
+fn said(snapshot: &Snapshot) -> String {
+    let mut said = format!("{:?}\n", snapshot.clocks());
+    let block = Block::parse(snapshot.block()).unwrap();
+    for ((result, annex), entry) in block.results().zip(snapshot.annex()).zip(snapshot.entries()) {
+        let result = result.unwrap();
+        let of_set = Clocks::from(snapshot.clocks());
+        let clocks = annex.clocks().unwrap_or(of_set);
+        said += &format!("{:?} {:?} {:?} {clocks:?}\n", result.status, annex.failure(), annex.instance());
+        let mut row = |at: usize, name: String, id: u32, values: Vec<Option<u64>>| {
+            said += &format!(" {name} {id} {:?} {:?}:", annex.birth(at), annex.owner(at));
+            for (column, value) in values.iter().enumerate() {
+                let reason = value.is_none().then(|| annex.reason(at, column).cloned());
+                let mark = value.and(annex.mark(at, column)).filter(|mark| *mark != Mark::Reused);
+                let since = value.and(annex.counted_since(at, column));
+                said += &format!(" {value:?} {reason:?} {mark:?} {since:?},");
+            }
+            said += "\n";
+        };
+        match result.body {
+            perfset_core::v2::Body::Counterset(_, table) => {
+                for (at, instance) in table.rows().enumerate() {
+                    let instance = instance.unwrap();
+                    let values =
+                        instance.values().iter().map(|value| value.number().map(|n| n.get())).collect();
+                    row(at, instance.name().to_string(), instance.id().0, values);
+                }
+            }
+            perfset_core::v2::Body::MultipleCounters(_, values) => {
+                row(
+                    0,
+                    String::new(),
+                    0,
+                    values.iter().map(|value| value.number().map(|n| n.get())).collect(),
+                );
+            }
+            perfset_core::v2::Body::Error => {}
+            other => panic!("{other:?} of {entry:?}"),
+        }
+    }
+    said
+}
+
+/// Folder that is removed in the end.
+struct TestFolder(PathBuf);
+
+impl TestFolder {
+    fn new(name: &str) -> Self {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("perfset-{name}-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for TestFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn about(boot: &str) -> RecordingAbout {
+    RecordingAbout::default()
+        .with(RecordingAbout::MACHINE, "web1")
+        .with(RecordingAbout::BOOT, boot)
+        .with(RecordingAbout::INTERVAL_MS, "1000")
+}
+
+/// Records samples of a scripted machine, and returns what they said.
+fn record(
+    folder: &TestFolder,
+    samples: &[(i64, Vec<ScriptedSet>)],
+    boot: &str,
+    ticks_per_file: u32,
+) -> Vec<String> {
+    let scripted = ScriptedMachine::new();
+    let machine = scripted.machine();
+    let mut query = query(&machine);
+    let options = WriterOptions { ticks_per_file, ..WriterOptions::default() };
+    let mut writer = RecordingWriter::create(&folder.0, &at(0), about(boot), options).unwrap();
+    let mut snapshot = Snapshot::default();
+    let mut said_all = Vec::new();
+    let mut tables = Vec::new();
+    for (second, sample) in samples {
+        *scripted.0.lock().unwrap() = (at(*second), sample.clone());
+        query.collect(&mut snapshot).unwrap();
+        if tables.is_empty() {
+            for entry in snapshot.entries() {
+                tables.push(writer.add_table(TableDefinition::of(entry, 1_000).unwrap()).unwrap());
+            }
+        }
+        let parts: Vec<_> = tables
+            .iter()
+            .enumerate()
+            .map(|(entry, table)| TickPart { table: *table, snapshot: &snapshot, entry })
+            .collect();
+        writer.tick(snapshot.clocks(), &parts).unwrap();
+        said_all.push(said(&snapshot));
+    }
+    said_all
+}
+
+/// Plays all samples of a recording.
+fn play(recording: &Recording) -> Vec<String> {
+    let mut source = recording.clone();
+    let mut handle = source.open().unwrap();
+    assert!(handle.add(&Entry::all(Guid::from_u128(1)).instance("*")).is_success());
+    assert!(handle.add(&Entry::all(Guid::from_u128(2))).is_success());
+    let mut snapshot = Snapshot::default();
+    let mut all = Vec::new();
+    while handle.next(&mut snapshot).unwrap() == NextOutcome::Sample {
+        all.push(said(&snapshot));
+    }
+    all
+}
+
+fn any_row() -> impl Strategy<Value = ScriptedRow> {
+    let state = prop_oneof![
+        proptest::sample::select(reasons()).prop_map(CellState::Missing),
+        Just(CellState::Marked(Mark::Held)),
+        any::<NonZeroU64>().prop_map(|since| CellState::Counted(since, None)),
+    ];
+    let value = prop_oneof![3 => 0..4_u64, 1 => any::<u64>()];
+    let cells = proptest::collection::vec((value, proptest::option::weighted(0.2, state)), COLUMNS);
+    let owner = prop_oneof![
+        Just(Owner::System),
+        (0..3_u32, 0..3_u32).prop_map(|(pid, user)| Owner::Process { pid, user })
+    ];
+    let birth = prop_oneof![Just(None), (1..3_u64).prop_map(NonZeroU64::new)];
+    ("[a-c]{1,2}", 0..3_u32, birth, owner, cells)
+}
+
+fn any_scripted(most: usize) -> impl Strategy<Value = ScriptedSet> {
+    let failure = proptest::option::weighted(0.1, proptest::sample::select(reasons()));
+    let clocks = proptest::option::weighted(0.2, (0..1_000_i64).prop_map(|second| Clocks::from(&at(second))));
+    (failure, clocks, proptest::collection::vec(any_row(), 1..=most))
+        .prop_map(|(failure, clocks, rows)| ScriptedSet { failure, clocks, rows })
+}
+
+fn any_samples() -> impl Strategy<Value = Vec<Vec<ScriptedSet>>> {
+    let sample = (any_scripted(5), any_scripted(1)).prop_map(|(multiple, single)| vec![multiple, single]);
+    proptest::collection::vec(sample, 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Played samples equal the collected ones, in whatever files they are.
+    #[test]
+    fn played_samples_equal_collected_ones(samples in any_samples(), ticks_per_file in 1..5_u32) {
+        let folder = TestFolder::new("recording");
+        let samples: Vec<_> = (0..).zip(samples).collect();
+        let want = record(&folder, &samples, "boot", ticks_per_file);
+        let recording = Recording::open(&folder.0).unwrap();
+        prop_assert_eq!(play(&recording), want);
+        prop_assert!(recording.damages().iter().all(|(_, damages)| damages.is_empty()));
+        prop_assert_eq!(recording.times().count(), samples.len());
+    }
+}

@@ -1,0 +1,666 @@
+//! Ticks: what was collected at one time, whole or as the difference from the tick before.
+
+use std::collections::HashMap;
+
+use perfset_core::Utf16;
+use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::sample::Clocks;
+use perfset_engine::CellState;
+
+use super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_len, put_uint, unzigzag, zigzag};
+use super::state::{put_reason, put_state, reason, state};
+use super::table::{CellStateNumber, Content, RecordedTable, RowIdentity, StateList, index, position};
+
+/// Contents of all tables after a tick.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct TickState {
+    /// Number of the tick since the folder began.
+    pub sequence: u64,
+    pub clocks: ClockReading,
+    /// Tables by their number; a table that was never collected has no contents.
+    pub tables: Vec<TickTable>,
+    /// States of cells of all tables.
+    pub states: StateList,
+}
+
+/// Table, as it was collected last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct TickTable {
+    /// Number of the tick in which it was collected; `None` before the first.
+    pub collected: Option<u64>,
+    /// Clocks of that tick.
+    pub clocks: ClockReading,
+    pub content: Content,
+}
+
+/// Most tables that a recording can have.
+pub(super) const MOST_TABLES: usize = 8_192;
+
+/// How a table is stored in a tick.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Collected, and as before.
+    Same,
+    /// Difference from the rows before.
+    Difference,
+    /// All rows, with all values.
+    Whole,
+    /// No rows, and the reason.
+    Failed,
+}
+
+impl Form {
+    const fn number(self) -> u8 {
+        match self {
+            Self::Same => 0,
+            Self::Difference => 1,
+            Self::Whole => 2,
+            Self::Failed => 3,
+        }
+    }
+}
+
+fn put_clocks(out: &mut Vec<u8>, now: &ClockReading, before: &ClockReading) {
+    put_int(out, now.perf_time.wrapping_sub(before.perf_time));
+    put_int(out, now.time_100ns.wrapping_sub(before.time_100ns));
+    put_int(out, now.perf_freq.wrapping_sub(before.perf_freq));
+    // The wall clock: its distance from the other, which stays the same until it is set.
+    put_int(out, wall(now).wrapping_sub(now.time_100ns));
+}
+
+fn wall(clocks: &ClockReading) -> i64 {
+    // A foreign block may hold no date.
+    clocks.system_time.to_100ns().unwrap_or(clocks.time_100ns)
+}
+
+fn clocks(from: &mut PayloadCursor<'_>, before: &ClockReading) -> Result<ClockReading, Malformed> {
+    let perf_time = before.perf_time.wrapping_add(from.int("performance clock")?);
+    let time_100ns = before.time_100ns.wrapping_add(from.int("time")?);
+    let perf_freq = before.perf_freq.wrapping_add(from.int("frequency")?);
+    let system_time = SystemTime::from_100ns(time_100ns.wrapping_add(from.int("wall clock")?));
+    Ok(ClockReading { perf_time, time_100ns, perf_freq, system_time })
+}
+
+/// Appends the payload of a whole tick: every table that was ever collected.
+pub(super) fn put_key(out: &mut Vec<u8>, now: &TickState) {
+    put_clocks(out, &now.clocks, &ClockReading::default());
+    put_new_states(out, now.states.since(0));
+    let tables =
+        now.tables.iter().enumerate().filter_map(|(number, table)| Some((number, table.collected?, table)));
+    put_len(out, tables.clone().count());
+    for (number, collected, table) in tables {
+        put_len(out, number);
+        put_uint(out, now.sequence.saturating_sub(collected));
+        if collected != now.sequence {
+            put_clocks(out, &table.clocks, &now.clocks);
+        }
+        put_sized_content(out, &table.content, None, &table.clocks);
+    }
+}
+
+/// Appends the payload of a tick: the tables that were collected in it, each as the difference from its contents
+/// before, and the states from a number on.
+pub(super) fn put_tick<'a>(
+    out: &mut Vec<u8>,
+    now: &TickState,
+    before: &ClockReading,
+    old: &dyn Fn(usize) -> Option<&'a Content>,
+    known_states: usize,
+) {
+    put_clocks(out, &now.clocks, before);
+    put_new_states(out, now.states.since(known_states));
+    let due =
+        |(number, table): (usize, &TickTable)| (table.collected == Some(now.sequence)).then_some(number);
+    let due: Vec<usize> = now.tables.iter().enumerate().filter_map(due).collect();
+    put_len(out, due.len());
+    let mut next = 0_usize;
+    for number in due {
+        // Mostly 0: the next table.
+        put_len(out, number.saturating_sub(next));
+        next = number.saturating_add(1);
+        if let Some(table) = now.tables.get(number) {
+            put_sized_content(out, &table.content, old(number), &table.clocks);
+        }
+    }
+}
+
+/// Reads the clocks of a tick, after those of the tick before; `None` for a whole tick.
+pub(super) fn clocks_of(payload: &[u8], before: Option<&ClockReading>) -> Result<ClockReading, Malformed> {
+    clocks(&mut PayloadCursor::new(payload), before.unwrap_or(&ClockReading::default()))
+}
+
+/// Appends the contents of a table with their length, by which a reader of other tables skips them.
+fn put_sized_content(out: &mut Vec<u8>, content: &Content, old: Option<&Content>, at: &ClockReading) {
+    let mut body = Vec::new();
+    put_content(&mut body, content, old, at);
+    put_bytes(out, &body);
+}
+
+fn put_new_states(out: &mut Vec<u8>, new: &[CellState]) {
+    put_len(out, new.len());
+    new.iter().for_each(|state| put_state(out, state));
+}
+
+fn new_states(from: &mut PayloadCursor<'_>, states: &mut StateList) -> Result<(), Malformed> {
+    let count = from.count(2, "states")?;
+    if states.len().saturating_add(count) > StateList::MOST {
+        return Err(from.error("too many states"));
+    }
+    for _ in 0..count {
+        states.push(state(from)?);
+    }
+    Ok(())
+}
+
+fn put_content(out: &mut Vec<u8>, content: &Content, old: Option<&Content>, at: &ClockReading) {
+    match (content, old) {
+        (Content::Failed(reason), Some(Content::Failed(old))) if reason == old => put_form(out, Form::Same),
+        (Content::Failed(reason), _) => {
+            put_form(out, Form::Failed);
+            put_reason(out, reason);
+        }
+        (Content::Rows(table), Some(Content::Rows(old))) if table.columns == old.columns => {
+            // Clocks of its own go on, although nothing else changes.
+            if table == old && table.clocks.is_none() {
+                put_form(out, Form::Same);
+            } else {
+                put_form(out, Form::Difference);
+                put_own_clocks(out, table.clocks, at);
+                put_difference(out, table, old);
+            }
+        }
+        (Content::Rows(table), _) => {
+            put_form(out, Form::Whole);
+            put_own_clocks(out, table.clocks, at);
+            put_whole(out, table);
+        }
+    }
+}
+
+fn put_form(out: &mut Vec<u8>, form: Form) {
+    out.push(form.number());
+}
+
+/// Appends the counterset's own clocks as distances from those of the tick; 0 if it has none.
+fn put_own_clocks(out: &mut Vec<u8>, own: Option<Clocks>, at: &ClockReading) {
+    let Some(own) = own else { return out.push(0) };
+    let of_tick = Clocks::from(at);
+    out.push(1);
+    put_int(out, own.perf_time.wrapping_sub(of_tick.perf_time));
+    put_int(out, own.perf_freq.wrapping_sub(of_tick.perf_freq));
+    put_int(out, own.time_100ns.wrapping_sub(of_tick.time_100ns));
+    put_int(out, own.object_time.wrapping_sub(of_tick.object_time));
+    put_int(out, own.object_freq.wrapping_sub(of_tick.object_freq));
+}
+
+fn own_clocks(from: &mut PayloadCursor<'_>, at: &ClockReading) -> Result<Option<Clocks>, Malformed> {
+    match from.byte("clocks of a table")? {
+        0 => return Ok(None),
+        1 => {}
+        number => return Err(from.error(format!("clocks of the unknown kind {number}"))),
+    }
+    let of_tick = Clocks::from(at);
+    let mut next = |base: i64| from.int("clock of a table").map(|distance| base.wrapping_add(distance));
+    Ok(Some(Clocks {
+        perf_time: next(of_tick.perf_time)?,
+        perf_freq: next(of_tick.perf_freq)?,
+        time_100ns: next(of_tick.time_100ns)?,
+        object_time: next(of_tick.object_time)?,
+        object_freq: next(of_tick.object_freq)?,
+    }))
+}
+
+pub(super) fn put_row_key(out: &mut Vec<u8>, key: &RowIdentity) {
+    put_len(out, key.name.len());
+    // Nearly all names are ASCII, of which each unit has one byte here.
+    key.name.units().iter().for_each(|unit| put_uint(out, (*unit).into()));
+    put_uint(out, key.id.into());
+    put_uint(out, key.birth);
+    match key.owner {
+        None => out.push(0),
+        Some((pid, user)) => {
+            out.push(1);
+            put_uint(out, pid.into());
+            put_uint(out, user.into());
+        }
+    }
+}
+
+/// Longest name of an instance, in UTF-16 units.
+const LONGEST_NAME: usize = 1_024;
+/// Fewest bytes of a row's identity.
+pub(super) const ROW_KEY: usize = 4;
+
+pub(super) fn row_key(from: &mut PayloadCursor<'_>) -> Result<RowIdentity, Malformed> {
+    let len = from.count(1, "units of a name")?;
+    if len > LONGEST_NAME {
+        return Err(from.error(format!("name of {len} units")));
+    }
+    let mut units = Vec::with_capacity(len);
+    for _ in 0..len {
+        units.push(from.small::<u16>("unit of a name")?);
+    }
+    let name = Utf16::from(&*units);
+    let id = from.small("id of an instance")?;
+    let birth = from.uint("birth of an instance")?;
+    let owner = match from.byte("owner of an instance")? {
+        0 => None,
+        1 => Some((from.small("process of an owner")?, from.small("user of an owner")?)),
+        number => return Err(from.error(format!("owner of the unknown kind {number}"))),
+    };
+    Ok(RowIdentity { name, id, birth, owner })
+}
+
+fn put_whole(out: &mut Vec<u8>, table: &RecordedTable) {
+    put_len(out, table.columns);
+    put_len(out, table.rows.len());
+    for (row, key) in table.rows.iter().enumerate() {
+        put_row_key(out, key);
+        put_values(out, table.row(row));
+    }
+    put_states(out, table, &[]);
+}
+
+fn whole(from: &mut PayloadCursor<'_>, known: &StateList) -> Result<RecordedTable, Malformed> {
+    let columns = from.small("number of columns")?;
+    let count = from.count(ROW_KEY, "rows")?;
+    let mut table = RecordedTable { columns, ..RecordedTable::default() };
+    for _ in 0..count {
+        let key = row_key(from)?;
+        insert(from, &mut table, key)?;
+    }
+    states(from, &mut table, Vec::new(), known)?;
+    Ok(table)
+}
+
+/// Appends a row with all its values, which are read.
+fn insert(
+    from: &mut PayloadCursor<'_>,
+    table: &mut RecordedTable,
+    key: RowIdentity,
+) -> Result<(), Malformed> {
+    room(from, table)?;
+    table.rows.push(key);
+    for _ in 0..table.columns {
+        table.values.push(from.uint("value")?);
+    }
+    Ok(())
+}
+
+fn room(from: &PayloadCursor<'_>, table: &RecordedTable) -> Result<(), Malformed> {
+    let is_full = table.rows.len() >= RecordedTable::MOST_ROWS
+        || table.values.len().saturating_add(table.columns) > RecordedTable::MOST_CELLS;
+    if is_full { Err(from.error("table has too many rows or cells")) } else { Ok(()) }
+}
+
+fn put_values(out: &mut Vec<u8>, values: &[u64]) {
+    values.iter().for_each(|value| put_uint(out, *value));
+}
+
+/// Appends what differs: rows that are new or gone, then changed values, then changed states.
+fn put_difference(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable) {
+    let steps = steps(&new.rows, &old.rows);
+    put_len(out, steps.len());
+    let mut inserted_at = 0_usize;
+    for step in &steps {
+        put_len(out, step.kept);
+        put_len(out, step.dropped);
+        put_len(out, step.inserted);
+        inserted_at = inserted_at.saturating_add(step.kept);
+        for row in inserted_at..inserted_at.saturating_add(step.inserted) {
+            if let Some(key) = new.rows.get(row) {
+                put_row_key(out, key);
+                put_values(out, new.row(row));
+            }
+        }
+        inserted_at = inserted_at.saturating_add(step.inserted);
+    }
+    put_changed(out, new, old, &steps);
+    // States of rows that stay are compared where these are now.
+    match steps.is_empty() {
+        true => put_states(out, new, &old.states),
+        false => put_states(out, new, &moved(old, &steps, new.rows.len())),
+    }
+}
+
+/// Part of the way from old rows to new ones: rows that stay, rows that are gone, and rows that are new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RowStep {
+    kept: usize,
+    dropped: usize,
+    inserted: usize,
+}
+
+/// Finds the steps from old rows to new ones; none if all rows stay. Rows after the last step stay.
+fn steps(new: &[RowIdentity], old: &[RowIdentity]) -> Vec<RowStep> {
+    let mut steps = Vec::new();
+    if new == old {
+        return steps;
+    }
+    let known: HashMap<&RowIdentity, usize> = old.iter().zip(0..).collect();
+    let (mut at, mut before, mut step) = (0_usize, 0_usize, RowStep::default());
+    while let Some(next) = new.get(at) {
+        if old.get(before) == Some(next) {
+            // What is gone and what is new ends a step.
+            if step.dropped > 0 || step.inserted > 0 {
+                steps.push(std::mem::take(&mut step));
+            }
+            step.kept = step.kept.saturating_add(1);
+            (at, before) = (at.saturating_add(1), before.saturating_add(1));
+            continue;
+        }
+        match known.get(next).copied().filter(|later| *later > before) {
+            Some(later) => {
+                step.dropped = step.dropped.saturating_add(later.saturating_sub(before));
+                before = later;
+            }
+            // A row that moved up is gone where it was, and new here.
+            None => {
+                step.inserted = step.inserted.saturating_add(1);
+                at = at.saturating_add(1);
+            }
+        }
+    }
+    step.dropped = step.dropped.saturating_add(old.len().saturating_sub(before));
+    if step.dropped > 0 || step.inserted > 0 {
+        steps.push(step);
+    }
+    steps
+}
+
+/// Calls `each` with the new and the old index of every row that stays.
+fn each_kept(steps: &[RowStep], len: usize, mut each: impl FnMut(usize, usize)) {
+    let (mut at, mut before) = (0_usize, 0_usize);
+    for step in steps {
+        for _ in 0..step.kept {
+            each(at, before);
+            (at, before) = (at.saturating_add(1), before.saturating_add(1));
+        }
+        before = before.saturating_add(step.dropped);
+        at = at.saturating_add(step.inserted);
+    }
+    while at < len {
+        each(at, before);
+        (at, before) = (at.saturating_add(1), before.saturating_add(1));
+    }
+}
+
+/// Appends the changed values of rows that stay: rows skipped, a bitmap of columns, and the differences.
+fn put_changed(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable, steps: &[RowStep]) {
+    let mut body = Vec::new();
+    let (mut changed, mut next) = (0_usize, 0_usize);
+    each_kept(steps, new.rows.len(), |row, before| {
+        let (values, values_before) = (new.row(row), old.row(before));
+        if values == values_before {
+            return;
+        }
+        changed = changed.saturating_add(1);
+        put_len(&mut body, row.saturating_sub(next));
+        next = row.saturating_add(1);
+        let pairs = values.iter().zip(values_before);
+        for (values, before) in values.chunks(8).zip(values_before.chunks(8)) {
+            let bits = values.iter().zip(before).enumerate();
+            body.push(bits.fold(0, |bits, (at, (a, b))| bits | (u8::from(a != b) << at)));
+        }
+        for (value, before) in pairs.filter(|(a, b)| a != b) {
+            put_uint(&mut body, zigzag(i64::from_ne_bytes(value.wrapping_sub(*before).to_ne_bytes())));
+        }
+    });
+    put_len(out, changed);
+    out.append(&mut body);
+}
+
+fn changed(from: &mut PayloadCursor<'_>, table: &mut RecordedTable) -> Result<(), Malformed> {
+    let count = from.count(2, "changed rows")?;
+    let mut row = 0_usize;
+    let bitmap = table.columns.div_ceil(8);
+    for _ in 0..count {
+        row = row.saturating_add(from.small("number of rows")?);
+        if row >= table.rows.len() {
+            return Err(from.error("changed row that the table does not have"));
+        }
+        let bits = from.take(bitmap, "bitmap of columns")?;
+        let start = row.saturating_mul(table.columns);
+        for (at, value) in table.values.iter_mut().skip(start).take(table.columns).enumerate() {
+            let byte = bits.get(at / 8).copied().unwrap_or(0);
+            if byte & (1 << (at % 8)) != 0 {
+                let difference = unzigzag(from.uint("difference of a value")?);
+                *value = value.wrapping_add(u64::from_ne_bytes(difference.to_ne_bytes()));
+            }
+        }
+        row = row.saturating_add(1);
+    }
+    Ok(())
+}
+
+/// Returns old states at the places where their rows are now; those of rows that are gone are left out.
+fn moved(old: &RecordedTable, steps: &[RowStep], rows: usize) -> Vec<CellStateNumber> {
+    let mut all = Vec::with_capacity(old.states.len());
+    each_kept(steps, rows, |row, before| {
+        // Rows come in order, and so do their states.
+        all.extend(
+            old.states_of(before).iter().map(|((_, column), number)| ((position(row), *column), *number)),
+        );
+    });
+    all
+}
+
+/// Appends the states that differ from `old`: for each the cells skipped, and the number of its state plus 1, or 0 if
+/// the cell has none any more.
+fn put_states(out: &mut Vec<u8>, new: &RecordedTable, old: &[CellStateNumber]) {
+    if new.states == old {
+        return put_len(out, 0);
+    }
+    let mut body = Vec::new();
+    let (mut count, mut next) = (0_usize, 0_usize);
+    let mut put = |(row, column): (u32, u32), state: usize| {
+        let cell = index(row).saturating_mul(new.columns).saturating_add(index(column));
+        put_len(&mut body, cell.saturating_sub(next));
+        put_len(&mut body, state);
+        next = cell.saturating_add(1);
+        count = count.saturating_add(1);
+    };
+    let (mut news, mut olds) = (new.states.iter().peekable(), old.iter().peekable());
+    loop {
+        let (next_new, next_old) = (news.peek().copied(), olds.peek().copied());
+        let Some(first) = next_new.into_iter().chain(next_old).map(|(at, _)| *at).min() else { break };
+        let is_now = news.next_if(|(at, _)| *at == first).map(|(_, number)| *number);
+        let was = olds.next_if(|(at, _)| *at == first).map(|(_, number)| *number);
+        if is_now != was {
+            put(first, is_now.map_or(0, |number| index(number).saturating_add(1)));
+        }
+    }
+    put_len(out, count);
+    out.append(&mut body);
+}
+
+/// Reads what [`put_states`] writes.
+fn states(
+    from: &mut PayloadCursor<'_>,
+    table: &mut RecordedTable,
+    old: Vec<CellStateNumber>,
+    known: &StateList,
+) -> Result<(), Malformed> {
+    let count = from.count(2, "states of cells")?;
+    if count == 0 {
+        table.states = old;
+        return Ok(());
+    }
+    let mut olds = old.into_iter().peekable();
+    let mut all = Vec::with_capacity(count.max(olds.len()));
+    let mut next = 0_usize;
+    for _ in 0..count {
+        let cell = next.saturating_add(from.small("number of cells")?);
+        if cell >= table.values.len() {
+            return Err(from.error("state of a cell that the table does not have"));
+        }
+        next = cell.saturating_add(1);
+        let row = cell.checked_div(table.columns).unwrap_or(0);
+        let at = (position(row), position(cell.saturating_sub(row.saturating_mul(table.columns))));
+        while let Some(old) = olds.next_if(|(old, _)| *old < at) {
+            all.push(old);
+        }
+        olds.next_if(|(old, _)| *old == at);
+        let number: usize = from.small("number of a state")?;
+        if let Some(number) = number.checked_sub(1).map(position) {
+            known.get(number).ok_or_else(|| from.error(format!("state {number} is not known")))?;
+            all.push((at, number));
+        }
+    }
+    all.extend(olds);
+    table.states = all;
+    Ok(())
+}
+
+/// Tables that a reader wants, by number.
+pub(super) type WantedTables<'a> = &'a dyn Fn(usize) -> bool;
+
+/// Reads the payload of a whole tick. Tables that are not wanted have no contents.
+pub(super) fn key(payload: &[u8], sequence: u64, wanted: WantedTables<'_>) -> Result<TickState, Malformed> {
+    let mut from = PayloadCursor::new(payload);
+    let mut all = TickState { sequence, ..TickState::default() };
+    all.clocks = clocks(&mut from, &ClockReading::default())?;
+    new_states(&mut from, &mut all.states)?;
+    let count = from.count(3, "tables")?;
+    for _ in 0..count {
+        let number = from.small("number of a table")?;
+        if number >= MOST_TABLES || number < all.tables.len() {
+            return Err(from.error(format!("table {number} is too high, or not after the table before")));
+        }
+        let age = from.uint("age of a table")?;
+        let collected =
+            sequence.checked_sub(age).ok_or_else(|| from.error("table is older than the recording"))?;
+        let clocks = if age == 0 { all.clocks } else { clocks(&mut from, &all.clocks)? };
+        let mut body = from.nested("contents of a table")?;
+        all.tables.resize_with(number, TickTable::default);
+        let content = match wanted(number) {
+            true => Some(content(&mut body, None, &clocks, &all.states)?),
+            false => None,
+        };
+        let collected = content.as_ref().map(|_| collected);
+        all.tables.push(TickTable { collected, clocks, content: content.unwrap_or_default() });
+    }
+    from.end()?;
+    Ok(all)
+}
+
+impl TickState {
+    /// Applies the payload of the next tick. After an error the state has no meaning: a whole tick must follow.
+    ///
+    /// The same tables must be wanted from a whole tick on.
+    pub fn apply(
+        &mut self,
+        payload: &[u8],
+        sequence: u64,
+        wanted: WantedTables<'_>,
+    ) -> Result<(), Malformed> {
+        let mut from = PayloadCursor::new(payload);
+        self.sequence = sequence;
+        self.clocks = clocks(&mut from, &self.clocks)?;
+        new_states(&mut from, &mut self.states)?;
+        let count = from.count(2, "tables")?;
+        let mut next = 0_usize;
+        for _ in 0..count {
+            let number = next.saturating_add(from.small("number of tables")?);
+            if number >= MOST_TABLES {
+                return Err(from.error(format!("table {number} is too high")));
+            }
+            next = number.saturating_add(1);
+            let mut body = from.nested("contents of a table")?;
+            if !wanted(number) {
+                continue;
+            }
+            if self.tables.len() <= number {
+                self.tables.resize_with(next, TickTable::default);
+            }
+            let Self { clocks, states, tables, .. } = self;
+            let Some(table) = tables.get_mut(number) else { continue };
+            let old = table.collected.is_some().then(|| std::mem::take(&mut table.content));
+            table.content = content(&mut body, old, clocks, states)?;
+            (table.collected, table.clocks) = (Some(sequence), *clocks);
+        }
+        from.end()
+    }
+}
+
+fn content(
+    from: &mut PayloadCursor<'_>,
+    old: Option<Content>,
+    at: &ClockReading,
+    known: &StateList,
+) -> Result<Content, Malformed> {
+    const SAME: u8 = Form::Same.number();
+    const DIFFERENCE: u8 = Form::Difference.number();
+    const WHOLE: u8 = Form::Whole.number();
+    const FAILED: u8 = Form::Failed.number();
+    let content = match (from.byte("form of a table")?, old) {
+        (SAME, Some(old)) => old,
+        (DIFFERENCE, Some(Content::Rows(mut table))) => {
+            table.clocks = own_clocks(from, at)?;
+            difference(from, &mut table, known)?;
+            Content::Rows(table)
+        }
+        (SAME | DIFFERENCE, _) => {
+            return Err(from.error("table is stored as a difference, and had no rows before"));
+        }
+        (WHOLE, _) => {
+            let clocks = own_clocks(from, at)?;
+            Content::Rows(RecordedTable { clocks, ..whole(from, known)? })
+        }
+        (FAILED, _) => Content::Failed(reason(from)?),
+        (form, _) => return Err(from.error(format!("table of the unknown form {form}"))),
+    };
+    from.end()?;
+    Ok(content)
+}
+
+/// Applies what [`put_difference`] writes.
+fn difference(
+    from: &mut PayloadCursor<'_>,
+    table: &mut RecordedTable,
+    known: &StateList,
+) -> Result<(), Malformed> {
+    let count = from.count(3, "steps")?;
+    let mut old = std::mem::take(&mut table.states);
+    if count > 0 {
+        let RecordedTable { columns, clocks, .. } = *table;
+        let before = std::mem::replace(table, RecordedTable { columns, clocks, ..RecordedTable::default() });
+        table.rows.reserve(before.rows.len());
+        table.values.reserve(before.values.len());
+        let mut states = old.into_iter().peekable();
+        old = Vec::with_capacity(states.len());
+        let mut rows = before.rows.into_iter().enumerate();
+        let mut keep = |table: &mut RecordedTable, (was, key): (usize, RowIdentity)| {
+            let row = position(table.rows.len());
+            table.rows.push(key);
+            let start = was.saturating_mul(columns);
+            table.values.extend(before.values.get(start..start.saturating_add(columns)).unwrap_or_default());
+            while let Some(((of, column), number)) = states.next_if(|((of, _), _)| index(*of) <= was) {
+                if index(of) == was {
+                    old.push(((row, column), number));
+                }
+            }
+        };
+        for _ in 0..count {
+            let kept: usize = from.small("number of rows that stay")?;
+            let dropped: usize = from.small("number of rows that are gone")?;
+            let inserted = from.count(ROW_KEY, "new rows")?;
+            if kept.saturating_add(dropped) > rows.len() {
+                return Err(from.error("more rows stay and go than there are"));
+            }
+            rows.by_ref().take(kept).for_each(|row| keep(table, row));
+            rows.by_ref().take(dropped).for_each(drop);
+            for _ in 0..inserted {
+                let key = row_key(from)?;
+                insert(from, table, key)?;
+            }
+        }
+        rows.for_each(|row| keep(table, row));
+        room(from, table)?;
+    }
+    changed(from, table)?;
+    states(from, table, old, known)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,532 @@
+//! Writer of recordings: one tick after the other, into a folder of files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use perfset_core::clock::ClockReading;
+use perfset_engine::{ResolvedEntry, SampleSet, Sink, Snapshot};
+
+use super::about::{Annotation, MissedTicks, RecordingAbout};
+use super::block::{BlockHeader, BlockKind, Compressor, put_block};
+use super::files;
+use super::registration::{RegistrationTexts, TableDefinition, put_definition};
+use super::table::{Content, StateList};
+use super::tick::{MOST_TABLES, TickState, TickTable, put_key, put_tick};
+
+/// Options of a recording.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriterOptions {
+    /// Longest time between two synchronizations with the disk; `None` leaves that to the system.
+    pub sync: Option<Duration>,
+    /// Number of ticks in a file.
+    pub ticks_per_file: u32,
+    /// `true` to write the help texts of built-in countersets too, for a file that is sent to somebody else.
+    pub with_texts: bool,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self { sync: Some(Duration::from_secs(10)), ticks_per_file: 300, with_texts: false }
+    }
+}
+
+impl WriterOptions {
+    /// Sets the longest time between two synchronizations with the disk.
+    #[must_use]
+    pub fn sync(self, sync: Option<Duration>) -> Self {
+        Self { sync, ..self }
+    }
+
+    /// Sets whether help texts of built-in countersets are written too.
+    #[must_use]
+    pub fn with_texts(self, with_texts: bool) -> Self {
+        Self { with_texts, ..self }
+    }
+
+    /// Sets the number of ticks in a file.
+    #[must_use]
+    pub fn ticks_per_file(self, ticks_per_file: u32) -> Self {
+        Self { ticks_per_file, ..self }
+    }
+}
+
+/// Table in a tick: the table, and the entry of a snapshot that has its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct TickPart<'a> {
+    /// Number of the table, from [`RecordingWriter::add_table`].
+    pub table: usize,
+    /// Snapshot with the rows.
+    pub snapshot: &'a Snapshot,
+    /// Index of the entry in the snapshot.
+    pub entry: usize,
+}
+
+/// Where a recording is written.
+#[derive(Debug)]
+enum WriterTarget {
+    /// Files of a folder, one after the other.
+    Folder(PathBuf),
+    /// Single file, of any length.
+    File(PathBuf),
+}
+
+/// Writer of a recording into a folder or a file.
+///
+/// Each tick is one write. If one fails, as on a full disk, the tick is lost and counted, and a later write says when
+/// ticks were lost and why. What was written before stays readable.
+#[derive(Debug)]
+pub struct RecordingWriter {
+    target: WriterTarget,
+    about: RecordingAbout,
+    options: WriterOptions,
+    journal: Option<Journal>,
+    /// Number of the next tick.
+    sequence: u64,
+    tables: Vec<TableSlot>,
+    /// Tables whose definition is not in the journal yet.
+    undefined: Vec<usize>,
+    clocks: ClockReading,
+    states: StateList,
+    /// Number of states that the journal has.
+    written_states: usize,
+    compressor: Compressor,
+    /// Bytes of the write that is prepared.
+    out: Vec<u8>,
+    missed: Option<MissedTicks>,
+    /// Tables of a sink's entries.
+    of_sink: Vec<usize>,
+    bytes_written: u64,
+    ticks_written: u64,
+    bytes_of_last_file: u64,
+}
+
+/// Table as it was collected last and before.
+#[derive(Debug)]
+struct TableSlot {
+    definition: TableDefinition,
+    now: TickTable,
+    before: Option<Content>,
+}
+
+/// File that is being written.
+#[derive(Debug)]
+struct Journal {
+    file: File,
+    path: PathBuf,
+    /// Length of what was written completely.
+    len: u64,
+    ticks: u32,
+    last_sync: Instant,
+    /// `true` if the next tick must be a whole one, because the one before is not in the file.
+    is_broken: bool,
+}
+
+/// File of a recording that was finished, and will not be written again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedFile {
+    /// Path of the file.
+    pub path: PathBuf,
+}
+
+impl RecordingWriter {
+    /// Begins to write into a folder, which is created for its owner alone if it is missing. Ticks continue those that
+    /// are in it. `now` is in the name of the first file.
+    ///
+    /// # Errors
+    /// If the folder cannot be created or read.
+    pub fn create(
+        folder: &Path,
+        now: &ClockReading,
+        about: RecordingAbout,
+        options: WriterOptions,
+    ) -> io::Result<Self> {
+        files::create_folder(folder)?;
+        let sequence = files::next_sequence(folder)?;
+        Ok(Self::new(WriterTarget::Folder(folder.to_owned()), now, about, options, sequence))
+    }
+
+    /// Begins to write into a new file.
+    ///
+    /// # Errors
+    /// If the file exists, or cannot be created.
+    pub fn create_file(
+        path: &Path,
+        now: &ClockReading,
+        about: RecordingAbout,
+        options: WriterOptions,
+    ) -> io::Result<Self> {
+        let file = create_private(path)?;
+        let mut writer = Self::new(WriterTarget::File(path.to_owned()), now, about, options, 0);
+        writer.begin_blocks(file, path.to_owned(), 0)?;
+        writer.append()?;
+        writer.out.clear();
+        Ok(writer)
+    }
+
+    fn new(
+        target: WriterTarget,
+        now: &ClockReading,
+        about: RecordingAbout,
+        options: WriterOptions,
+        sequence: u64,
+    ) -> Self {
+        Self {
+            target,
+            about,
+            options,
+            journal: None,
+            sequence,
+            tables: Vec::new(),
+            undefined: Vec::new(),
+            clocks: *now,
+            states: StateList::default(),
+            written_states: 0,
+            compressor: Compressor::new(1),
+            out: Vec::new(),
+            missed: None,
+            of_sink: Vec::new(),
+            bytes_written: 0,
+            ticks_written: 0,
+            bytes_of_last_file: 0,
+        }
+    }
+
+    /// Writes an annotation into a file of its own, beside those of a recorder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn annotate_folder(
+        folder: &Path,
+        now: &ClockReading,
+        about: &RecordingAbout,
+        annotation: &Annotation,
+    ) -> io::Result<()> {
+        // Ticks of this number are in other files, so the file has a name of its own.
+        let name = format!("mark-{}", std::process::id());
+        let (mut file, _) = files::create_finished(folder, now, &name)?;
+        let (mut out, mut payload) = (Vec::new(), Vec::new());
+        let mut compressor = Compressor::new(1);
+        about.put(&mut payload);
+        put_block(&mut out, BlockKind::About, 0, &payload, &mut compressor)?;
+        payload.clear();
+        annotation.put(&mut payload);
+        put_block(&mut out, BlockKind::Mark, 0, &payload, &mut compressor)?;
+        put_block(&mut out, BlockKind::End, 0, &[], &mut compressor)?;
+        file.write_all(&out)?;
+        file.sync_data()
+    }
+
+    /// Returns the folder or file that is written to.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match &self.target {
+            WriterTarget::Folder(path) | WriterTarget::File(path) => path,
+        }
+    }
+
+    /// Returns `true` if the recording is a folder.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        matches!(self.target, WriterTarget::Folder(_))
+    }
+
+    /// Returns the file that is written now.
+    #[must_use]
+    pub fn written_file(&self) -> Option<&Path> {
+        self.journal.as_ref().map(|journal| &*journal.path)
+    }
+
+    /// Returns the length of the last file that was finished.
+    #[must_use]
+    pub fn bytes_of_last_file(&self) -> u64 {
+        self.bytes_of_last_file
+    }
+
+    /// Returns the number of ticks written.
+    #[must_use]
+    pub fn ticks_written(&self) -> u64 {
+        self.ticks_written
+    }
+
+    /// Returns the number of the next tick.
+    #[must_use]
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Returns the number of bytes written.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
+    /// Returns the ticks that were lost since the last successful write.
+    #[must_use]
+    pub fn missed(&self) -> Option<&MissedTicks> {
+        self.missed.as_ref()
+    }
+
+    /// Adds a table, and returns its number.
+    ///
+    /// # Errors
+    /// If there are too many tables.
+    pub fn add_table(&mut self, definition: TableDefinition) -> io::Result<usize> {
+        let number = self.tables.len();
+        if number >= MOST_TABLES {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a recording has too many tables"));
+        }
+        self.tables.push(TableSlot { definition, now: TickTable::default(), before: None });
+        self.undefined.push(number);
+        Ok(number)
+    }
+
+    /// Writes a tick. Returns the file that it finished, if any.
+    ///
+    /// # Errors
+    /// If the tick could not be written. It is counted as missed, and the next one can be tried.
+    pub fn tick(
+        &mut self,
+        clocks: &ClockReading,
+        parts: &[TickPart<'_>],
+    ) -> io::Result<Option<FinishedFile>> {
+        let sequence = self.sequence;
+        // A tick that is lost has a number too: then a reader sees that it is missing.
+        self.sequence = self.sequence.saturating_add(1);
+        let before = std::mem::replace(&mut self.clocks, *clocks);
+        for part in parts {
+            let Self { tables, states, .. } = self;
+            let Some(slot) = tables.get_mut(part.table) else { continue };
+            let spare = slot.before.take().unwrap_or_default();
+            let was = std::mem::replace(&mut slot.now.content, spare);
+            slot.before = slot.now.collected.is_some().then_some(was);
+            slot.now.content.take(part.snapshot, part.entry, states);
+            slot.now.collected = Some(sequence);
+            slot.now.clocks = *clocks;
+        }
+        match self.write(sequence, &before) {
+            Ok(()) => Ok(self.finish_if_full()),
+            Err(error) => {
+                self.lose(sequence, &before, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn write(&mut self, sequence: u64, before: &ClockReading) -> io::Result<()> {
+        self.out.clear();
+        if self.journal.is_none() {
+            self.begin_file(sequence)?;
+        }
+        let is_broken = self.journal.as_ref().is_some_and(|journal| journal.is_broken);
+        let is_whole = is_broken || self.states.len() >= STATES;
+        self.put_definitions(sequence)?;
+        if let Some(missed) = &self.missed {
+            let missed = MissedTicks { to: self.clocks.utc_100ns(), ..missed.clone() };
+            let mut payload = Vec::new();
+            missed.put(&mut payload);
+            put_block(&mut self.out, BlockKind::Gap, sequence, &payload, &mut self.compressor)?;
+        }
+        let mut payload = Vec::new();
+        if is_whole {
+            self.renumber_states();
+        }
+        let slots = self.tables.iter_mut().map(|slot| std::mem::take(&mut slot.now)).collect();
+        let states = std::mem::take(&mut self.states);
+        let now = TickState { sequence, clocks: self.clocks, tables: slots, states };
+        match is_whole {
+            true => put_key(&mut payload, &now),
+            false => {
+                let old = |number: usize| self.tables.get(number)?.before.as_ref();
+                put_tick(&mut payload, &now, before, &old, self.written_states);
+            }
+        }
+        self.states = now.states;
+        self.tables.iter_mut().zip(now.tables).for_each(|(slot, now)| slot.now = now);
+        let kind = if is_whole { BlockKind::Key } else { BlockKind::Tick };
+        put_block(&mut self.out, kind, sequence, &payload, &mut self.compressor)?;
+        self.append()?;
+        self.written_states = self.states.len();
+        self.undefined.clear();
+        self.missed = None;
+        self.ticks_written = self.ticks_written.saturating_add(1);
+        if let Some(journal) = &mut self.journal {
+            journal.ticks = journal.ticks.saturating_add(1);
+            journal.is_broken = false;
+        }
+        Ok(())
+    }
+
+    /// Writes an annotation beside the last tick.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn annotate(&mut self, annotation: &Annotation) -> io::Result<()> {
+        self.out.clear();
+        if self.journal.is_none() {
+            self.begin_file(self.sequence)?;
+        }
+        let mut payload = Vec::new();
+        annotation.put(&mut payload);
+        let last = self.sequence.saturating_sub(1);
+        put_block(&mut self.out, BlockKind::Mark, last, &payload, &mut self.compressor)?;
+        self.append()
+    }
+
+    /// Begins a file of the folder: its first blocks are prepared, and all tables are defined again.
+    fn begin_file(&mut self, sequence: u64) -> io::Result<()> {
+        let WriterTarget::Folder(folder) = &self.target else {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the file of the recording was finished"));
+        };
+        let boot = self.about.get(RecordingAbout::BOOT).unwrap_or_default();
+        let (file, path) = files::create_journal(folder, &self.clocks, boot, sequence)?;
+        self.begin_blocks(file, path, sequence)
+    }
+
+    fn begin_blocks(&mut self, file: File, path: PathBuf, sequence: u64) -> io::Result<()> {
+        self.journal =
+            Some(Journal { file, path, len: 0, ticks: 0, last_sync: Instant::now(), is_broken: true });
+        let mut payload = Vec::new();
+        self.about.put(&mut payload);
+        put_block(&mut self.out, BlockKind::About, sequence, &payload, &mut self.compressor)?;
+        self.undefined = (0..self.tables.len()).collect();
+        Ok(())
+    }
+
+    fn put_definitions(&mut self, sequence: u64) -> io::Result<()> {
+        let texts =
+            if self.options.with_texts { RegistrationTexts::All } else { RegistrationTexts::OfCatalogue };
+        for number in &self.undefined {
+            let Some(slot) = self.tables.get(*number) else { continue };
+            let mut payload = Vec::new();
+            put_definition(&mut payload, *number, &slot.definition, texts);
+            put_block(&mut self.out, BlockKind::Set, sequence, &payload, &mut self.compressor)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers the states of all tables anew: a whole tick begins a list of its own.
+    fn renumber_states(&mut self) {
+        let old = std::mem::take(&mut self.states);
+        self.written_states = 0;
+        for slot in &mut self.tables {
+            for content in [Some(&mut slot.now.content), slot.before.as_mut()].into_iter().flatten() {
+                let Content::Rows(table) = content else { continue };
+                table.states.retain_mut(|(_, number)| {
+                    let Some(state) = old.get(*number) else { return false };
+                    *number = self.states.number(state.clone());
+                    true
+                });
+            }
+        }
+    }
+
+    /// Writes what is prepared, in one piece.
+    fn append(&mut self) -> io::Result<()> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        if let Err(error) = journal.file.write_all(&self.out) {
+            // What was written of it would be damage in the middle of the file. If that cannot be cut off, a reader
+            // finds the next block behind it.
+            if journal.file.set_len(journal.len).is_ok() {
+                let _ = io::Seek::seek(&mut journal.file, io::SeekFrom::Start(journal.len));
+            }
+            journal.is_broken = true;
+            return Err(error);
+        }
+        let written = u64::try_from(self.out.len()).unwrap_or(u64::MAX);
+        journal.len = journal.len.saturating_add(written);
+        self.bytes_written = self.bytes_written.saturating_add(written);
+        if self.options.sync.is_some_and(|sync| journal.last_sync.elapsed() >= sync) {
+            journal.file.sync_data()?;
+            journal.last_sync = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Counts a tick that could not be written.
+    fn lose(&mut self, sequence: u64, before: &ClockReading, error: &io::Error) {
+        let to = self.clocks.utc_100ns();
+        let from = if sequence == 0 { to } else { before.utc_100ns() };
+        let missed = self.missed.get_or_insert(MissedTicks { from, to, ticks: 0, reason: error.to_string() });
+        missed.ticks = missed.ticks.saturating_add(1);
+        if let Some(journal) = &mut self.journal {
+            journal.is_broken = true;
+            // A file without a tick is of no use, and its name would be taken.
+            if journal.ticks == 0 && matches!(self.target, WriterTarget::Folder(_)) {
+                let _ = fs::remove_file(&journal.path);
+                self.journal = None;
+            }
+        }
+    }
+
+    fn finish_if_full(&mut self) -> Option<FinishedFile> {
+        let most = self.options.ticks_per_file;
+        let journal = self.journal.as_mut().filter(|journal| journal.ticks >= most)?;
+        if matches!(self.target, WriterTarget::File(_)) {
+            // Damage in the middle costs at most the ticks up to the next whole one.
+            (journal.ticks, journal.is_broken) = (0, true);
+            return None;
+        }
+        self.finish_file()
+    }
+
+    /// Finishes the file that is written. The next tick begins another one.
+    pub fn finish_file(&mut self) -> Option<FinishedFile> {
+        let mut journal = self.journal.take()?;
+        self.out.clear();
+        // If the end cannot be written, the file is as good as one whose writer was ended.
+        if put_block(&mut self.out, BlockKind::End, self.sequence, &[], &mut self.compressor).is_ok() {
+            let _ = journal.file.write_all(&self.out);
+        }
+        if self.options.sync.is_some() {
+            let _ = journal.file.sync_data();
+        }
+        self.bytes_of_last_file = journal.len;
+        Some(FinishedFile { path: journal.path })
+    }
+}
+
+/// Most states between two whole ticks. Ages of late values are states of their own.
+const STATES: usize = 1 << 16;
+const _: () = assert!(STATES < StateList::MOST && BlockHeader::LEN == 28);
+
+/// Writes all entries of a query, each as a table of its own.
+impl Sink for RecordingWriter {
+    fn begin(&mut self, entries: &[ResolvedEntry]) -> io::Result<()> {
+        self.of_sink.clear();
+        for entry in entries {
+            if let Some(definition) = TableDefinition::of(entry, 0) {
+                let number = self.add_table(definition)?;
+                self.of_sink.push(number);
+            }
+        }
+        Ok(())
+    }
+
+    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
+        let of_sink = std::mem::take(&mut self.of_sink);
+        let known = set.new.entries().iter().enumerate().filter(|(_, entry)| entry.counterset.is_some());
+        let parts: Vec<TickPart<'_>> = (known.zip(&of_sink))
+            .map(|((entry, _), table)| TickPart { table: *table, snapshot: set.new, entry })
+            .collect();
+        let done = self.tick(set.new.clocks(), &parts);
+        self.of_sink = of_sink;
+        done.map(drop)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.finish_file();
+        Ok(())
+    }
+}
+
+/// Opens a new file for its owner alone.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
