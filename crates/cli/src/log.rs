@@ -173,6 +173,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
     }
     let every = info.interval.map(|interval| format!(", every {} s", seconds(interval))).unwrap_or_default();
     writeln!(out, "samples   {}{every}", whole(info.samples))?;
+    // Only the first of each list are shown: a damaged log has any number.
     let gaps = info.gaps.iter().map(|gap| {
         let (from, to) = (SystemTime::from_100ns(gap.from), SystemTime::from_100ns(gap.to));
         match gap.to.saturating_sub(gap.from) {
@@ -197,6 +198,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
         None if counters.counters == 1 => "formatted".to_owned(),
         None => format!("{} counters", counters.counters),
     };
+    // All types before the first line, because their column is as wide as the longest.
     let width = info.counters.iter().map(|counters| known(counters).len()).max().unwrap_or(0);
     writeln!(out, "\n instances  {:<width$}  counter", "type")?;
     for counters in &info.counters {

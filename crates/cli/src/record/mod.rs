@@ -2,6 +2,7 @@
 
 mod control;
 mod groups;
+mod sealer;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use anyhow::{Context, anyhow};
 use perfset::CostClass;
 use perfset::log::recording::{
     Annotation, FolderLock, LockError, RecordingAbout, RecordingWriter, RingLimits, TickPart, WriterOptions,
+    unsealed,
 };
 use perfset::output::text::{escaped, name_of};
 
@@ -19,6 +21,7 @@ use crate::operands::Operands;
 use crate::pace::Pace;
 use crate::query_source::QuerySource;
 use groups::Groups;
+use sealer::Sealer;
 
 /// Interval between two samples if the operands have none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
@@ -66,8 +69,14 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     };
     let count = operands.count.map(|count| count.saturating_sub(1));
     let pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    let mut sealer = Sealer::default();
+    if lock.is_some() {
+        // What a recorder that was ended has left.
+        let left = unsealed(&folder, None).map_err(|error| failed(error, &folder))?;
+        left.into_iter().for_each(|journal| sealer.add(journal));
+    }
     let mut recorder =
-        Recorder { asked, groups, writer, limits: limits(args), _lock: lock, is_warned: false };
+        Recorder { asked, groups, writer, limits: limits(args), sealer, _lock: lock, is_warned: false };
     recorder.run(pace)
 }
 
@@ -124,6 +133,7 @@ struct Recorder {
     groups: Groups,
     writer: RecordingWriter,
     limits: RingLimits,
+    sealer: Sealer,
     _lock: Option<FolderLock>,
     /// `true` if the user was told that writing fails; until it works again.
     is_warned: bool,
@@ -141,7 +151,10 @@ impl Recorder {
             }
         }
         self.annotate("recorder stopped");
-        self.writer.finish_file();
+        if let Some(finished) = self.writer.finish_file().filter(|_| self.writer.is_folder()) {
+            self.sealer.add(finished.path);
+        }
+        self.sealer.finish();
         let (ticks, bytes) = (self.writer.ticks_written(), control::human_size(self.writer.bytes_written()));
         control::say(&format!("{ticks} samples of {bytes} are in {}", name_of(&into)));
         Ok(Exit::Ok)
@@ -157,7 +170,8 @@ impl Recorder {
         match writer.tick(&clocks, &parts) {
             Ok(finished) => {
                 self.is_warned = false;
-                if finished.is_some() {
+                if let Some(finished) = finished {
+                    self.sealer.add(finished.path);
                     self.keep_limits();
                 }
             }

@@ -11,6 +11,7 @@ use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, BlockKind, ReadAt};
 use super::bytes::Malformed;
 use super::registration::{TableDefinition, definition};
+use super::segment::{SegmentTicks, StoredSegment};
 use super::tick::{TickState, WantedTables, clocks_of, key};
 use super::walk::{Block, BlockWalker};
 use super::writer::create_private;
@@ -76,6 +77,11 @@ pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
+/// Returns the path of the file that replaces a journal when it is sealed; `None` if it is no journal.
+pub(super) fn sealed_path(journal: &Path) -> Option<PathBuf> {
+    (journal.extension()?.to_str()? == JOURNAL).then(|| journal.with_extension(FINISHED))
+}
+
 /// Returns the files of a recording in a folder, by name.
 pub(super) fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
@@ -116,9 +122,36 @@ pub(super) fn open_named(path: &Path) -> io::Result<File> {
 pub(super) struct TickPlace {
     pub sequence: u64,
     pub clocks: ClockReading,
-    offset: u64,
-    /// Index of the whole tick that this one follows, among the ticks of the file.
-    key: usize,
+    place: TickLocation,
+}
+
+/// Place of a tick in its file.
+#[derive(Clone, Copy, Debug)]
+enum TickLocation {
+    /// Block of its own, and the index of the whole tick that it follows, among the ticks of the file.
+    Block { offset: u64, key: usize },
+    /// Segment by its index, and the index of the tick there.
+    Segment { segment: usize, tick: usize },
+}
+
+/// Columns that a reader wants, by the number of their table and their own.
+pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
+
+/// Contents of a tick that was read: the way to the ticks after it.
+#[derive(Debug)]
+pub(super) enum ReachedTick {
+    Block(TickState),
+    Segment { segment: usize, ticks: SegmentTicks },
+}
+
+impl ReachedTick {
+    /// Returns the contents of all tables.
+    pub fn state(&self) -> &TickState {
+        match self {
+            Self::Block(state) => state,
+            Self::Segment { ticks, .. } => ticks.state(),
+        }
+    }
 }
 
 /// File of a recording, and what its blocks say.
@@ -129,6 +162,7 @@ pub(super) struct RecordingFile {
     /// Definitions of its tables, by number.
     pub tables: Vec<Option<TableDefinition>>,
     pub ticks: Vec<TickPlace>,
+    segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
     pub damages: Damages,
@@ -187,6 +221,7 @@ impl RecordingFile {
             about,
             tables: Vec::new(),
             ticks: Vec::new(),
+            segments: Vec::new(),
             annotations: Vec::new(),
             missed: Vec::new(),
             damages: Damages::default(),
@@ -244,7 +279,22 @@ impl RecordingFile {
                 let clocks = clocks_of(&payload, before.as_ref().map(|before| &before.clocks))?;
                 let at = self.ticks.len();
                 let key = if is_key { *key.insert(at) } else { key.unwrap_or(at) };
-                self.ticks.push(TickPlace { sequence, clocks, offset, key });
+                self.ticks.push(TickPlace { sequence, clocks, place: TickLocation::Block { offset, key } });
+            }
+            BlockKind::Segment => {
+                let stored_offset = block.stored_offset();
+                let opened =
+                    StoredSegment::open(&block.into_payload()?, Arc::clone(&self.source), stored_offset)?;
+                let segment = self.segments.len();
+                let places = opened.ticks().iter().enumerate().map(|(tick, (sequence, clocks))| TickPlace {
+                    sequence: *sequence,
+                    clocks: *clocks,
+                    place: TickLocation::Segment { segment, tick },
+                });
+                self.ticks.extend(places);
+                self.segments.push(opened);
+                // A difference needs the contents of its tick before, which is not in a block.
+                *key = None;
             }
             BlockKind::Mark => self.annotations.push(Annotation::read(&block.into_payload()?)?),
             BlockKind::Gap => self.missed.push(MissedTicks::read(&block.into_payload()?)?),
@@ -253,47 +303,95 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Reads the contents of a tick. `state` is that of an earlier tick of this file, or of none: ticks after it are
-    /// applied to it.
-    pub fn state_at(
+    /// Returns `true` if the ticks of the file are in segments, which are read faster than blocks.
+    pub fn is_sealed(&self) -> bool {
+        !self.segments.is_empty()
+    }
+
+    /// Reads the contents of a tick. `reached` is an earlier tick of this file that was read for the same tables and
+    /// columns, or none. Columns that are not wanted may have other values. Returns damage that was found, which costs
+    /// parts of the contents.
+    pub fn reach(
         &self,
         tick: usize,
-        state: &mut Option<TickState>,
+        reached: &mut Option<ReachedTick>,
+        wanted: WantedTables<'_>,
+        columns: WantedColumns<'_>,
+    ) -> Result<Vec<Malformed>, RecordingError> {
+        let Some(place) = self.ticks.get(tick) else { return Ok(Vec::new()) };
+        match place.place {
+            TickLocation::Block { key, .. } => {
+                self.reach_block((key, tick), reached, wanted)?;
+                Ok(Vec::new())
+            }
+            TickLocation::Segment { segment, tick } => {
+                if !matches!(reached, Some(ReachedTick::Segment { segment: known, .. }) if *known == segment)
+                {
+                    *reached = self.segments.get(segment).map(|opened| ReachedTick::Segment {
+                        segment,
+                        ticks: SegmentTicks::new(opened, wanted, columns),
+                    });
+                }
+                let Some(ReachedTick::Segment { ticks, .. }) = reached else { return Ok(Vec::new()) };
+                ticks.seek(tick);
+                Ok(ticks.take_damages())
+            }
+        }
+    }
+
+    fn reach_block(
+        &self,
+        (key, tick): (usize, usize),
+        reached: &mut Option<ReachedTick>,
         wanted: WantedTables<'_>,
     ) -> Result<(), RecordingError> {
-        let Some(place) = self.ticks.get(tick) else { return Ok(()) };
-        let mut walker = BlockWalker::new(Arc::clone(&self.source))?;
-        // What is known is used if it is on the way from the whole tick to this one.
-        let begin = self.ticks.get(place.key).map_or(0, |key| key.sequence);
-        let known = state.as_ref().map(|state| state.sequence);
-        let known = known.filter(|known| (begin..=place.sequence).contains(known));
-        let mut next = match known {
-            Some(known) => self.ticks.partition_point(|tick| tick.sequence <= known),
-            None => {
-                *state = None;
-                place.key
-            }
+        let sequence = |tick: usize| self.ticks.get(tick).map_or(0, |tick| tick.sequence);
+        // Only a tick on the way from the whole tick to this one is of use.
+        let is_on_the_way = |state: &TickState| (sequence(key)..=sequence(tick)).contains(&state.sequence);
+        let mut state = match reached.take() {
+            Some(ReachedTick::Block(state)) if is_on_the_way(&state) => Some(state),
+            _ => None,
         };
-        while next <= tick {
-            let Some(at) = self.ticks.get(next) else { break };
-            walker.seek(at.offset);
+        let known = state.as_ref().map(|state| state.sequence);
+        let first = known.map_or(key, |known| {
+            let from = self.ticks.get(key..).unwrap_or_default();
+            key.saturating_add(from.partition_point(|tick| tick.sequence <= known))
+        });
+        for next in first..=tick {
+            let payload = self.payload(next)?;
+            let sequence = sequence(next);
             let invalid = |error: Malformed| {
-                let what = format!("tick {} at byte {}: {error}", at.sequence, at.offset);
-                io::Error::new(io::ErrorKind::InvalidData, what)
+                io::Error::new(io::ErrorKind::InvalidData, format!("tick {sequence}: {error}"))
             };
-            let block = walker.next_block()?;
-            let block = block.filter(|block| block.offset == at.offset).ok_or_else(|| {
-                let what = format!("tick {} at byte {} has changed since", at.sequence, at.offset);
-                io::Error::new(io::ErrorKind::InvalidData, what)
-            })?;
-            let payload = block.into_payload().map_err(invalid)?;
-            match state {
-                Some(state) => state.apply(&payload, at.sequence, wanted).map_err(invalid)?,
-                None => *state = Some(key(&payload, at.sequence, wanted).map_err(invalid)?),
+            match &mut state {
+                Some(state) => state.apply(&payload, sequence, wanted).map_err(invalid)?,
+                None => state = Some(self::key(&payload, sequence, wanted).map_err(invalid)?),
             }
-            next = next.saturating_add(1);
         }
+        *reached = state.map(ReachedTick::Block);
         Ok(())
+    }
+
+    /// Returns `true` if a tick is a whole one, which needs no tick before.
+    pub fn is_whole(&self, tick: usize) -> bool {
+        matches!(self.ticks.get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
+    }
+
+    /// Reads the payload of a tick that is a block.
+    pub fn payload(&self, tick: usize) -> Result<Vec<u8>, RecordingError> {
+        let failed = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let Some(TickPlace { sequence, place: TickLocation::Block { offset, .. }, .. }) =
+            self.ticks.get(tick)
+        else {
+            return Err(failed(format!("tick {tick} is no block")).into());
+        };
+        let mut walker = BlockWalker::new(Arc::clone(&self.source))?;
+        walker.seek(*offset);
+        let block = walker.next_block()?.filter(|block| block.offset == *offset);
+        let block =
+            block.ok_or_else(|| failed(format!("tick {sequence} at byte {offset} has changed since")))?;
+        let payload = block.into_payload();
+        Ok(payload.map_err(|error| failed(format!("tick {sequence} at byte {offset}: {error}")))?)
     }
 }
 

@@ -5,12 +5,16 @@ mod block;
 mod bytes;
 mod files;
 mod lock;
+mod player;
 mod registration;
 mod ring;
+mod seal;
+mod segment;
 mod source;
 mod state;
 mod table;
 mod tick;
+mod timeline;
 mod walk;
 mod writer;
 
@@ -21,7 +25,9 @@ pub use files::RecordingError;
 pub use lock::{FolderLock, LockError};
 pub use registration::TableDefinition;
 pub use ring::RingLimits;
-pub use source::{Recording, SeenInstance, is_recording};
+pub use seal::{seal, unsealed};
+pub use source::{Recording, is_recording};
+pub use timeline::SeenInstance;
 pub use walk::{Block, BlockWalker};
 pub use writer::{FinishedFile, RecordingWriter, TickPart, WriterOptions};
 

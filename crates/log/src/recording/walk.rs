@@ -26,6 +26,11 @@ impl Block {
         }
     }
 
+    /// Returns the offset in the file of the first byte after the header.
+    pub(super) fn stored_offset(&self) -> u64 {
+        self.offset.saturating_add(HEADER)
+    }
+
     /// Returns the offset in the file at which the next block begins.
     pub(super) fn end(&self) -> u64 {
         end_of(self.offset, &self.header)

@@ -663,4 +663,4 @@ fn difference(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -17,7 +17,7 @@ fn any_clocks() -> impl Strategy<Value = ClockReading> {
     )
 }
 
-fn any_state() -> impl Strategy<Value = CellState> {
+pub fn any_state() -> impl Strategy<Value = CellState> {
     prop_oneof![
         proptest::sample::select(reasons()).prop_map(CellState::Missing),
         Just(CellState::Marked(Mark::Held)),
@@ -32,7 +32,7 @@ fn any_key() -> impl Strategy<Value = RowIdentity> {
 }
 
 /// Contents of a table, with states as they are and not as numbers.
-type ContentAndStates = (Content, Vec<((u32, u32), CellState)>);
+pub type ContentAndStates = (Content, Vec<((u32, u32), CellState)>);
 
 /// Any contents of a table of so many columns.
 fn any_content(columns: usize) -> impl Strategy<Value = ContentAndStates> {
@@ -57,9 +57,9 @@ fn any_content(columns: usize) -> impl Strategy<Value = ContentAndStates> {
 }
 
 /// What is collected in a tick: contents of the tables that are due, and clocks.
-type Collected = (ClockReading, Vec<Option<ContentAndStates>>);
+pub type CollectedTick = (ClockReading, Vec<Option<ContentAndStates>>);
 
-fn any_collected() -> impl Strategy<Value = Collected> {
+pub fn any_collected() -> impl Strategy<Value = CollectedTick> {
     let tables =
         (0..3_usize).map(|columns| proptest::option::weighted(0.8, any_content(columns))).collect::<Vec<_>>();
     (any_clocks(), tables)
@@ -75,7 +75,7 @@ fn put_next(out: &mut Vec<u8>, now: &TickState, before: &TickState) {
 }
 
 /// Makes the next state of what was collected.
-fn next(before: &TickState, (clocks, tables): Collected, sequence: u64) -> TickState {
+pub fn next(before: &TickState, (clocks, tables): CollectedTick, sequence: u64) -> TickState {
     let mut now = TickState { sequence, clocks, ..before.clone() };
     now.tables.resize_with(now.tables.len().max(tables.len()), TickTable::default);
     for (number, due) in tables.into_iter().enumerate() {

@@ -1,0 +1,295 @@
+//! Player of a recording: the ticks of a window, one after the other.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
+use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Status};
+use perfset_engine::{
+    Catalogue, CellState, Change, Clock, CollectRequest, Entry, Player, Provider, Rows, SourceError, Window,
+};
+
+use super::files::{ReachedTick, RecordingError, RecordingFile};
+use super::table::{Content, RecordedTable, RowIdentity};
+use super::tick::{TickState, TickTable};
+use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
+use crate::pick::Pick;
+
+/// Player of a recording. Clones play the same tick.
+#[derive(Clone)]
+pub(super) struct RecordingPlayer {
+    files: Arc<RecordingFiles>,
+    played: Arc<Mutex<Played>>,
+}
+
+/// Position of a player.
+struct Played {
+    /// Ticks to play, and those before each of which there is a break.
+    ticks: Vec<(usize, usize)>,
+    next: usize,
+    state: Option<ReachedTick>,
+    /// File of the state.
+    file: usize,
+    /// Reason that the current sample has no values: it separates the ticks before and after it.
+    broken: Option<NoValue>,
+    clocks: ClockReading,
+    /// Countersets that are wanted; `None` = all.
+    wanted: Option<HashSet<Guid>>,
+    /// Counters whose values are needed; `None` = all.
+    counters: Option<Vec<CounterId>>,
+    /// `true` if there is a current sample.
+    is_begun: bool,
+}
+
+impl RecordingPlayer {
+    pub fn new(files: &Arc<RecordingFiles>, window: Window, pick: Pick) -> Self {
+        let played = Played {
+            ticks: chosen(files, window, pick),
+            next: 0,
+            state: None,
+            file: 0,
+            broken: None,
+            clocks: ClockReading::recorded(0),
+            wanted: Some(HashSet::new()),
+            counters: None,
+            is_begun: false,
+        };
+        Self { files: Arc::clone(files), played: Arc::new(Mutex::new(played)) }
+    }
+
+    fn played(&self) -> MutexGuard<'_, Played> {
+        self.played.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads only these counters from now on: columns of others are not even decompressed.
+    pub fn want_counters(&self, counters: Vec<CounterId>) {
+        let mut played = self.played();
+        (played.counters, played.state) = (Some(counters), None);
+    }
+
+    /// Reads the tables of a counterset from now on.
+    pub fn want(&self, counterset: Guid) {
+        let mut played = self.played();
+        let is_new = played.wanted.as_mut().is_some_and(|wanted| wanted.insert(counterset));
+        if is_new {
+            // The tables that are new have no contents yet: the state is read again.
+            played.state = None;
+        }
+    }
+}
+
+/// Returns the ticks of a window that are picked.
+fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<(usize, usize)> {
+    let mut due: Option<(i64, u64)> = None;
+    let is_picked = |place: &(usize, usize)| {
+        let time = time_of(files, *place);
+        if !window.contains(time) {
+            return false;
+        }
+        let Some((from, passed)) = due else {
+            due = Some((time, 0));
+            return true;
+        };
+        let is_picked = match pick {
+            Pick::All => true,
+            Pick::Nth(n) => passed.saturating_add(1) >= n.get(),
+            Pick::Every(step) => time.saturating_sub(from) >= step || time < from,
+        };
+        due = Some(match (is_picked, pick) {
+            (false, _) => (from, passed.saturating_add(1)),
+            // Due times keep their grid, unless one was missed.
+            (true, Pick::Every(step)) if time.abs_diff(from.saturating_add(step)) < step.unsigned_abs() => {
+                (from.saturating_add(step), 0)
+            }
+            (true, _) => (time, 0),
+        });
+        is_picked
+    };
+    ticks(files).filter(is_picked).collect()
+}
+
+impl Player for RecordingPlayer {
+    fn step(&mut self) -> Result<bool, SourceError> {
+        let mut played = self.played();
+        let played = &mut *played;
+        loop {
+            let Some(place) = played.ticks.get(played.next).copied() else { return Ok(false) };
+            let before = played.next.checked_sub(1).and_then(|at| played.ticks.get(at)).copied();
+            let tick = self.files.files.get(place.0).and_then(|file| file.ticks.get(place.1));
+            let Some(clocks) = tick.map(|tick| tick.clocks) else { return Ok(false) };
+            if played.broken.is_none() {
+                if let Some(reason) = before.and_then(|before| self.files.between(before, place)) {
+                    // A sample without values: nothing is compared across it.
+                    (played.broken, played.clocks, played.is_begun) = (Some(reason.clone()), clocks, true);
+                    return Ok(true);
+                }
+            }
+            played.broken = None;
+            played.next = played.next.saturating_add(1);
+            if std::mem::replace(&mut played.file, place.0) != place.0 {
+                played.state = None;
+            }
+            match played.load(&self.files, place) {
+                Ok(()) => {
+                    (played.clocks, played.is_begun) = (clocks, true);
+                    return Ok(true);
+                }
+                Err(error) => {
+                    self.files.damaged(&error);
+                    played.state = None;
+                }
+            }
+        }
+    }
+}
+
+impl Played {
+    /// Reads the wanted tables of a tick.
+    fn load(&mut self, files: &RecordingFiles, (file, tick): (usize, usize)) -> Result<(), RecordingError> {
+        let Some(of) = files.files.get(file) else { return Ok(()) };
+        let Self { state, wanted, counters, .. } = self;
+        let counters = &*counters;
+        let is_wanted_column = |number: usize, column: usize| {
+            let Some(counters) = counters.as_deref() else { return true };
+            let table = of.tables.get(number).and_then(Option::as_ref);
+            table.and_then(|table| table.counters().nth(column)).is_some_and(|own| counters.contains(&own.id))
+        };
+        let is_wanted = |number: usize| {
+            let definition = of.tables.get(number).and_then(Option::as_ref);
+            definition.is_some_and(|table| {
+                wanted.as_ref().is_none_or(|wanted| wanted.contains(&table.counterset.guid))
+            })
+        };
+        let found = of.reach(tick, state, &is_wanted, &is_wanted_column)?;
+        found.iter().for_each(|damage| files.damaged_part(of, damage));
+        Ok(())
+    }
+}
+
+impl Clock for RecordingPlayer {
+    fn read(&mut self) -> ClockReading {
+        self.played().clocks
+    }
+}
+
+impl Provider for RecordingPlayer {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.files.catalogue))
+    }
+
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        if change == Change::Added {
+            self.want(entry.counterset);
+        }
+        Status::ERROR_SUCCESS
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        let mut given = HashSet::new();
+        for SeenInstance { instance, .. } in self.files.seen_instances(counterset) {
+            let name = instance.name.clone();
+            if given.insert(instance.clone()) {
+                rows.push_units(name.units().iter().copied(), instance.id, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.want(want.counterset.guid);
+        let mut played = self.played();
+        let played = &mut *played;
+        if let Some(reason) = &played.broken {
+            return Err(reason.clone().into());
+        }
+        if !played.is_begun {
+            return Ok(());
+        }
+        if played.state.is_none() {
+            let place = played.next.checked_sub(1).and_then(|at| played.ticks.get(at)).copied();
+            if let Some(place) = place {
+                played
+                    .load(&self.files, place)
+                    .map_err(|error| SourceError::Failed(error.to_string().into()))?;
+            }
+        }
+        let (Some(state), Some(file)) = (&played.state, self.files.files.get(played.file)) else {
+            return Err(SourceError::NoInstances(want.counterset.guid));
+        };
+        collect(state.state(), file, want, rows)
+    }
+}
+
+/// Fills in the rows of a counterset.
+fn collect(
+    state: &TickState,
+    file: &RecordingFile,
+    want: &CollectRequest<'_>,
+    rows: &mut Rows,
+) -> Result<(), SourceError> {
+    let guid = want.counterset.guid;
+    let of_set = file.tables.iter().zip(&state.tables).filter_map(|(definition, table)| {
+        let definition = definition.as_ref().filter(|definition| definition.counterset.guid == guid)?;
+        table.collected.map(|collected| (collected, definition, table))
+    });
+    // A counterset that was registered again has two tables; the later one is collected.
+    let Some((collected, definition, table)) = of_set.max_by_key(|(collected, ..)| *collected) else {
+        return Err(SourceError::Failed("it was not recorded at that time".into()));
+    };
+    let content = match &table.content {
+        Content::Failed(reason) => return Err(reason.clone().into()),
+        Content::Rows(content) => content,
+    };
+    let columns: Vec<Option<usize>> = (want.counters.iter())
+        .map(|id| want.counterset.counter(*id).and_then(|counter| definition.column(counter)))
+        .collect();
+    let age = (collected != state.sequence).then(|| age_of(table, state));
+    rows.set_clocks(content.clocks.unwrap_or_else(|| Clocks::from(&table.clocks)));
+    for (row, key) in content.rows.iter().enumerate() {
+        let id = InstanceId(key.id);
+        if !want.instances.wants(key.name.units().iter().copied(), id) {
+            continue;
+        }
+        rows.set_owner(key.owner());
+        push(rows, content, (row, key), &columns, age, state);
+    }
+    Ok(())
+}
+
+fn age_of(table: &TickTable, state: &TickState) -> Duration {
+    let age = state.clocks.time_100ns.saturating_sub(table.clocks.time_100ns);
+    Duration::from_nanos(u64::try_from(age).unwrap_or(0).saturating_mul(100))
+}
+
+fn push(
+    rows: &mut Rows,
+    content: &RecordedTable,
+    (row, key): (usize, &RowIdentity),
+    columns: &[Option<usize>],
+    age: Option<Duration>,
+    state: &TickState,
+) {
+    let (values, states) = (content.row(row), content.states_of(row));
+    let mut writer = rows.push_units(key.name.units().iter().copied(), InstanceId(key.id), key.birth());
+    if let Some(age) = age {
+        // The table was not due at this tick.
+        writer.mark(Mark::Stale(age));
+    }
+    for (to, column) in columns.iter().enumerate() {
+        let Some(column) = column else {
+            let reason = NoValue::Unavailable("this counter was not recorded at that time".into());
+            writer.set_unavailable(to, reason);
+            continue;
+        };
+        let Some(value) = values.get(*column).copied() else { continue };
+        let note = states.iter().find(|((_, at), _)| usize::try_from(*at) == Ok(*column));
+        match note.and_then(|(_, number)| state.states.get(*number)) {
+            None => writer.set(to, value),
+            Some(CellState::Missing(reason)) => writer.set_unavailable(to, reason.clone()),
+            Some(CellState::Marked(mark)) => writer.set_marked(to, value, *mark),
+            Some(CellState::Counted(since, mark)) => writer.set_counted(to, value, *mark, *since),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Directory of a segment: its ticks, and where the streams of each table are.
+
+use perfset_core::NoValue;
+use perfset_core::clock::{ClockReading, SystemTime};
+
+use super::super::block::SEGMENT_TAIL;
+use super::super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_len, put_uint};
+use super::super::state::{put_reason, reason};
+use super::super::table::index;
+use super::super::tick::MOST_TABLES;
+use super::MOST_TICKS;
+use super::stream::{SequenceEncoder, sequence};
+
+/// Version of the directory's layout.
+const LAYOUT: u8 = 1;
+
+/// Place and form of a stream in a stored segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StreamInfo {
+    pub offset: u32,
+    pub stored: u32,
+    pub codec: u8,
+    pub raw: u32,
+    pub crc: u32,
+}
+
+/// Fewest bytes of a stream's entry.
+const LEAST_STREAM: usize = 6;
+
+fn put_stream(out: &mut Vec<u8>, info: &StreamInfo) {
+    put_uint(out, info.stored.into());
+    out.push(info.codec);
+    if info.codec != 0 {
+        put_uint(out, info.raw.into());
+    }
+    out.extend_from_slice(&info.crc.to_le_bytes());
+}
+
+fn stream(from: &mut PayloadCursor<'_>, next: &mut u32) -> Result<StreamInfo, Malformed> {
+    let stored: u32 = from.small("stored length of a stream")?;
+    let codec = from.byte("codec of a stream")?;
+    let raw = if codec == 0 { stored } else { from.small("length of a stream")? };
+    let crc = from.take(4, "checksum of a stream")?;
+    let crc = <[u8; 4]>::try_from(crc).map(u32::from_le_bytes).unwrap_or_default();
+    let offset = *next;
+    // Streams follow each other, so that none can be at the place of another.
+    *next = offset.checked_add(stored).ok_or_else(|| from.error("streams are too long"))?;
+    Ok(StreamInfo { offset, stored, codec, raw, crc })
+}
+
+/// Ticks of a segment in which a table was collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    None,
+    /// Ticks from the first on, each the next but so many.
+    Every {
+        first: u32,
+        step: u32,
+    },
+    List(Vec<u16>),
+}
+
+impl Pattern {
+    /// Finds the shortest form of ascending ticks of a segment that has so many.
+    pub fn new(ticks: &[u16], count: usize) -> Self {
+        let [first, ..] = *ticks else { return Self::None };
+        let second = ticks.get(1).copied();
+        let step = u32::from(second.unwrap_or(u16::MAX).saturating_sub(first)).max(1);
+        let every = Self::Every { first: first.into(), step };
+        if every.ticks(count).eq(ticks.iter().copied()) { every } else { Self::List(ticks.to_vec()) }
+    }
+
+    /// Returns the number of ticks, in a segment that has `count`.
+    fn len(&self, count: usize) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Every { first, step } => count.saturating_sub(index(*first)).div_ceil(index(*step).max(1)),
+            Self::List(ticks) => ticks.len(),
+        }
+    }
+
+    fn has(&self, tick: u16) -> bool {
+        match self {
+            Self::None => false,
+            Self::Every { first, step } => {
+                u32::from(tick).checked_sub(*first).is_some_and(|after| after.checked_rem(*step) == Some(0))
+            }
+            Self::List(ticks) => ticks.binary_search(&tick).is_ok(),
+        }
+    }
+
+    /// Returns the indexes of the ticks, in a segment that has `count`.
+    pub fn ticks(&self, count: usize) -> Box<dyn Iterator<Item = u16> + '_> {
+        match self {
+            Self::None => Box::new(std::iter::empty()),
+            Self::Every { first, step } => Box::new(
+                (index(*first)..count).step_by(index(*step).max(1)).filter_map(|tick| tick.try_into().ok()),
+            ),
+            Self::List(ticks) => Box::new(ticks.iter().copied()),
+        }
+    }
+}
+
+/// Contents of a table that are older than the tick with which they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Held {
+    pub tick: u16,
+    /// Number of ticks between the collection and that tick.
+    pub age: u64,
+    /// Clocks of the collection.
+    pub clocks: ClockReading,
+}
+
+/// Collections that failed for one reason.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Failure {
+    pub first: u32,
+    pub count: u32,
+    pub reason: NoValue,
+}
+
+/// Entry of a table in the directory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TableEntry {
+    pub number: usize,
+    pub pattern: Pattern,
+    pub held: Vec<Held>,
+    pub failures: Vec<Failure>,
+    pub runs: StreamInfo,
+    /// Clocks of the counterset itself, if it has some.
+    pub clocks: Option<StreamInfo>,
+    pub columns: Vec<StreamInfo>,
+}
+
+/// Directory of a segment.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Directory {
+    pub ticks: Vec<(u64, ClockReading)>,
+    pub states: StreamInfo,
+    pub tables: Vec<TableEntry>,
+}
+
+fn wall(clocks: &ClockReading) -> i64 {
+    // A foreign block may hold no date.
+    clocks.system_time.to_100ns().unwrap_or(clocks.time_100ns)
+}
+
+fn bits(number: i64) -> u64 {
+    u64::from_ne_bytes(number.to_ne_bytes())
+}
+
+fn from_bits(number: u64) -> i64 {
+    i64::from_ne_bytes(number.to_ne_bytes())
+}
+
+impl Directory {
+    /// Appends the directory and the tail: the end of a segment whose streams have `streams` bytes.
+    pub fn put(&self, out: &mut Vec<u8>, streams: u32) -> Option<()> {
+        let start = out.len();
+        out.push(LAYOUT);
+        put_len(out, self.ticks.len());
+        let mut encoder = SequenceEncoder::default();
+        encoder.put_sequence(out, self.ticks.iter().map(|(sequence, _)| *sequence));
+        encoder.put_sequence(out, self.ticks.iter().map(|(_, clocks)| bits(clocks.perf_time)));
+        encoder.put_sequence(out, self.ticks.iter().map(|(_, clocks)| bits(clocks.time_100ns)));
+        encoder.put_sequence(out, self.ticks.iter().map(|(_, clocks)| bits(clocks.perf_freq)));
+        let walls = self.ticks.iter().map(|(_, clocks)| bits(wall(clocks).wrapping_sub(clocks.time_100ns)));
+        encoder.put_sequence(out, walls);
+        put_len(out, self.tables.len());
+        let mut next = 0_usize;
+        let mut body = Vec::new();
+        for table in &self.tables {
+            put_len(out, table.number.saturating_sub(next));
+            next = table.number.saturating_add(1);
+            body.clear();
+            table.put(&mut body, &self.ticks);
+            put_bytes(out, &body);
+        }
+        put_stream(out, &self.states);
+        let len = u32::try_from(out.len().checked_sub(start)?).ok()?;
+        out.extend_from_slice(&streams.to_le_bytes());
+        out.extend_from_slice(&len.to_le_bytes());
+        Some(())
+    }
+
+    /// Reads a directory with its tail.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let no_tail = || Malformed { offset: 0, what: "segment has no tail".to_owned() };
+        let (directory, tail) = bytes.split_last_chunk::<SEGMENT_TAIL>().ok_or_else(no_tail)?;
+        let [o0, o1, o2, o3, l0, l1, l2, l3] = *tail;
+        let streams = u32::from_le_bytes([o0, o1, o2, o3]);
+        let from = &mut PayloadCursor::new(directory);
+        if u32::try_from(directory.len()) != Ok(u32::from_le_bytes([l0, l1, l2, l3])) {
+            return Err(from.error("directory of a segment is not as long as its tail has it"));
+        }
+        let layout = from.byte("layout of a directory")?;
+        if layout != LAYOUT {
+            return Err(from.error(format!("directory has the layout {layout} of a later version")));
+        }
+        let ticks = ticks(from)?;
+        let mut next = 0;
+        let count = from.count(3, "tables")?;
+        let mut tables = Vec::new();
+        let mut number = 0_usize;
+        for _ in 0..count {
+            number = number.saturating_add(from.small("number of tables")?);
+            if number >= MOST_TABLES {
+                return Err(from.error(format!("table {number} is too high")));
+            }
+            let mut body = from.nested("entry of a table")?;
+            tables.push(TableEntry::parse(&mut body, number, &ticks, &mut next)?);
+            body.end()?;
+            number = number.saturating_add(1);
+        }
+        let states = stream(from, &mut next)?;
+        from.end()?;
+        if next != streams {
+            return Err(from.error(format!("streams of {next} bytes before a directory at offset {streams}")));
+        }
+        Ok(Self { ticks, states, tables })
+    }
+}
+
+fn ticks(from: &mut PayloadCursor<'_>) -> Result<Vec<(u64, ClockReading)>, Malformed> {
+    let count: usize = from.small("number of ticks")?;
+    if count > MOST_TICKS {
+        return Err(from.error(format!("segment of {count} ticks")));
+    }
+    let sequences = sequence(from, count)?;
+    if !sequences.windows(2).all(|pair| matches!(pair, [a, b] if a < b)) {
+        return Err(from.error("ticks are not in their order"));
+    }
+    let mut clocks = || sequence(from, count).map(Vec::into_iter);
+    let (mut perf_times, mut times, mut freqs, mut walls) = (clocks()?, clocks()?, clocks()?, clocks()?);
+    let mut next = || {
+        let [perf_time, time_100ns, perf_freq, wall] =
+            [perf_times.next()?, times.next()?, freqs.next()?, walls.next()?].map(from_bits);
+        let system_time = SystemTime::from_100ns(time_100ns.wrapping_add(wall));
+        Some(ClockReading { perf_time, time_100ns, perf_freq, system_time })
+    };
+    Ok(sequences.into_iter().map(|sequence| (sequence, next().unwrap_or_default())).collect())
+}
+
+impl TableEntry {
+    fn put(&self, out: &mut Vec<u8>, ticks: &[(u64, ClockReading)]) {
+        put_len(out, self.columns.len());
+        match &self.pattern {
+            Pattern::None => out.push(0),
+            Pattern::Every { first, step } => {
+                out.push(1);
+                put_uint(out, (*first).into());
+                put_uint(out, (*step).into());
+            }
+            Pattern::List(list) => {
+                out.push(2);
+                put_len(out, list.len());
+                let mut next = 0;
+                for tick in list {
+                    put_uint(out, tick.saturating_sub(next).into());
+                    next = tick.saturating_add(1);
+                }
+            }
+        }
+        put_len(out, self.held.len());
+        for held in &self.held {
+            put_uint(out, held.tick.into());
+            put_uint(out, held.age);
+            let at = ticks.get(usize::from(held.tick)).map(|(_, clocks)| *clocks).unwrap_or_default();
+            put_int(out, held.clocks.perf_time.wrapping_sub(at.perf_time));
+            put_int(out, held.clocks.time_100ns.wrapping_sub(at.time_100ns));
+            put_int(out, held.clocks.perf_freq.wrapping_sub(at.perf_freq));
+            put_int(out, wall(&held.clocks).wrapping_sub(held.clocks.time_100ns));
+        }
+        put_len(out, self.failures.len());
+        let mut next = 0_u32;
+        for failure in &self.failures {
+            put_uint(out, failure.first.saturating_sub(next).into());
+            put_uint(out, failure.count.into());
+            put_reason(out, &failure.reason);
+            next = failure.first.saturating_add(failure.count);
+        }
+        put_stream(out, &self.runs);
+        out.push(self.clocks.is_some().into());
+        self.clocks.iter().for_each(|info| put_stream(out, info));
+        self.columns.iter().for_each(|info| put_stream(out, info));
+    }
+
+    fn parse(
+        from: &mut PayloadCursor<'_>,
+        number: usize,
+        ticks: &[(u64, ClockReading)],
+        next_stream: &mut u32,
+    ) -> Result<Self, Malformed> {
+        let columns = from.count(LEAST_STREAM, "columns")?;
+        let pattern = pattern(from, ticks.len())?;
+        let count = from.count(6, "contents from before")?;
+        let mut held: Vec<Held> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let tick: u16 = from.small("tick of a table")?;
+            let age = from.uint("age of a table")?;
+            let is_after = held.last().is_none_or(|before| before.tick < tick) && !pattern.has(tick);
+            let Some((sequence, at)) = ticks.get(usize::from(tick)).filter(|_| is_after) else {
+                return Err(from.error("tick of a table that the segment does not have, or not in its order"));
+            };
+            if age == 0 || age > *sequence {
+                return Err(from.error("table is older than the recording, or not from before"));
+            }
+            let perf_time = at.perf_time.wrapping_add(from.int("performance clock")?);
+            let time_100ns = at.time_100ns.wrapping_add(from.int("time")?);
+            let perf_freq = at.perf_freq.wrapping_add(from.int("frequency")?);
+            let system_time = SystemTime::from_100ns(time_100ns.wrapping_add(from.int("wall clock")?));
+            let clocks = ClockReading { perf_time, time_100ns, perf_freq, system_time };
+            held.push(Held { tick, age, clocks });
+        }
+        let count = from.count(3, "failures")?;
+        let mut failures = Vec::with_capacity(count);
+        let collections = pattern.len(ticks.len()).saturating_add(held.len());
+        let mut next = 0_u32;
+        for _ in 0..count {
+            let first = next.saturating_add(from.small("number of collections")?);
+            let count: u32 = from.small("number of failed collections")?;
+            next = first.saturating_add(count);
+            if index(next) > collections || count == 0 {
+                return Err(from.error("failure of a collection that the segment does not have"));
+            }
+            failures.push(Failure { first, count, reason: reason(from)? });
+        }
+        let runs = stream(from, next_stream)?;
+        let clocks = match from.byte("clocks of a table")? {
+            0 => None,
+            1 => Some(stream(from, next_stream)?),
+            number => return Err(from.error(format!("clocks of the unknown kind {number}"))),
+        };
+        let columns: Result<_, _> = (0..columns).map(|_| stream(from, next_stream)).collect();
+        Ok(Self { number, pattern, held, failures, runs, clocks, columns: columns? })
+    }
+}
+
+fn pattern(from: &mut PayloadCursor<'_>, ticks: usize) -> Result<Pattern, Malformed> {
+    let pattern = match from.byte("form of a table's ticks")? {
+        0 => Pattern::None,
+        1 => Pattern::Every {
+            first: from.small("first tick of a table")?,
+            step: from.small("ticks of a table")?,
+        },
+        2 => {
+            let count = from.count(1, "ticks of a table")?;
+            let mut next = 0_u16;
+            let mut list = Vec::with_capacity(count.min(ticks));
+            for _ in 0..count {
+                let tick = next.saturating_add(from.small("gap between ticks")?);
+                if usize::from(tick) >= ticks {
+                    return Err(from.error("tick of a table that the segment does not have"));
+                }
+                list.push(tick);
+                next = tick.saturating_add(1);
+            }
+            Pattern::List(list)
+        }
+        number => return Err(from.error(format!("ticks of a table in the unknown form {number}"))),
+    };
+    match pattern {
+        Pattern::Every { first, step } if step == 0 || index(first) >= ticks => {
+            Err(from.error("ticks of a table that the segment does not have"))
+        }
+        pattern => Ok(pattern),
+    }
+}

@@ -1,0 +1,24 @@
+//! Segments: some hundred ticks of all tables, stored by column.
+//!
+//! A stored segment is a sequence of streams, each compressed by itself, then a directory of them, then the offset and
+//! the length of that directory. `docs/recording-segments.md` describes every byte.
+
+mod align;
+mod column;
+mod cursor;
+mod directory;
+mod numbers;
+mod read;
+mod rows;
+mod stream;
+mod write;
+
+pub(super) use cursor::SegmentTicks;
+pub(super) use read::StoredSegment;
+pub(super) use write::SegmentWriter;
+
+/// Most ticks that a segment can have.
+pub(super) const MOST_TICKS: usize = 3_600;
+
+#[cfg(test)]
+mod tests;

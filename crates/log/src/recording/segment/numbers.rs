@@ -1,0 +1,72 @@
+//! Numbers of cell states in a segment.
+
+use perfset_engine::CellState;
+
+use super::super::bytes::Malformed;
+use super::super::table::{CellStateNumber, StateList, index};
+use super::align::NONE;
+
+/// Numbers of states in the segment for those of the journal, whose list can be replaced.
+#[derive(Debug, Default)]
+pub(super) struct StateNumbers {
+    /// For each number of the journal the segment's one, or [`NONE`].
+    known: Vec<u32>,
+    /// Numbers of the journal that are known.
+    used: Vec<u32>,
+    /// States as the journal had them last.
+    raw: Vec<CellStateNumber>,
+    /// States of the cells by the segment's numbers.
+    pub now: Vec<CellStateNumber>,
+}
+
+impl StateNumbers {
+    /// Finds the segment's numbers of all states, in `now`. Returns `true` if they are those of the call before; then
+    /// `now` is not changed.
+    pub fn translate(
+        &mut self,
+        states: &[CellStateNumber],
+        list: &StateList,
+        own: &mut StateList,
+    ) -> Result<bool, Malformed> {
+        // A key tick can have another list: then a number is that of another state.
+        let is_same = |(number, own_number): (u32, u32)| list.get(number) == own.get(own_number);
+        let mut pairs =
+            self.used.iter().map(|number| (*number, self.known.get(index(*number)).copied().unwrap_or(NONE)));
+        let is_valid = pairs.all(is_same);
+        if !is_valid || self.used.len() > self.raw.len().saturating_mul(2).saturating_add(64) {
+            for number in self.used.drain(..) {
+                if let Some(place) = self.known.get_mut(index(number)) {
+                    *place = NONE;
+                }
+            }
+        } else if self.raw == states {
+            return Ok(true);
+        }
+        self.now.clear();
+        for (at, number) in states {
+            let known = self.known.get(index(*number)).copied().filter(|known| *known != NONE);
+            let known = match known {
+                Some(known) => known,
+                None => {
+                    let state = list.get(*number).ok_or_else(|| Malformed {
+                        offset: 0,
+                        what: "state of a cell is not known".to_owned(),
+                    })?;
+                    let known = own.number(CellState::clone(state));
+                    if self.known.len() <= index(*number) {
+                        self.known.resize(index(*number).saturating_add(1), NONE);
+                    }
+                    if let Some(place) = self.known.get_mut(index(*number)) {
+                        *place = known;
+                    }
+                    self.used.push(*number);
+                    known
+                }
+            };
+            self.now.push((*at, known));
+        }
+        self.raw.clear();
+        self.raw.extend_from_slice(states);
+        Ok(false)
+    }
+}

@@ -1,0 +1,312 @@
+//! Reader of segments: directory first, then only the streams that are asked for.
+
+use std::sync::{Arc, OnceLock};
+
+use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
+
+use super::super::block::{BlockHeader, Codec, ReadAt};
+use super::super::bytes::{Malformed, PayloadCursor};
+use super::super::state::state;
+use super::super::table::{StateList, index, position};
+use super::column::own_clocks;
+use super::directory::{Directory, Failure, Held, StreamInfo, TableEntry};
+pub use super::rows::Run;
+use super::rows::{Placement, runs};
+
+/// Segment of a file, of which the directory is in memory.
+pub struct StoredSegment {
+    source: Arc<dyn ReadAt>,
+    /// Offset of the first stream in the file.
+    offset: u64,
+    pub(super) directory: Directory,
+    states: OnceLock<Result<StateList, Malformed>>,
+}
+
+impl std::fmt::Debug for StoredSegment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoredSegment").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}
+
+impl StoredSegment {
+    /// Opens a segment by its directory with the tail, and the offset of its first byte after the block's header.
+    pub fn open(
+        directory: &[u8],
+        source: Arc<dyn ReadAt>,
+        stored_offset: u64,
+    ) -> Result<Arc<Self>, Malformed> {
+        let parsed = Directory::parse(directory)?;
+        let failed = |what: String| Malformed { offset: 0, what };
+        // A stream that the file has not is not allocated.
+        let length = source.length().map_err(|error| failed(format!("length of the file: {error}")))?;
+        let streams = parsed.states.offset.saturating_add(parsed.states.stored);
+        if streams > BlockHeader::MOST_STORED || stored_offset.saturating_add(streams.into()) > length {
+            return Err(failed(format!("streams of {streams} bytes, which the file does not have")));
+        }
+        Ok(Arc::new(Self { source, offset: stored_offset, directory: parsed, states: OnceLock::new() }))
+    }
+
+    /// Returns the sequence numbers of the ticks, and their clocks.
+    pub fn ticks(&self) -> &[(u64, ClockReading)] {
+        &self.directory.ticks
+    }
+
+    /// Returns the states of cells.
+    pub fn states(&self) -> Result<&StateList, Malformed> {
+        let states = self.states.get_or_init(|| {
+            let raw = self.stream(&self.directory.states, "list of states", &mut Decompressor::default())?;
+            let mut from = PayloadCursor::new(&raw);
+            let mut list = StateList::default();
+            while !from.is_at_end() {
+                if list.len() >= StateList::MOST {
+                    return Err(from.error("too many states"));
+                }
+                list.push(state(&mut from)?);
+            }
+            Ok(list)
+        });
+        states.as_ref().map_err(Malformed::clone)
+    }
+
+    /// Reads, checks and decompresses a stream.
+    pub(super) fn stream(
+        &self,
+        info: &StreamInfo,
+        what: &str,
+        decompressor: &mut Decompressor,
+    ) -> Result<Vec<u8>, Malformed> {
+        let failed =
+            |error: String| Malformed { offset: index(info.offset), what: format!("{what}: {error}") };
+        if info.raw > BlockHeader::MOST_RAW {
+            return Err(failed(format!("stream of {} bytes", info.raw)));
+        }
+        let mut stored = vec![0; index(info.stored)];
+        let from = self.offset.saturating_add(info.offset.into());
+        let read = self.source.read_at_most(&mut stored, from).map_err(|error| failed(error.to_string()))?;
+        if read != stored.len() {
+            return Err(failed("the file ends before it".to_owned()));
+        }
+        if crc32fast::hash(&stored) != info.crc {
+            return Err(failed("its checksum is wrong".to_owned()));
+        }
+        match Codec::from_number(info.codec) {
+            Some(Codec::Plain) => Ok(stored),
+            Some(Codec::Zstd) => decompressor.decompressed(&stored, index(info.raw)).map_err(failed),
+            None => Err(failed(format!("codec {} is of a later version", info.codec))),
+        }
+    }
+
+    /// Reads the stream of a column.
+    pub(super) fn column(
+        &self,
+        table: &SegmentTable,
+        column: usize,
+        decompressor: &mut Decompressor,
+    ) -> Result<Vec<u8>, Malformed> {
+        let what = column_name(table.number, column);
+        match table.columns.get(column) {
+            Some(info) => self.stream(info, &what, decompressor),
+            None => Err(Malformed { offset: 0, what: format!("{what} is not there") }),
+        }
+    }
+}
+
+pub(super) fn column_name(table: usize, column: usize) -> String {
+    format!("column {column} of table {table}")
+}
+
+/// Rows of a table in a segment, and its readings: collections that have rows.
+#[derive(Debug)]
+pub struct SegmentTable {
+    pub number: usize,
+    pub(super) columns: Vec<StreamInfo>,
+    pub(super) collections: Collections,
+    /// Runs by name, id and birth.
+    pub runs: Vec<Run>,
+    /// Places of rows, in the order of rows.
+    pub(super) placements: Vec<Placement>,
+    clocks: Option<Vec<Option<Clocks>>>,
+}
+
+impl SegmentTable {
+    pub(super) fn read(
+        segment: &StoredSegment,
+        entry: &TableEntry,
+        decompressor: &mut Decompressor,
+    ) -> Result<Self, Malformed> {
+        let collections = Collections::new(entry, segment.ticks());
+        let what = format!("rows of table {}", entry.number);
+        let stream = segment.stream(&entry.runs, &what, decompressor)?;
+        let in_rows = |error: Malformed| Malformed { what: format!("{what}: {}", error.what), ..error };
+        let readings = position(collections.readings.len());
+        let (runs, placements) = runs(&stream, entry.columns.len(), readings).map_err(in_rows)?;
+        let clocks = match &entry.clocks {
+            None => None,
+            Some(info) => {
+                let what = format!("clocks of table {}", entry.number);
+                let stream = segment.stream(info, &what, decompressor)?;
+                let at: Vec<ClockReading> =
+                    (0..readings).map(|at| collections.reading_at(at, segment).1).collect();
+                let clocks = own_clocks(&stream, &at);
+                Some(clocks.map_err(|error| Malformed { what: format!("{what}: {}", error.what), ..error })?)
+            }
+        };
+        let columns = entry.columns.clone();
+        Ok(Self { number: entry.number, columns, collections, runs, placements, clocks })
+    }
+
+    /// Returns the number of readings.
+    pub fn readings(&self) -> usize {
+        self.collections.readings.len()
+    }
+
+    pub(super) fn own_clocks(&self, reading: usize) -> Option<Clocks> {
+        self.clocks.as_ref()?.get(reading).copied().flatten()
+    }
+}
+
+/// Ticks of a segment in which a table was collected, and those that have rows.
+#[derive(Debug)]
+pub(super) struct Collections {
+    /// Index of the tick of each collection.
+    pub ticks: Vec<u16>,
+    /// Index of the tick of each collection that has rows.
+    pub(super) readings: Vec<u16>,
+    /// For each collection the reading, or [`Self::FAILED`].
+    reading_of: Vec<u16>,
+    held: Vec<Held>,
+    failures: Vec<Failure>,
+}
+
+/// Contents of a table at a tick.
+pub(super) enum Collected<'a> {
+    Reading(u16),
+    Failed(&'a Failure),
+}
+
+impl Collections {
+    const FAILED: u16 = u16::MAX;
+
+    pub(super) fn new(entry: &TableEntry, ticks: &[(u64, ClockReading)]) -> Self {
+        let mut all: Vec<u16> = entry.pattern.ticks(ticks.len()).collect();
+        if !entry.held.is_empty() {
+            all.extend(entry.held.iter().map(|held| held.tick));
+            all.sort_unstable();
+        }
+        let mut failed = vec![false; all.len()];
+        for failure in &entry.failures {
+            let (first, count) = (index(failure.first), index(failure.count));
+            failed.iter_mut().skip(first).take(count).for_each(|failed| *failed = true);
+        }
+        let mut readings = Vec::with_capacity(all.len());
+        let mut reading_of = Vec::with_capacity(all.len());
+        for (tick, failed) in all.iter().zip(failed) {
+            if failed {
+                reading_of.push(Self::FAILED);
+            } else {
+                reading_of.push(u16::try_from(readings.len()).unwrap_or(Self::FAILED));
+                readings.push(*tick);
+            }
+        }
+        let (held, failures) = (entry.held.clone(), entry.failures.clone());
+        Self { ticks: all, readings, reading_of, held, failures }
+    }
+
+    /// Returns the last collection at or before a tick.
+    pub(super) fn at(&self, tick: usize) -> Option<usize> {
+        self.ticks.partition_point(|at| usize::from(*at) <= tick).checked_sub(1)
+    }
+
+    /// Returns the contents of a collection.
+    pub(super) fn collected(&self, collection: usize) -> Option<Collected<'_>> {
+        let reading = *self.reading_of.get(collection)?;
+        if reading != Self::FAILED {
+            return Some(Collected::Reading(reading));
+        }
+        let after = self.failures.partition_point(|failure| index(failure.first) <= collection);
+        after.checked_sub(1).and_then(|at| self.failures.get(at)).map(Collected::Failed)
+    }
+
+    /// Returns the sequence number and the clocks of a collection by the index of its tick.
+    pub(super) fn collection_at(&self, tick: u16, segment: &StoredSegment) -> (u64, ClockReading) {
+        let (sequence, clocks) = segment.ticks().get(usize::from(tick)).copied().unwrap_or_default();
+        match self.held.binary_search_by_key(&tick, |held| held.tick).ok().and_then(|at| self.held.get(at)) {
+            Some(held) => (sequence.saturating_sub(held.age), held.clocks),
+            None => (sequence, clocks),
+        }
+    }
+
+    fn reading_at(&self, reading: u32, segment: &StoredSegment) -> (u64, ClockReading) {
+        self.collection_at(self.readings.get(index(reading)).copied().unwrap_or(0), segment)
+    }
+}
+
+/// Decompression of streams, with its buffers.
+#[derive(Default)]
+pub(super) struct Decompressor {
+    #[cfg(feature = "zstd")]
+    zstd: Option<zstd::stream::raw::Decoder<'static>>,
+}
+
+impl std::fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decompressor").finish_non_exhaustive()
+    }
+}
+
+/// Largest window of a zstd frame, as a power of two: 8 MiB.
+#[cfg(feature = "zstd")]
+const WINDOW_LOG: u32 = 23;
+/// Memory that is allocated at once, before there are bytes to fill it.
+#[cfg(feature = "zstd")]
+const STEP: usize = 1 << 20;
+
+impl Decompressor {
+    #[cfg(feature = "zstd")]
+    fn decompressed(&mut self, stored: &[u8], raw: usize) -> Result<Vec<u8>, String> {
+        use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+        let failed = |error: std::io::Error| format!("zstd: {error}");
+        let mut decoder = match self.zstd.take() {
+            Some(decoder) => decoder,
+            None => {
+                let mut decoder = Decoder::new().map_err(failed)?;
+                decoder
+                    .set_parameter(zstd::zstd_safe::DParameter::WindowLogMax(WINDOW_LOG))
+                    .map_err(failed)?;
+                decoder
+            }
+        };
+        decoder.reinit().map_err(failed)?;
+        let mut payload: Vec<u8> = Vec::with_capacity(raw.min(STEP));
+        let mut input = InBuffer::around(stored);
+        let hint = loop {
+            let filled = payload.len();
+            let mut output = OutBuffer::around_pos(&mut payload, filled);
+            let hint = decoder.run(&mut input, &mut output).map_err(failed)?;
+            let is_full = output.pos() == output.capacity();
+            if hint == 0 || (!is_full && input.pos() == stored.len()) {
+                break hint;
+            }
+            if is_full {
+                let more = raw.saturating_sub(payload.len()).min(payload.len().max(STEP));
+                if more == 0 {
+                    return Err(format!("it has more than {raw} bytes"));
+                }
+                payload.reserve_exact(more);
+            }
+        };
+        if hint != 0 || input.pos() != stored.len() || payload.len() != raw {
+            return Err(format!("it has not the {raw} bytes that the directory has"));
+        }
+        self.zstd = Some(decoder);
+        Ok(payload)
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    #[allow(clippy::unused_self, reason = "with zstd there are buffers")]
+    fn decompressed(&mut self, _stored: &[u8], _raw: usize) -> Result<Vec<u8>, String> {
+        Err("it is compressed by zstd, which this build does not have".to_owned())
+    }
+}

@@ -1,0 +1,275 @@
+//! Runs of a table: identities with the ticks in which they were there, and the order of rows.
+
+use perfset_core::Utf16;
+
+use super::super::bytes::{Malformed, PayloadCursor, put_int, put_len, put_uint};
+use super::super::table::{RecordedTable, RowIdentity, index, position};
+
+/// Identity without interruption in consecutive readings of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub key: RowIdentity,
+    /// First reading of the table that has the row.
+    pub first: u32,
+    /// Reading after the last that has it.
+    pub end: u32,
+}
+
+impl Run {
+    /// Returns the number of readings that have the row.
+    pub fn len(&self) -> usize {
+        index(self.end.saturating_sub(self.first))
+    }
+}
+
+/// Returns an identity that stands where another was.
+pub(super) fn no_key() -> RowIdentity {
+    RowIdentity { name: Utf16::default(), id: 0, birth: 0, owner: None }
+}
+
+/// Takes an identity out of a list that is not needed any more.
+pub(super) fn take_key(key: &mut RowIdentity) -> RowIdentity {
+    std::mem::replace(key, no_key())
+}
+
+/// Place of a run's row among the rows, from one reading to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placement {
+    pub run: u32,
+    pub from: u32,
+    pub until: u32,
+}
+
+/// Longest name of an instance, in UTF-16 units.
+const LONGEST_NAME: usize = 1_024;
+/// Fewest bytes of a run: in each of the seven parts one.
+const LEAST_RUN: usize = 7;
+
+/// Appends the table of runs: names, ids, births, owners, first readings, ends, and the order of rows.
+pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement], readings: u32) {
+    put_len(out, runs.len());
+    for run in runs {
+        put_len(out, run.key.name.len());
+        run.key.name.units().iter().for_each(|unit| put_uint(out, (*unit).into()));
+    }
+    let mut before = 0_i64;
+    for run in runs {
+        let id = i64::from(run.key.id);
+        put_int(out, id.wrapping_sub(before));
+        before = id;
+    }
+    let mut before = 0;
+    for run in runs {
+        put_int(out, i64::from_ne_bytes(run.key.birth.wrapping_sub(before).to_ne_bytes()));
+        before = run.key.birth;
+    }
+    for run in runs {
+        match run.key.owner {
+            None => out.push(0),
+            Some((pid, user)) => {
+                out.push(1);
+                put_uint(out, pid.into());
+                put_uint(out, user.into());
+            }
+        }
+    }
+    runs.iter().for_each(|run| put_uint(out, run.first.into()));
+    // Mostly 0: the row was there to the end.
+    runs.iter().for_each(|run| put_uint(out, readings.saturating_sub(run.end).into()));
+    put_len(out, placements.len());
+    let mut before = 0_i64;
+    for placement in placements {
+        put_int(out, i64::from(placement.run).wrapping_sub(before));
+        before = placement.run.into();
+    }
+    let is_moved =
+        |placement: &Placement| runs.get(index(placement.run)).is_some_and(|run| run.first != placement.from);
+    let moved = || placements.iter().enumerate().filter(|(_, placement)| is_moved(placement));
+    put_len(out, moved().count());
+    let mut next = 0_usize;
+    for (at, placement) in moved() {
+        put_len(out, at.saturating_sub(next));
+        put_uint(out, placement.from.into());
+        next = at.saturating_add(1);
+    }
+}
+
+/// Reads what [`put_runs`] writes, for a table of so many columns and readings.
+pub(super) fn runs(
+    stream: &[u8],
+    columns: usize,
+    readings: u32,
+) -> Result<(Vec<Run>, Vec<Placement>), Malformed> {
+    let from = &mut PayloadCursor::new(stream);
+    let count = from.count(LEAST_RUN, "runs")?;
+    if readings == 0 && count > 0 {
+        return Err(from.error("rows of a table without readings"));
+    }
+    let mut runs = Vec::with_capacity(count);
+    for _ in 0..count {
+        let key = RowIdentity { name: name(from)?, id: 0, birth: 0, owner: None };
+        runs.push(Run { key, first: 0, end: 0 });
+    }
+    let mut before = 0_i64;
+    for run in &mut runs {
+        before = before.wrapping_add(from.int("id of an instance")?);
+        run.key.id = u32::try_from(before).map_err(|_| from.error("id of an instance is too large"))?;
+    }
+    let mut before = 0_u64;
+    for run in &mut runs {
+        before = before.wrapping_add(u64::from_ne_bytes(from.int("birth of an instance")?.to_ne_bytes()));
+        run.key.birth = before;
+    }
+    for run in &mut runs {
+        run.key.owner = match from.byte("owner of an instance")? {
+            0 => None,
+            1 => Some((from.small("process of an owner")?, from.small("user of an owner")?)),
+            number => return Err(from.error(format!("owner of the unknown kind {number}"))),
+        };
+    }
+    for run in &mut runs {
+        run.first = from.small("first reading of a run")?;
+    }
+    for run in &mut runs {
+        let after: u32 = from.small("readings after a run")?;
+        run.end = readings.saturating_sub(after);
+        if after > readings || run.first >= run.end {
+            return Err(from.error("run that is empty, or ends before its table begins"));
+        }
+    }
+    if !runs.windows(2).all(|pair| matches!(pair, [a, b] if (&a.key, a.first) <= (&b.key, b.first))) {
+        return Err(from.error("runs are not sorted"));
+    }
+    check_room(from, &runs, columns, readings)?;
+    let placements = placements(from, &runs)?;
+    from.end()?;
+    Ok((runs, placements))
+}
+
+fn name(from: &mut PayloadCursor<'_>) -> Result<Utf16, Malformed> {
+    let len = from.count(1, "units of a name")?;
+    if len > LONGEST_NAME {
+        return Err(from.error(format!("name of {len} units")));
+    }
+    let mut units = Vec::with_capacity(len);
+    for _ in 0..len {
+        units.push(from.small::<u16>("unit of a name")?);
+    }
+    Ok(Utf16::from(&*units))
+}
+
+/// Checks that no reading has more rows or cells than a table can have.
+fn check_room(
+    from: &PayloadCursor<'_>,
+    runs: &[Run],
+    columns: usize,
+    readings: u32,
+) -> Result<(), Malformed> {
+    let most = most_rows(runs, readings);
+    if most > RecordedTable::MOST_ROWS || most.saturating_mul(columns) > RecordedTable::MOST_CELLS {
+        return Err(from.error("table has too many rows or cells"));
+    }
+    Ok(())
+}
+
+/// Returns the number of rows of the reading that has most.
+pub(super) fn most_rows(runs: &[Run], readings: u32) -> usize {
+    let mut changes = vec![0_isize; index(readings).saturating_add(1)];
+    for run in runs {
+        if let Some(change) = changes.get_mut(index(run.first)) {
+            *change = change.saturating_add(1);
+        }
+        if let Some(change) = changes.get_mut(index(run.end)) {
+            *change = change.saturating_sub(1);
+        }
+    }
+    let mut rows = 0_isize;
+    let most = changes.iter().map(|change| {
+        rows = rows.saturating_add(*change);
+        rows
+    });
+    usize::try_from(most.max().unwrap_or(0)).unwrap_or(0)
+}
+
+fn placements(from: &mut PayloadCursor<'_>, runs: &[Run]) -> Result<Vec<Placement>, Malformed> {
+    let count = from.count(1, "places of rows")?;
+    let mut placements = Vec::with_capacity(count);
+    let mut before = 0_i64;
+    for _ in 0..count {
+        before = before.wrapping_add(from.int("run of a row")?);
+        let run = u32::try_from(before).ok().filter(|run| index(*run) < runs.len());
+        let run = run.ok_or_else(|| from.error("row of a run that the table does not have"))?;
+        placements.push(Placement { run, from: 0, until: 0 });
+    }
+    let moved = from.count(2, "rows that moved")?;
+    let mut next = 0_usize;
+    for _ in 0..moved {
+        let at = next.saturating_add(from.small("number of rows")?);
+        let since: u32 = from.small("reading in which a row moved")?;
+        let place = placements.get_mut(at).ok_or_else(|| from.error("row that moved is not there"))?;
+        if since == 0 {
+            return Err(from.error("row moved before it was there"));
+        }
+        place.from = since;
+        next = at.saturating_add(1);
+    }
+    // The places of each run, by time: one since its first reading, and those to which it moved.
+    let mut by_run: Vec<(u32, u32, usize)> = Vec::with_capacity(count);
+    by_run.extend(placements.iter().enumerate().map(|(at, place)| (place.run, place.from, at)));
+    by_run.sort_unstable();
+    let mut sorted = by_run.iter().peekable();
+    for (number, run) in runs.iter().enumerate() {
+        let number = position(number);
+        let mut since = run.first;
+        let Some(&(_, _, mut at)) = sorted.next_if(|(of, from, _)| *of == number && *from == 0) else {
+            return Err(from.error(format!("run {number} has no first place")));
+        };
+        while let Some((_, moved, next)) = sorted.next_if(|(of, _, _)| *of == number) {
+            if *moved <= since || *moved >= run.end {
+                return Err(from.error(format!("run {number} moved when it was not there")));
+            }
+            if let Some(place) = placements.get_mut(at) {
+                (place.from, place.until) = (since, *moved);
+            }
+            (since, at) = (*moved, *next);
+        }
+        if let Some(place) = placements.get_mut(at) {
+            (place.from, place.until) = (since, run.end);
+        }
+    }
+    Ok(placements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_places_round_trip() {
+        let key =
+            |name: &str, id, owner| RowIdentity { name: name.into(), id, birth: u64::from(id) << 40, owner };
+        let want = vec![
+            Run { key: key("", 0, None), first: 0, end: 5 },
+            Run { key: key("a", 7, Some((1, u32::MAX))), first: 1, end: 3 },
+            Run { key: key("a", 7, Some((1, u32::MAX))), first: 4, end: 5 },
+            Run { key: key("\u{e4}", 3, None), first: 0, end: 4 },
+        ];
+        let place = |run, from, until| Placement { run, from, until };
+        let places = vec![
+            place(3, 0, 2),
+            place(1, 1, 3),
+            place(0, 0, 5),
+            place(2, 4, 5),
+            place(3, 3, 4),
+            place(3, 2, 3),
+        ];
+        let mut out = Vec::new();
+        put_runs(&mut out, &want, &places, 5);
+        assert_eq!(runs(&out, 1, 5), Ok((want, places)));
+        for len in 0..out.len() {
+            assert!(runs(&out[..len], 1, 5).is_err());
+        }
+        assert!(runs(&out, 1, 4).is_err());
+        assert!(runs(&out, RecordedTable::MOST_CELLS, 5).is_err());
+    }
+}

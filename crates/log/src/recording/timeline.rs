@@ -1,0 +1,237 @@
+//! Timeline of a recording: the ticks of all its files, in their order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use perfset_core::{Counterset, Guid, Instance, InstanceId, InstanceType, NoValue};
+use perfset_engine::Catalogue;
+
+use super::about::RecordingAbout;
+use super::bytes::Malformed;
+use super::files::{ReachedTick, RecordingError, RecordingFile, TickPlace};
+use super::table::{Content, RowIdentity};
+use crate::damage::Damages;
+
+/// Files of a recording, in the order of their ticks.
+#[derive(Debug)]
+pub(super) struct RecordingFiles {
+    pub files: Vec<RecordingFile>,
+    /// Files that are not read, with the reason.
+    refused: Vec<(PathBuf, RecordingError)>,
+    pub catalogue: Arc<Catalogue>,
+    /// Ticks that are not compared with the one before, by number, each with the reason.
+    breaks: Vec<(u64, NoValue)>,
+    /// Instances of all ticks, by counterset, once requested.
+    instances: Mutex<Option<HashMap<Guid, Vec<SeenInstance>>>>,
+    /// Damage that was found in ticks.
+    damages: Mutex<Damages>,
+}
+
+impl RecordingFiles {
+    /// Puts files in the order of their ticks.
+    pub fn new(mut files: Vec<RecordingFile>, refused: Vec<(PathBuf, RecordingError)>) -> Self {
+        // By the first tick: names are for people. Of two files that have a tick, the sealed one comes first: it was
+        // made of the other.
+        files.sort_by_key(|file| (file.ticks.first().map(|tick| tick.sequence), !file.is_sealed()));
+        let catalogue = Arc::new(catalogue(&files));
+        let (breaks, instances, damages) = Default::default();
+        let mut all = Self { files, refused, catalogue, breaks, instances, damages };
+        all.breaks = self::breaks(&all);
+        all
+    }
+
+    /// Returns every instance of a counterset that ever had a sample, in the order of first samples.
+    pub fn seen_instances(&self, counterset: &Guid) -> Vec<SeenInstance> {
+        let mut known = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(|| seen(self));
+        known.get(counterset).cloned().unwrap_or_default()
+    }
+
+    /// Returns the damage of each file, with its path: also that found in ticks so far.
+    pub fn damages(&self) -> Vec<(PathBuf, Damages)> {
+        let mut all: Vec<_> =
+            self.files.iter().map(|file| (file.path.clone(), file.damages.clone())).collect();
+        for (path, error) in &self.refused {
+            let mut damages = Damages::default();
+            damages.add(0, format!("the file is left out: {error}"));
+            all.push((path.clone(), damages));
+        }
+        let found = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, first)) = all.first_mut() {
+            first.take_over(&found);
+        }
+        all
+    }
+}
+
+/// Instance of a recording, with its first and last sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenInstance {
+    /// Name and id of the instance.
+    pub instance: Instance,
+    /// Birth of the instance; 0 = unknown.
+    pub birth: u64,
+    /// Time of its first sample, in 100 ns since 1601 UTC.
+    pub first: i64,
+    /// Time of its last sample.
+    pub last: i64,
+}
+
+/// Returns the indexes of all ticks: file and tick. A tick that two files have is that of the file that is finished.
+pub(super) fn ticks(files: &RecordingFiles) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut next = 0;
+    let all = files
+        .files
+        .iter()
+        .enumerate()
+        .flat_map(|(at, file)| (0..file.ticks.len()).map(move |tick| (at, tick)));
+    all.filter(move |(file, tick)| {
+        let sequence =
+            files.files.get(*file).and_then(|file| file.ticks.get(*tick)).map(|tick| tick.sequence);
+        let is_new = sequence.is_some_and(|sequence| sequence >= next);
+        if let Some(sequence) = sequence.filter(|_| is_new) {
+            next = sequence.saturating_add(1);
+        }
+        is_new
+    })
+}
+
+pub(super) fn time_of(files: &RecordingFiles, (file, tick): (usize, usize)) -> i64 {
+    let tick = files.files.get(file).and_then(|file| file.ticks.get(tick));
+    tick.map_or(0, |tick| tick.clocks.utc_100ns())
+}
+
+/// Returns all countersets of the files. Of two registrations of one counterset the later one counts.
+fn catalogue(files: &[RecordingFile]) -> Catalogue {
+    let mut known: BTreeMap<Guid, Arc<Counterset>> = BTreeMap::new();
+    for table in files.iter().flat_map(|file| file.tables.iter().flatten()) {
+        let set = &table.counterset;
+        let played = match played_type(set.instance_type) {
+            own if own == set.instance_type => Arc::clone(set),
+            other => {
+                let mut set = Counterset::clone(set);
+                set.instance_type = other;
+                Arc::new(set)
+            }
+        };
+        known.insert(set.guid, played);
+    }
+    let name = files.last().and_then(|file| file.about.get(RecordingAbout::MACHINE)).unwrap_or_default();
+    Catalogue::new(name.to_owned(), known.into_values().collect())
+}
+
+/// Returns the instance type that a recorded counterset is played with: its aggregates are recorded rows, and are not
+/// added up again.
+fn played_type(recorded: InstanceType) -> InstanceType {
+    match recorded {
+        InstanceType::SingleAggregate | InstanceType::SingleAggregateHistory => InstanceType::Single,
+        InstanceType::MultiAggregate | InstanceType::InstanceAggregate => InstanceType::Multiple,
+        plain => plain,
+    }
+}
+
+/// Finds all instances, with their first and last sample.
+fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
+    let mut found: HashMap<Guid, Vec<SeenInstance>> = HashMap::new();
+    let mut places: HashMap<(Guid, RowIdentity), usize> = HashMap::new();
+    let mut state = None;
+    let mut file_before = usize::MAX;
+    for (file, tick) in ticks(files) {
+        if file != file_before {
+            (state, file_before) = (None, file);
+        }
+        let Some(of) = files.files.get(file) else { continue };
+        match of.reach(tick, &mut state, &|_| true, &|_, _| false) {
+            Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(of, damage)),
+            Err(error) => {
+                files.damaged(&error);
+                state = None;
+                continue;
+            }
+        }
+        let Some(state) = state.as_ref().map(ReachedTick::state) else { continue };
+        let time = state.clocks.utc_100ns();
+        for (definition, table) in of.tables.iter().zip(&state.tables) {
+            let (Some(definition), Content::Rows(rows)) = (definition, &table.content) else { continue };
+            if table.collected != Some(state.sequence) {
+                continue;
+            }
+            let guid = definition.counterset.guid;
+            let all = found.entry(guid).or_default();
+            for key in &rows.rows {
+                let place = match places.get(&(guid, key.clone())) {
+                    Some(place) => *place,
+                    None => {
+                        places.insert((guid, key.clone()), all.len());
+                        let instance = Instance { name: key.name.clone(), id: InstanceId(key.id) };
+                        all.push(SeenInstance { instance, birth: key.birth, first: time, last: time });
+                        continue;
+                    }
+                };
+                if let Some(seen) = all.get_mut(place) {
+                    seen.last = time;
+                }
+            }
+        }
+    }
+    found
+}
+
+impl RecordingFiles {
+    /// Records damage of a tick that is left out.
+    pub fn damaged(&self, error: &RecordingError) {
+        let mut damages = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
+        damages.add(0, format!("a tick is left out: {error}"));
+    }
+
+    /// Records damage of a part of a file.
+    pub fn damaged_part(&self, file: &RecordingFile, damage: &Malformed) {
+        let mut damages = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
+        damages.add(0, format!("a part of {} is left out: {damage}", file.path.display()));
+    }
+}
+
+impl RecordingFiles {
+    /// Returns the reason that two ticks are not compared, if there is one.
+    pub fn between(&self, before: (usize, usize), after: (usize, usize)) -> Option<&NoValue> {
+        let sequence = |(file, tick): (usize, usize)| {
+            self.files.get(file).and_then(|file| file.ticks.get(tick)).map(|tick| tick.sequence)
+        };
+        let (before, after) = (sequence(before)?, sequence(after)?);
+        let at = self.breaks.partition_point(|(sequence, _)| *sequence <= before);
+        self.breaks.get(at).filter(|(sequence, _)| *sequence <= after).map(|(_, reason)| reason)
+    }
+}
+
+/// Finds the ticks that are not compared with the tick before, by number.
+fn breaks(files: &RecordingFiles) -> Vec<(u64, NoValue)> {
+    let mut breaks = Vec::new();
+    let mut before: Option<(&RecordingFile, &TickPlace)> = None;
+    for (file, tick) in ticks(files) {
+        let Some(file) = files.files.get(file) else { continue };
+        let Some(tick) = file.ticks.get(tick) else { continue };
+        if let Some((old_file, old)) = before.replace((file, tick)) {
+            breaks.extend(break_between((old_file, old), (file, tick)).map(|reason| (tick.sequence, reason)));
+        }
+    }
+    breaks
+}
+
+fn break_between(
+    (old_file, old): (&RecordingFile, &TickPlace),
+    (new_file, new): (&RecordingFile, &TickPlace),
+) -> Option<NoValue> {
+    if old_file.about.get(RecordingAbout::BOOT) != new_file.about.get(RecordingAbout::BOOT) {
+        return Some(NoValue::Restarted { value_fell: false });
+    }
+    let length = new.clocks.time_100ns.saturating_sub(old.clocks.time_100ns);
+    // A recorder that is started again continues the numbers.
+    let interval = new_file.about.get(RecordingAbout::INTERVAL_MS).and_then(|ms| ms.parse::<i64>().ok());
+    let longest = interval.map_or(i64::MAX, |ms| ms.saturating_mul(25_000));
+    let is_missing = old.sequence.checked_add(1) != Some(new.sequence) || length > longest;
+    is_missing.then(|| {
+        let seconds = length / 10_000_000;
+        NoValue::Failed(format!("nothing was recorded for {seconds} s before this sample").into())
+    })
+}
