@@ -3,7 +3,7 @@
 use perfset::output::human;
 use perfset::output::text::wrapped;
 use perfset::overview::{
-    Finding, GroupState, MachineState, PressureState, ProcessState, Severity, StateValue, busiest,
+    Finding, GroupState, MachineState, PressureState, ProcessState, RULES, Severity, StateValue, busiest,
 };
 
 use super::draw::{
@@ -276,12 +276,12 @@ impl Screen<'_> {
     fn findings(&self, most: usize) -> Vec<StyledLine> {
         let all = &self.state.findings;
         if all.is_empty() {
-            let MachineState { interval, processors, memory, pressure, .. } = self.state;
-            let is_known = [&processors.busy, &memory.available, &pressure.storage].map(Result::is_ok);
-            let text = match (interval, is_known) {
-                (None, _) => "measuring the first interval",
-                (_, [true, true, true]) => "nothing remarkable",
-                _ => "nothing remarkable in what is known; values with - are not",
+            let MachineState { interval, unchecked, .. } = self.state;
+            let (count, rules) = (unchecked.len(), RULES.len());
+            let text = match (interval, count) {
+                (None, _) => "measuring the first interval".to_owned(),
+                (_, 0) => "nothing remarkable".to_owned(),
+                _ => format!("nothing remarkable in what is known; {count} of {rules} rules lack a value"),
             };
             return vec![StyledLine::new(Style::Head, "found ").with(Style::Dim, text)];
         }

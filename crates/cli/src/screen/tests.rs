@@ -7,7 +7,7 @@ use perfset::NoValue;
 use perfset::clock::SystemTime;
 use perfset::overview::{
     ChangedValue, Changes, DiskState, FileSystemState, Finding, GroupState, InterfaceState, MachineState,
-    MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState,
+    MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState, UncheckedRule,
 };
 
 use unicode_width::UnicodeWidthStr;
@@ -133,6 +133,7 @@ fn troubled() -> MachineState {
                 "perfset proc",
             ),
         ],
+        unchecked: Vec::new(),
         changes: Changes {
             seconds: 60.0,
             values: vec![ChangedValue { name: "processors busy".into(), before: 3.0, now: 97.3 }],
@@ -232,6 +233,23 @@ fn the_screens_look_like_their_texts() {
         compare(&format!("{name}-80x24.txt"), &drawn(&troubled(), Some(part), 80, Some(24)));
         compare(&format!("{name}-pipe.txt"), &drawn(&troubled(), Some(part), 100, None));
     }
+}
+
+/// A rule that cannot be checked is no good news.
+#[test]
+fn nothing_is_remarkable_only_in_what_is_known() {
+    let mut state = troubled();
+    state.findings = Vec::new();
+    let line = |state: &MachineState| {
+        let text = drawn(state, None, 80, None);
+        text.lines().find_map(|line| line.strip_prefix("found ")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(&state), "nothing remarkable");
+    let [rule, condition] = ["storage-pressure", "tasks wait for storage"];
+    state.unchecked = vec![UncheckedRule { rule, condition, subject: None, reason: NoValue::NotGiven }];
+    assert_eq!(line(&state), "nothing remarkable in what is known; 1 of 13 rules lack a value");
+    state.interval = None;
+    assert_eq!(line(&state), "measuring the first interval");
 }
 
 /// No size of a window makes a screen panic, or longer or wider than the window.

@@ -2,8 +2,10 @@
 
 use crate::output::human;
 
+use crate::NoValue;
+
 use super::busiest;
-use super::state::{DiskState, Finding, InterfaceState, MachineState, Severity, StateValue};
+use super::state::{DiskState, Finding, InterfaceState, MachineState, Severity, StateValue, UncheckedRule};
 
 /// Rule of the table: a condition, the text of a finding, and the next command.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +18,12 @@ pub struct FindingRule {
     /// Command that shows more.
     pub next: &'static str,
     find: fn(&MachineState) -> Vec<(Severity, String)>,
+    /// Returns the values without which the condition is not known.
+    needs: fn(&MachineState) -> Vec<NeededValue<'_>>,
 }
+
+/// Value that a rule needs, with the name of the disk, file system or interface that it belongs to.
+type NeededValue<'a> = (Option<&'a str>, &'a StateValue);
 
 /// Rules of all findings.
 pub const RULES: &[FindingRule] = &[
@@ -30,12 +37,14 @@ pub const RULES: &[FindingRule] = &[
                 .into_iter()
                 .collect()
         },
+        needs: |state| machine([&state.memory.kills]),
     },
     FindingRule {
         name: "file-system-full",
         condition: "a file system has less than 10 % free space; critical below 3 %",
         next: "perfset disk",
         find: full_file_systems,
+        needs: |state| each(&state.file_systems, |one| (&one.name, vec![&one.free])),
     },
     FindingRule {
         name: "memory-low",
@@ -52,6 +61,7 @@ pub const RULES: &[FindingRule] = &[
             };
             free.map(|free| (Severity::Warning, text(free))).into_iter().collect()
         },
+        needs: |state| machine([&state.memory.total, &state.memory.available]),
     },
     FindingRule {
         name: "swapping",
@@ -65,30 +75,35 @@ pub const RULES: &[FindingRule] = &[
             };
             (both >= 50.0).then(|| (Severity::Warning, text())).into_iter().collect()
         },
+        needs: |state| machine([&state.memory.swap_in, &state.memory.swap_out]),
     },
     FindingRule {
         name: "memory-pressure",
         condition: "tasks wait for memory in at least 10 % of the time",
         next: "perfset mem",
         find: |state| waiting(&state.pressure.memory, 10.0, "memory"),
+        needs: |state| machine([&state.pressure.memory]),
     },
     FindingRule {
         name: "storage-pressure",
         condition: "tasks wait for storage in at least 20 % of the time",
         next: "perfset disk",
         find: |state| waiting(&state.pressure.storage, 20.0, "storage"),
+        needs: |state| machine([&state.pressure.storage]),
     },
     FindingRule {
         name: "disk-busy",
         condition: "a disk is busy for at least 80 % of the time",
         next: "perfset disk",
         find: |state| state.disks.iter().filter_map(busy_disk).collect(),
+        needs: |state| each(&state.disks, |disk| (&disk.name, vec![&disk.busy])),
     },
     FindingRule {
         name: "disk-slow",
         condition: "a disk that is not busy needs at least 100 ms for a read or a write",
         next: "perfset disk",
         find: |state| state.disks.iter().filter_map(slow_disk).collect(),
+        needs: |state| each(&state.disks, |disk| (&disk.name, vec![&disk.busy])),
     },
     FindingRule {
         name: "processors-busy",
@@ -105,12 +120,14 @@ pub const RULES: &[FindingRule] = &[
             };
             above(&state.processors.busy, 90.0).map(|busy| (Severity::Note, text(busy))).into_iter().collect()
         },
+        needs: |state| machine([&state.processors.busy]),
     },
     FindingRule {
         name: "processor-pressure",
         condition: "tasks wait for a processor in at least 50 % of the time",
         next: "perfset proc",
         find: |state| waiting(&state.pressure.processors, 50.0, "a processor"),
+        needs: |state| machine([&state.pressure.processors]),
     },
     FindingRule {
         name: "steal",
@@ -123,12 +140,14 @@ pub const RULES: &[FindingRule] = &[
                 .into_iter()
                 .collect()
         },
+        needs: |state| machine([&state.processors.steal]),
     },
     FindingRule {
         name: "packets-lost",
         condition: "an interface drops at least one packet per second, or has one with an error",
         next: "perfset net",
         find: |state| state.interfaces.iter().flat_map(lost_packets).collect(),
+        needs: |state| each(&state.interfaces, |one| (&one.name, vec![&one.drops, &one.errors])),
     },
     FindingRule {
         name: "tcp-retransmits",
@@ -146,6 +165,7 @@ pub const RULES: &[FindingRule] = &[
                 .into_iter()
                 .collect()
         },
+        needs: |state| machine([&state.tcp.sent, &state.tcp.retransmitted]),
     },
 ];
 
@@ -158,6 +178,41 @@ pub(super) fn findings(state: &MachineState) -> Vec<Finding> {
     let mut found: Vec<_> = found.collect();
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
+}
+
+/// Returns the rules whose condition is not known, in the order of the table, each with the first missing value.
+pub(super) fn unchecked(state: &MachineState, no_instances: &[(&str, NoValue)]) -> Vec<UncheckedRule> {
+    let unchecked = |rule: &FindingRule, subject: Option<&str>, reason: &NoValue| UncheckedRule {
+        rule: rule.name,
+        condition: rule.condition,
+        subject: subject.map(str::to_owned),
+        reason: reason.clone(),
+    };
+    let rules = RULES.iter().filter_map(|rule| {
+        // Without instances there is no value to miss, so the whole list has one reason.
+        if let Some((_, reason)) = no_instances.iter().find(|(name, _)| *name == rule.name) {
+            return Some(unchecked(rule, None, reason));
+        }
+        let needed = (rule.needs)(state);
+        needed.into_iter().find_map(|(subject, value)| Some(unchecked(rule, subject, value.as_ref().err()?)))
+    });
+    rules.collect()
+}
+
+/// Returns values of the whole machine as needed values.
+fn machine<const N: usize>(values: [&StateValue; N]) -> Vec<NeededValue<'_>> {
+    values.into_iter().map(|value| (None, value)).collect()
+}
+
+/// Returns values of each disk, file system or interface as needed values.
+fn each<'a, T>(
+    all: &'a [T],
+    values: impl Fn(&'a T) -> (&'a String, Vec<&'a StateValue>),
+) -> Vec<NeededValue<'a>> {
+    let named = |(name, values): (&'a String, Vec<&'a StateValue>)| {
+        values.into_iter().map(|value| (Some(name.as_str()), value))
+    };
+    all.iter().map(values).flat_map(named).collect()
 }
 
 /// Returns a value that is at least `limit`; one that is just 0 never is.

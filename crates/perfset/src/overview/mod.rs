@@ -38,7 +38,7 @@ use rates::RateTracker;
 pub use findings::{FindingRule, RULES};
 pub use state::{
     ChangedValue, Changes, DiskState, FileSystemState, Finding, GroupState, InterfaceState, MachineState,
-    MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState,
+    MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState, UncheckedRule,
 };
 
 /// Collector of the state of a machine.
@@ -81,12 +81,29 @@ impl Overview {
     /// # Errors
     /// If the source cannot be read.
     pub fn open(source: &mut dyn Source) -> Result<Self, SourceError> {
+        Self::with(source, ProcessPaths::bind, GroupPaths::bind)
+    }
+
+    /// Creates an overview for its findings alone: it reads neither control groups, nor the age and the storage bytes
+    /// of processes. These are the expensive parts of an overview.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn open_for_findings(source: &mut dyn Source) -> Result<Self, SourceError> {
+        Self::with(source, ProcessPaths::bind_for_findings, |_, _| GroupPaths::unbound())
+    }
+
+    fn with(
+        source: &mut dyn Source,
+        process_paths: fn(&mut PathQuery, &mut dyn Source) -> ProcessPaths,
+        group_paths: fn(&mut PathQuery, &mut dyn Source) -> GroupPaths,
+    ) -> Result<Self, SourceError> {
         let mut query = PathQuery::open(source)?;
         let paths = MachinePaths::bind(&mut query, source);
         let mut process_query = PathQuery::open(source)?;
-        let process_paths = ProcessPaths::bind(&mut process_query, source);
+        let process_paths = process_paths(&mut process_query, source);
         let mut group_query = PathQuery::open(source)?;
-        let group_paths = GroupPaths::bind(&mut group_query, source);
+        let group_paths = group_paths(&mut group_query, source);
         Ok(Self {
             query,
             paths,
@@ -200,6 +217,7 @@ impl Overview {
             groups_by_memory,
             no_groups,
             findings: Vec::new(),
+            unchecked: Vec::new(),
             changes: Changes::default(),
         };
         // The changes are those from earlier states, so this one is stored after them.
@@ -208,6 +226,8 @@ impl Overview {
         changes::remember(&mut self.history, now);
         // Rules read the whole state.
         state.findings = findings::findings(&state);
+        let no_instances = no_instances(&SampleValues::new(&self.query), &self.paths);
+        state.unchecked = findings::unchecked(&state, &no_instances);
         state
     }
 }
@@ -215,6 +235,24 @@ impl Overview {
 /// Returns the error of a collection as a reason.
 fn failure(collected: Result<NextOutcome, SourceError>) -> Option<NoValue> {
     collected.err().map(|error| NoValue::Failed(error.to_string().into()))
+}
+
+/// Returns the rules about disks, file systems and interfaces that cannot be read, with the reasons. A machine that has
+/// none of them has nothing to check.
+fn no_instances(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<(&'static str, NoValue)> {
+    let rules = [
+        ("disk-busy", &paths.disk_idle),
+        ("disk-slow", &paths.disk_idle),
+        ("file-system-full", &paths.free_percent),
+        ("packets-lost", &paths.received),
+    ];
+    let reason = |path: &paths::BoundPath| match path {
+        Err(reason) => Some(reason.clone()),
+        Ok(_) if instances(values, path).next().is_some() => None,
+        Ok(_) => values.of(path).iter().find_map(|v| v.value.value.clone().err()),
+    };
+    let is_failure = |reason: &NoValue| !matches!(reason, NoValue::NoInstance);
+    rules.into_iter().filter_map(|(rule, path)| Some((rule, reason(path).filter(is_failure)?))).collect()
 }
 
 /// Returns the number of instances of a path. None at all is unknown: the machine that is asked runs something.

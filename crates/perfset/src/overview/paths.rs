@@ -120,17 +120,23 @@ pub(super) struct ProcessPaths {
 
 impl ProcessPaths {
     pub fn bind(query: &mut PathQuery, source: &mut dyn Source) -> Self {
-        let mut path = |text: &str| bind(query, source, text);
-        // Windows before 11 has Process only, and so have its logs.
-        let mut process = |counter: &str| {
-            path(&format!(r"\Process V2(*)\{counter}")).or_else(|_| path(&format!(r"\Process(*)\{counter}")))
-        };
+        let used = Self::bind_for_findings(query, source);
         Self {
-            time: process("% Processor Time"),
-            memory: process("Working Set"),
-            age: process("Elapsed Time"),
-            read: path(r"\Linux Process(*)\Storage Read Bytes/sec"),
-            written: path(r"\Linux Process(*)\Storage Write Bytes/sec"),
+            age: bind_process(query, source, "Elapsed Time"),
+            read: bind(query, source, r"\Linux Process(*)\Storage Read Bytes/sec"),
+            written: bind(query, source, r"\Linux Process(*)\Storage Write Bytes/sec"),
+            ..used
+        }
+    }
+
+    /// Binds the counters that a text of a finding contains.
+    pub fn bind_for_findings(query: &mut PathQuery, source: &mut dyn Source) -> Self {
+        Self {
+            time: bind_process(query, source, "% Processor Time"),
+            memory: bind_process(query, source, "Working Set"),
+            age: Err(NoValue::NotGiven),
+            read: Err(NoValue::NotGiven),
+            written: Err(NoValue::NotGiven),
         }
     }
 }
@@ -147,6 +153,17 @@ impl GroupPaths {
         let mut path = |text: &str| bind(query, source, text);
         Self { time: path(r"\CGroup(*)\% Processor Time"), memory: path(r"\CGroup(*)\Memory Bytes") }
     }
+
+    /// Returns the paths of an overview that reads no control groups.
+    pub fn unbound() -> Self {
+        Self { time: Err(NoValue::NotGiven), memory: Err(NoValue::NotGiven) }
+    }
+}
+
+fn bind_process(query: &mut PathQuery, source: &mut dyn Source, counter: &str) -> BoundPath {
+    // Windows before 11 has Process only, and so have its logs.
+    bind(query, source, &format!(r"\Process V2(*)\{counter}"))
+        .or_else(|_| bind(query, source, &format!(r"\Process(*)\{counter}")))
 }
 
 fn bind(query: &mut PathQuery, source: &mut dyn Source, text: &str) -> BoundPath {

@@ -53,6 +53,8 @@ pub struct MachineState {
     pub no_groups: Option<NoValue>,
     /// Remarkable facts, the most urgent first.
     pub findings: Vec<Finding>,
+    /// Rules whose findings are not known, because a value is missing.
+    pub unchecked: Vec<UncheckedRule>,
     /// Differences from a minute ago, or from the first sample.
     pub changes: Changes,
 }
@@ -268,6 +270,20 @@ pub struct Finding {
     pub text: String,
     /// Command that shows more.
     pub next: &'static str,
+}
+
+/// Rule that a value is missing for: whether its condition is true is not known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UncheckedRule {
+    /// Name of the rule.
+    pub rule: &'static str,
+    /// Condition of the rule, in words for users.
+    pub condition: &'static str,
+    /// Disk, file system or interface whose value is missing; `None` for a value of the machine, or if no instance can
+    /// be read. It is a name from the machine: a screen must escape it.
+    pub subject: Option<String>,
+    /// Reason why the value is missing.
+    pub reason: NoValue,
 }
 
 /// Urgency of a finding.

@@ -46,6 +46,7 @@ fn state() -> MachineState {
         groups_by_memory: Vec::new(),
         no_groups: Some(NoValue::NotGiven),
         findings: Vec::new(),
+        unchecked: Vec::new(),
         changes: Changes::default(),
     }
 }
@@ -225,7 +226,78 @@ fn nothing_is_found_where_nothing_is_known() {
         state.interfaces = vec![interface(u(), u())];
         state.file_systems = vec![FileSystemState { name: "/".into(), free: u(), size: u() }];
         assert_eq!(findings::findings(&state), []);
+        let unchecked = findings::unchecked(&state, &[]);
+        match &unknown {
+            Ok(_) => assert_eq!(unchecked, []),
+            Err(_) => {
+                let rules: Vec<_> = unchecked.iter().map(|one| (one.rule, one.condition)).collect();
+                assert_eq!(rules, RULES.iter().map(|rule| (rule.name, rule.condition)).collect::<Vec<_>>());
+            }
+        }
     }
+}
+
+/// A rule is unchecked for exactly one missing value that it needs, and an instance is named.
+#[test]
+fn unchecked_rules_have_the_first_missing_value() {
+    let late = || Err(NoValue::Late);
+    let find = |change: &dyn Fn(&mut MachineState), no_instances: &[(&str, NoValue)]| {
+        let mut state = state();
+        state.disks = vec![disk(1.0, Ok(0.001), Err(NoValue::NotGiven))];
+        state.interfaces = vec![interface(Ok(0.0), Ok(0.0))];
+        state.file_systems = vec![file_system("/", 50.0)];
+        change(&mut state);
+        let unchecked = findings::unchecked(&state, no_instances).into_iter();
+        unchecked.map(|one| (one.rule, one.subject, one.reason)).collect::<Vec<_>>()
+    };
+    let of = |rule, subject: Option<&str>| (rule, subject.map(str::to_owned), NoValue::Late);
+    assert_eq!(find(&|_| {}, &[]), []);
+    assert_eq!(find(&|state| state.pressure.storage = late(), &[]), [of("storage-pressure", None)]);
+    assert_eq!(find(&|state| state.memory.total = late(), &[]), [of("memory-low", None)]);
+    assert_eq!(find(&|state| state.tcp.sent = late(), &[]), [of("tcp-retransmits", None)]);
+    assert_eq!(
+        find(&|state| state.interfaces.push(interface(Ok(0.0), late())), &[]),
+        [of("packets-lost", Some("eth0"))]
+    );
+    let disk =
+        |state: &mut MachineState| state.disks.push(DiskState { busy: late(), ..state.disks[0].clone() });
+    assert_eq!(find(&disk, &[]), [of("disk-busy", Some("sda")), of("disk-slow", Some("sda"))]);
+    let no_disks = [("file-system-full", NoValue::Late)];
+    assert_eq!(find(&|state| state.file_systems.clear(), &no_disks), [of("file-system-full", None)]);
+}
+
+/// An overview for findings has the findings of a whole one, and does not read what they do not need.
+#[test]
+fn overview_for_findings_reads_no_more_than_they_need() {
+    use crate::testing::{FixedClock, Scripted};
+    use crate::{Machine, catalogue};
+
+    let sets = [&catalogue::network_interface::COUNTERSET, &catalogue::cgroup::COUNTERSET];
+    let found = sets.map(|set| {
+        let provider = Scripted::new(vec![set.clone()]);
+        let mut machine = Machine::new(Box::new(FixedClock::default()));
+        machine.register(Box::new(provider.clone()));
+        let mut overviews =
+            [Overview::open(&mut machine).unwrap(), Overview::open_for_findings(&mut machine).unwrap()];
+        let mut collected = [0, 0];
+        for dropped in [0, 700] {
+            let values = [0, dropped, 0, 0, 0, 0].map(Ok).to_vec();
+            provider.with(|script| script.rows = vec![("eth0", 1, values)]);
+            for (overview, collected) in overviews.iter_mut().zip(&mut collected) {
+                let before = provider.with(|script| script.log.len());
+                overview.collect().unwrap();
+                *collected += provider.with(|script| script.log.len()) - before;
+            }
+        }
+        let [whole, lean] = overviews.map(|mut overview| overview.state(1));
+        let texts = |state: &MachineState| -> Vec<_> {
+            state.findings.iter().map(|finding| (finding.rule, finding.severity, finding.next)).collect()
+        };
+        assert_eq!(texts(&whole), texts(&lean));
+        assert_eq!(whole.unchecked, lean.unchecked);
+        (texts(&lean).len(), collected[0] > 0, collected[1] > 0)
+    });
+    assert_eq!(found, [(1, true, true), (0, true, false)]);
 }
 
 /// Images are always full, and there can be dozens of them.
