@@ -2,6 +2,40 @@
 
 /** Opens a page, closes it, and says what is wrong. */
 export const checksOfModules = ({ open, close, ensure, same }) => ({
+  async "findings say what is not known, names stay text, and an error shows nothing of before"() {
+    const page = await open("#w=60&none=1");
+    const got = await page.evaluate(async () => {
+      const { Findings } = await import("/assets/findings.js");
+      const section = document.createElement("section");
+      document.body.append(section);
+      const findings = new Findings(section, "ada", 1e9);
+      const said = () => [section.querySelector(".summary").textContent, section.dataset.state ?? null, section.querySelectorAll("ul:not(details ul) > li").length, section.querySelector("details").hidden];
+      const answer = (findings, unchecked, more = 0) => ({ time: 0, findings, more, rules: 3, unchecked });
+      const one = (severity, text) => ({ rule: "r", severity, text, next: "perfset disk" });
+      const name = "<img src=x onerror=\"owned=1\">";
+      const unknown = { rule: "r", condition: "a disk is busy", subject: name, status: "late", reason: "late" };
+      const all = [said()];
+      for (const shown of [answer([], []), answer([], [unknown]), answer([one("critical", `${name} is full`), one("note", "b")], [unknown], 7), answer([], [unknown, unknown, unknown])]) {
+        findings.show(shown);
+        all.push(said());
+      }
+      findings.show(answer([one("critical", `${name} is full`)], [unknown]));
+      const texts = [section.querySelector(".text").textContent, section.querySelector("details li").textContent, section.querySelectorAll("img").length];
+      findings.fail("the server is busy");
+      all.push(said());
+      section.remove();
+      return { all, texts, owned: globalThis.owned ?? null };
+    });
+    same(got.all, [
+      ["Measuring the first interval", null, 0, true], ["Nothing remarkable", "fine", 0, true],
+      ["Nothing remarkable in what is known", "unknown", 0, false], ["9 now, the first 2 are shown", "critical", 2, false],
+      ["Unknown", "unknown", 0, false], ["Unknown: the server is busy", "unknown", 0, true],
+    ], "what it says");
+    same([got.texts, got.owned], [["<img src=x onerror=\"owned=1\"> is full", "a disk is busy: <img src=x onerror=\"owned=1\">: late", 0], null], "names");
+    await close(page);
+    return `${got.all.length} states`;
+  },
+
   async "of many instances the largest are drawn, stay, and the others are one line"() {
     const page = await open("#w=60&none=1");
     const got = await page.evaluate(async () => {

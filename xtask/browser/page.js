@@ -495,6 +495,53 @@ const checks = {
     }
   },
 
+  async "findings name what is full and who is busy, with a command to copy, and stop while nobody looks"() {
+    const full = process.env.FULL_FILE_SYSTEM;
+    const page = await open();
+    const rows = () => page.locator("#findings > ul > li").evaluateAll(rows => rows.map(row => ({
+      severity: row.querySelector("b").textContent, text: row.querySelector(".text").textContent, next: row.querySelector("code").textContent,
+    })));
+    const found = async words => (await rows()).find(({ text }) => text.includes(words));
+    const asked = () => page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/api/findings")).length);
+    const start = Date.now();
+    await until(() => found(`${full} is `), "the full file system is not found");
+    const first = Date.now() - start;
+    const { text, next, severity } = await found(`${full} is `);
+    ensure(/ is 9\d % full, /.test(text) && next === "perfset disk" && severity !== "note", `the file system: ${severity}, ${text}, ${next}`);
+    await page.locator("#findings > ul > li", { hasText: full }).getByRole("button", { name: "Copy perfset disk" }).click();
+    same(await page.evaluate(() => navigator.clipboard.readText()), "perfset disk", "what was copied");
+    const own = await page.evaluate(async () => (await (await import("/assets/api.js")).request("/api/findings")).json());
+    ensure(own.findings.some(one => one.rule === "file-system-full" && one.text === text), `the server says ${JSON.stringify(own)}`);
+    const lines = await page.locator("#findings details li").allTextContents();
+    same(lines.length, own.unchecked.length, "rules that lack a value");
+    const begin = [await asked(), Date.now()];
+    await sleep(4000);
+    const rate = (await asked() - begin[0]) / (Date.now() - begin[1]) * 1000;
+    ensure(rate > 0.5 && rate < 1.6, `${rate} requests a second`);
+    const burners = cpus().map(() => spawn("nice", ["-n", "19", process.execPath, "-e", "for (;;);"], { stdio: "ignore" }));
+    const isBurner = ({ text }) => burners.some(({ pid }) => text.startsWith("the processors are ") && text.includes(`; node:${pid} uses `));
+    try {
+      await until(async () => (await rows()).some(isBurner), "the load is not found by its name", 20_000);
+    } finally {
+      for (const burner of burners) burner.kill();
+    }
+    // Others may keep the processors busy.
+    await until(async () => !(await rows()).some(isBurner), "the load is named when it is gone");
+    await page.locator("#toggle").click();
+    await until(() => page.url().includes("end="), "it does not pause");
+    await sleep(1500); // one request may be on its way
+    const [requests, time] = [await asked(), await page.locator("#findings small").first().textContent()];
+    await sleep(2500);
+    same([await asked(), await page.locator("#findings small").first().textContent()], [requests, time], "requests while it is paused");
+    await page.locator("#toggle").click();
+    await until(async () => await asked() > requests, "it does not go on");
+    await close(page);
+    const bare = await open("#none=1");
+    await until(async () => await bare.locator("#findings .text", { hasText: full }).count(), "no findings without charts");
+    await close(bare);
+    return `after ${first} ms, ${rate.toFixed(2)} requests a second`;
+  },
+
   ...checksOfModules({ open, close, ensure, same }),
 };
 

@@ -6,6 +6,7 @@ import { clock } from "./units.js";
 import { onSystemTheme } from "./palette.js";
 import { Browser } from "./browser.js";
 import { Card } from "./card.js";
+import { Findings } from "./findings.js";
 import { Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
@@ -20,6 +21,7 @@ class Page {
   #cards = [];
   #stream;
   #browser;
+  #findings;
   #frame = 0;
   #legends = 0;
   #written = null;
@@ -37,7 +39,11 @@ class Page {
     this.view = View.fromFragment(location.hash.slice(1));
     this.store = new Store(about.interval_ms, about.history_s * 1000);
     this.#stream = new Stream(this.store);
-    this.#stream.addEventListener("data", () => this.draw());
+    this.#findings = new Findings(byId("findings"), about.machine, about.interval_ms);
+    this.#stream.addEventListener("data", () => {
+      this.draw();
+      this.#findings.ask();
+    });
     this.#stream.addEventListener("state", () => this.#showState());
     this.#stream.addEventListener("refused", () => this.#sieve());
     this.#browser = new Browser(byId("browser"), {
@@ -52,6 +58,7 @@ class Page {
     document.title = `${about.machine}: perfset`;
     this.#listen();
     this.#restore();
+    this.#findings.ask();
   }
 
   #charts() { return this.view.charts ?? this.#overview; }
@@ -201,6 +208,7 @@ class Page {
     setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
+    this.#findings.isLive = view.isLive;
     this.#asked();
     this.#write();
     this.#showState();
@@ -330,7 +338,10 @@ class Page {
       byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
     }
     byId("position").addEventListener("input", event => this.#slid(event.target.value / 1000));
-    document.addEventListener("visibilitychange", () => this.draw());
+    document.addEventListener("visibilitychange", () => {
+      this.draw();
+      this.#findings.ask();
+    });
     window.addEventListener("hashchange", () => {
       this.view = View.fromFragment(location.hash.slice(1));
       this.#written = null;

@@ -63,6 +63,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/countersets", get(countersets))
         .route("/api/countersets/{name}", get(counterset))
         .route("/api/find", get(find))
+        .route("/api/findings", get(findings))
         .route("/api/query", get(query))
         .route("/api/stream", get(stream))
         .fallback(nothing)
@@ -211,6 +212,11 @@ async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     };
     let text = app.sampler.ask(move |sampler| crate::catalogue::found(&sampler.machine, &words)).await?;
     app.unread.take(text).map(json)
+}
+
+async fn findings(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    request::nothing(&query.unwrap_or_default())?;
+    app.sampler.findings().await.map(json)
 }
 
 async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {

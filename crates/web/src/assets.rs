@@ -50,6 +50,7 @@ impl Assets {
             "choice.js",
             "dom.js",
             "events.js",
+            "findings.js",
             "heat.js",
             "icon.svg",
             "legend.js",

@@ -98,6 +98,17 @@ pub fn values(query: &str) -> Result<Vec<CounterPath>, BadRequest> {
     some(asks).map(|asks| asks.into_iter().map(|ask| ask.path).collect())
 }
 
+/// Checks that a request has no parameter.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn nothing(query: &str) -> Result<(), BadRequest> {
+    match pairs(query).next() {
+        None => Ok(()),
+        Some(pair) => bad(format!("there is no parameter \"{}\" here", pair?.0)),
+    }
+}
+
 /// Returns the only parameter that a request may have; `None` if it is missing or empty.
 ///
 /// # Errors

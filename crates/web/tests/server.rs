@@ -141,12 +141,13 @@ fn invalid_requests_get_the_right_status() {
 }
 
 /// Routes that give data.
-const DATA: [&str; 8] = [
+const DATA: [&str; 9] = [
     "/metrics",
     "/api/about",
     "/api/countersets",
     "/api/countersets/shop",
     "/api/find?words=orders",
+    "/api/findings",
     "/api/query?path=/Shop(tea)/Stock",
     "/api/stream?path=/Shop(tea)/Stock",
     "/api/login",

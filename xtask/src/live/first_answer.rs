@@ -381,12 +381,7 @@ fn losing(_: &Folder) -> Result<Load> {
 /// Fills a file system.
 fn full(place: &Folder) -> Result<Load> {
     let image = Image::mount(place)?;
-    let file = image.mount_point.join("filler");
-    let free = finished(Command::new("stat").args(["-f", "-c", "%a %S"]).arg(&image.mount_point).output()?)?;
-    let mut numbers = free.split_whitespace().map(str::parse::<u64>);
-    let (blocks, size) = (numbers.next().context("stat")??, numbers.next().context("stat")??);
-    let bytes = blocks * size / 100 * 97;
-    finished(Command::new("fallocate").args(["-l", &bytes.to_string()]).arg(&file).output()?)?;
+    image.fill()?;
     Ok(vec![Box::new(image)])
 }
 

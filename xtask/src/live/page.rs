@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::disks::Image;
 use super::owned::{Folder, Running};
 use super::{faults, perfset};
 use crate::repository::{root, run as run_program};
@@ -41,11 +42,15 @@ pub fn check() -> Result<String> {
             .stdout(Stdio::null())
             .spawn()?,
     );
+    // The page must find it, by its name.
+    let image = Image::mount(&folder)?;
+    image.fill()?;
     let mut server = Server::start(&run, &token, "127.0.0.1:0")?;
     let mut script = Running(
         Command::new("node")
             .args(["page.js", &format!("{}?token={TOKEN}", server.url)])
             .current_dir(&browser)
+            .env("FULL_FILE_SYSTEM", &image.mount_point)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -25,11 +25,13 @@ use crate::stream::{StreamBody, queue};
 use crate::unread::UnreadBytes;
 
 mod feed;
+mod findings;
 mod series;
 #[cfg(test)]
 mod tests;
 
 use feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
+use findings::FindingsCollector;
 use series::SeriesTable;
 
 /// Time for which a path without viewers is still collected: a client that comes back misses nothing.
@@ -90,6 +92,13 @@ impl Handle {
     pub async fn values(&self, paths: Vec<CounterPath>) -> Answer {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| sampler.read(paths, sender))?;
+        answer.await.map_err(|_| ApiError::busy())?
+    }
+
+    /// Returns the findings of the machine as JSON.
+    pub async fn findings(&self) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        self.send(move |sampler| sampler.find(sender))?;
         answer.await.map_err(|_| ApiError::busy())?
     }
 
@@ -164,6 +173,7 @@ pub struct Sampler {
     next_feed: u64,
     table: SeriesTable,
     readings: Vec<PendingReading>,
+    findings: FindingsCollector,
     exporter: Exporter,
     unread: UnreadBytes,
     /// Unread bytes of scrapes, counted separately: scrapes continue while other clients do not read.
@@ -262,6 +272,7 @@ impl Sampler {
             next_feed: 0,
             table,
             readings: Vec::new(),
+            findings: FindingsCollector::default(),
             exporter,
             unread,
             unread_scrapes: UnreadBytes::new(limits.unread_scrapes),
@@ -303,9 +314,11 @@ impl Sampler {
                 }
             }
             self.finish_readings(Instant::now());
+            self.findings.collect_due(Instant::now(), &self.unread);
             let silence = self.last_sent.checked_add(SILENCE).unwrap_or(next);
             let until = self.readings.iter().map(|reading| reading.due).min();
-            let until = until.into_iter().chain([next, silence]).min().unwrap_or(next);
+            let until =
+                until.into_iter().chain(self.findings.due()).chain([next, silence]).min().unwrap_or(next);
             match jobs.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(job) => job(&mut self),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= silence => self.break_silence(),
@@ -404,15 +417,18 @@ impl Sampler {
 
     /// Returns an error if a sample has no time for more paths: the paths so far may take half of the interval.
     fn has_time(&self) -> Result<(), ApiError> {
-        if self.took.saturating_mul(2) <= self.interval {
+        let took = self.took.saturating_add(self.findings.cost());
+        if took.saturating_mul(2) <= self.interval {
             return Ok(());
         }
-        let text = format!("a sample takes {:?} already: nothing else can be looked at", self.took);
+        let text = format!("a sample takes {took:?} already: nothing else can be looked at");
         Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
     }
 
     /// Takes a sample of everything and sends it.
     pub fn sample(&mut self, now: Instant) {
+        // Before the streams: a client that asks when it gets a sample receives findings of the same time.
+        self.findings.sample(now, self.interval, &self.unread);
         let began = processor_time();
         // The order matters. A path is idle once no feed refers to it. Streams that are cut off free their
         // memory before this sample needs some.
@@ -509,6 +525,16 @@ impl Sampler {
             feed.viewers.retain(|viewer| viewer.send(Bytes::from_static(b":\n\n")));
         }
         self.last_sent = Instant::now();
+    }
+
+    /// Responds with the findings of the machine, which are collected from now on.
+    fn find(&mut self, answer: oneshot::Sender<Answer>) {
+        if !self.findings.is_collecting() {
+            if let Err(problem) = self.has_time() {
+                return drop(answer.send(Err(problem))); // who asked may be gone
+            }
+        }
+        self.findings.ask(&mut self.machine, self.interval, &self.unread, answer);
     }
 
     /// Responds with the values of paths: those of the last sample if it has them all, else those of separate

@@ -46,7 +46,10 @@ pub struct Running {
 
 impl Running {
     pub fn start(change: impl FnOnce(&mut ServerOptions)) -> Self {
-        let (machine, provider) = shop();
+        Self::of(shop(), change)
+    }
+
+    pub fn of((machine, provider): (Machine, Scripted), change: impl FnOnce(&mut ServerOptions)) -> Self {
         let mut options = ServerOptions {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
             interval: Duration::from_millis(20),
