@@ -1,6 +1,6 @@
 //! Exit codes of the command.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -72,6 +72,12 @@ impl Failure {
             true => format!("{NOT_WRITTEN}: standard output is closed"),
             false => text,
         }
+    }
+
+    /// Prints the error to standard error.
+    pub fn print(&self) {
+        // Standard error is the last place to report to, so a failure of it is ignored.
+        let _ = writeln!(io::stderr(), "error: {}", self.text());
     }
 
     /// Returns `true` if the reader of the output has closed the pipe.

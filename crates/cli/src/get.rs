@@ -86,6 +86,12 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     // Without an interval, one sample is taken.
     let live_count = operands.interval.is_none().then_some(1);
     let mut samples = Samples::open_named(operands, &args.files, &args.window, args.all, args.wait)?;
+    // Before the samples, which may be endless.
+    let mut absent = samples.absent();
+    absent.iter().for_each(Failure::print);
+    if absent.len() == samples.operands().paths.len() {
+        return Ok(Exit::NothingMatched);
+    }
     let asked = samples.query_source();
     let paths = || samples.operands().paths.iter();
     check_counters(args, asked, paths())?;
@@ -116,7 +122,10 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     // Values before the error are shown.
     output.finish()?;
     let asked = samples.query_source();
-    let done = done.and_then(|()| if samples.is_log() { unseen.finish(asked) } else { Ok(()) });
+    if samples.is_log() && done.is_ok() {
+        absent = unseen.finish(asked);
+        absent.iter().for_each(Failure::print);
+    }
     let names = samples.operands().paths.iter().map(|path| &*path.counterset);
     for counterset in named(asked.machine(), names) {
         for line in asked.not_shown(Some(&counterset)) {
@@ -140,5 +149,9 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let exit = samples.finish();
     // Damage of the log is the likely cause of a failure, so its exit code wins.
     done.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
-    Ok(if exit == Exit::Ok && missing && args.strict { Exit::ValueMissing } else { exit })
+    Ok(match exit {
+        Exit::Ok if !absent.is_empty() => Exit::NothingMatched,
+        Exit::Ok if missing && args.strict => Exit::ValueMissing,
+        exit => exit,
+    })
 }

@@ -61,7 +61,6 @@ mod bpf_capabilities;
 mod when;
 mod windows;
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -143,7 +142,6 @@ fn ended(done: Result<Exit, Failure>) -> ExitCode {
 
 /// Prints an error. Returns its exit code.
 fn failed(failure: &Failure) -> ExitCode {
-    // Standard error is the last place to report to, so a failure of it is ignored.
-    let _ = writeln!(io::stderr(), "error: {}", failure.text());
+    failure.print();
     failure.exit.into()
 }

@@ -19,12 +19,9 @@ fn named(path: &CounterPath) -> Option<&str> {
     path.instance.as_deref().filter(|instance| !instance.contains(['*', '?', '!']))
 }
 
-/// Checks that the instances exist which paths name.
-///
-/// # Errors
-/// If one does not exist, with the nearest names.
-pub fn all_exist(asked: &QuerySource, paths: &[CounterPath]) -> Result<(), Failure> {
-    paths.iter().filter(|path| named(path).is_some()).try_for_each(|path| exists(asked, path))
+/// Returns an error with the nearest names for each path that names an instance which does not exist.
+pub fn absent<'p>(asked: &QuerySource, paths: impl IntoIterator<Item = &'p CounterPath>) -> Vec<Failure> {
+    paths.into_iter().filter_map(|path| exists(asked, path).err()).collect()
 }
 
 fn exists(asked: &QuerySource, path: &CounterPath) -> Result<(), Failure> {
@@ -94,13 +91,9 @@ impl UnseenPaths {
         }
     }
 
-    /// Checks, after the last sample, that each path had its instance.
-    ///
-    /// # Errors
-    /// If one had none, with the nearest names.
-    pub fn finish(self, asked: &QuerySource) -> Result<(), Failure> {
-        let paths: Vec<CounterPath> = self.0.into_iter().flatten().collect();
-        all_exist(asked, &paths)
+    /// Returns, after the last sample, an error with the nearest names for each path that never had its instance.
+    pub fn finish(self, asked: &QuerySource) -> Vec<Failure> {
+        absent(asked, self.0.iter().flatten())
     }
 }
 

@@ -44,6 +44,10 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         refuse_existing(&args.output)?;
     }
     let mut samples = Samples::open_named(operands, &args.files, &args.window, false, false)?;
+    // A picture would not show that something is missing.
+    if let Some(failure) = samples.absent().into_iter().next() {
+        return Err(failure);
+    }
     let destination = Destination::new(&args.output)?;
     // A minute of samples must not be lost because the file cannot be written.
     destination.check()?;

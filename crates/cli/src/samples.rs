@@ -53,6 +53,8 @@ pub struct Samples {
     pace: Option<Pace>,
     /// `true` if the user ended the samples.
     is_stopped: bool,
+    /// Errors for paths whose instance this machine does not have.
+    absent: Vec<Failure>,
 }
 
 impl Samples {
@@ -68,8 +70,8 @@ impl Samples {
         Self::opened(source, operands, all)
     }
 
-    /// Same as [`open`](Self::open), and checks that this machine has each instance that a path names. With
-    /// `is_waiting`, waits until it has all counters and instances.
+    /// Same as [`open`](Self::open), and looks on this machine for each instance that a path names; those that it
+    /// lacks are [`absent`](Self::absent). With `is_waiting`, waits until it has all counters and instances.
     pub fn open_named(
         operands: Operands,
         files: &LogFiles,
@@ -84,10 +86,14 @@ impl Samples {
         let mut is_told = false;
         loop {
             operands.settle(source.machine());
-            let exists = bound(&source, &operands.paths, CostClass::Expensive)
-                .and_then(|_| named_instances::all_exist(&source, &operands.paths));
-            match exists {
-                Err(failure) if is_waiting && failure.exit == Exit::NothingMatched => {
+            let absent = bound(&source, &operands.paths, CostClass::Expensive)
+                .map(|_| named_instances::absent(&source, &operands.paths));
+            let missing = match &absent {
+                Err(failure) => Some(failure),
+                Ok(absent) => absent.first(),
+            };
+            match missing {
+                Some(failure) if is_waiting && failure.exit == Exit::NothingMatched => {
                     if !std::mem::replace(&mut is_told, true) {
                         let text = failure.text();
                         let reason = text.lines().next().unwrap_or_default();
@@ -97,10 +103,7 @@ impl Samples {
                     // Ctrl+C ends the process: there is no sample yet that could be incomplete.
                     std::thread::sleep(operands.interval.unwrap_or(Duration::from_secs(1)));
                 }
-                exists => {
-                    exists?;
-                    return Self::opened(source, operands, all);
-                }
+                _ => return Ok(Self { absent: absent?, ..Self::opened(source, operands, all)? }),
             }
         }
     }
@@ -126,7 +129,21 @@ impl Samples {
     ) -> Result<Self, Failure> {
         operands.settle(query_source.machine());
         let (source, query) = bound(&query_source, &operands.paths, most_costly)?;
-        Ok(Self { query_source, source, query, operands, most_costly, pace: None, is_stopped: false })
+        Ok(Self {
+            query_source,
+            source,
+            query,
+            operands,
+            most_costly,
+            pace: None,
+            is_stopped: false,
+            absent: Vec::new(),
+        })
+    }
+
+    /// Returns an error for each path whose instance this machine did not have when the samples were opened.
+    pub fn absent(&mut self) -> Vec<Failure> {
+        std::mem::take(&mut self.absent)
     }
 
     /// Prints to standard error the expensive counters that were left out.

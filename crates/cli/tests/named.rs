@@ -33,16 +33,31 @@ fn a_mistyped_instance_gets_the_nearest_names() {
         assert_eq!((code, out.as_str()), (3, ""), "{path}: {err}");
         assert!(err.starts_with(want), "{path}: {err}");
     }
-    // One wrong path of several is enough, and prints nothing.
-    let (code, out, _) =
-        run("small-vm", &["get", "/System/Processes", r"\Processor(7)\% User Time", "--raw"]);
-    assert_eq!((code, out.as_str()), (3, ""));
     #[cfg(feature = "plot")]
     {
         let args = ["plot", r"\Processor(7)\% User Time", "10ms", "2", "-o", "/nowhere/x.svg"];
         let (code, _, err) = run("small-vm", &args);
         assert!(code != 0, "{err}");
     }
+}
+
+/// An absent instance costs its own values only. The errors come first, because the samples may be endless.
+#[test]
+fn other_paths_are_printed_beside_an_absent_instance() {
+    let paths = ["/System/Processes", r"\Processor(7)\% User Time", r"\Processor(_Totl)\% User Time"];
+    let error = "error: \"Processor\" has no instance \"7\"";
+    for more in [&["--raw"][..], &["--raw", "--format", "csv"], &["--raw", "--format", "json", "--strict"]] {
+        let (code, out, err) = run("small-vm", &[&["get"], &paths[..], more].concat());
+        assert_eq!(code, 3, "{more:?}: {err}");
+        assert!(out.contains("Processes"), "{more:?}: {out}");
+        assert!(err.starts_with(error) && err.contains("\n  nearest: _Total\n"), "{more:?}: {err}");
+        assert_eq!(err.matches("error: ").count(), 2, "{more:?}: {err}");
+    }
+    let (code, out, err) = run("small-vm", &["get", paths[1], paths[2], "--raw"]);
+    assert_eq!((code, out.as_str(), err.matches("error: ").count()), (3, "", 2), "all are absent: {err}");
+    // A counter that does not exist is wrong for ever.
+    let (code, out, _) = run("small-vm", &["get", paths[0], "/System/Proceses", "--raw"]);
+    assert_eq!((code, out.as_str()), (3, ""));
 }
 
 /// A pattern that selects nothing now is no mistake: a disk can be added later.
