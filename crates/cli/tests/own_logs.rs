@@ -260,6 +260,39 @@ fn instances_come_and_go() {
     assert!(code == 3 && err.contains("has no instance \"d\"\n  perfset instances "), "{err}");
 }
 
+/// A log of ours has numbers without counter types: counts have no decimals again when they are read back.
+#[test]
+fn whole_numbers_read_back_whole() {
+    let folder = scratch("own-logs-whole");
+    let paths = [
+        r"\Memory\Available Bytes",
+        r"\System\Processes",
+        r"\System\Threads",
+        r"\NUMA Node Memory(*)\Available MBytes",
+        r"\Processor Information(0*)\Processor Frequency",
+        r"\PhysicalDisk(*)\Current Disk Queue Length",
+    ];
+    let get = |more: &[&str]| good(&[&["get"], &paths[..], more].concat());
+    let cells = |table: &str| -> Vec<String> {
+        // Times differ, and a log has the day too.
+        let is_number =
+            |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && !word.contains(['-', ':']);
+        let words = table.lines().flat_map(|line| line.split_whitespace().filter(is_number));
+        let mut cells: Vec<_> = words.map(str::to_owned).collect();
+        cells.sort_unstable();
+        cells
+    };
+    for form in ["--exact", "--human"] {
+        let live = get(&[form]);
+        assert!(cells(&live).len() > 6 && !live.contains(".0 "), "{live}");
+        for format in ["csv", "json"] {
+            let file = saved(&folder, &format!("log.{format}"), &get(&["--format", format]));
+            let again = get(&["--log", file.to_str().unwrap(), form]);
+            assert_eq!(cells(&again), cells(&live), "{format} {form}:\n{live}\n{again}");
+        }
+    }
+}
+
 #[test]
 fn damage_has_its_own_code() {
     let folder = scratch("own-logs-damage");

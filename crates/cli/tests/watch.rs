@@ -36,11 +36,11 @@ fn each_instance_counts_its_samples_in_a_row() {
         (
             &["--above", "90", "--for", "3"][..],
             &[
-                "2 begins 97.0 mail",
-                "3 ends 12.0 mail",
-                "5 begins 97.0 print",
-                "6 begins 99.0 mail",
-                "6 ends 90.0 print",
+                "2 begins 97 mail",
+                "3 ends 12 mail",
+                "5 begins 97 print",
+                "6 begins 99 mail",
+                "6 ends 90 print",
             ][..],
         ),
         (&["--above", "90", "--for", "4"], &[]),
@@ -48,16 +48,16 @@ fn each_instance_counts_its_samples_in_a_row() {
         (
             &["--above", "94"],
             &[
-                "0 begins 95.0 mail",
-                "1 begins 95.0 print",
-                "3 ends 12.0 mail",
-                "4 begins 99.0 mail",
-                "6 ends 90.0 print",
+                "0 begins 95 mail",
+                "1 begins 95 print",
+                "3 ends 12 mail",
+                "4 begins 99 mail",
+                "6 ends 90 print",
             ],
         ),
-        (&["--below", "11"], &["0 begins 10.0 print", "0 begins 7.0 scan", "1 ends 95.0 print"]),
+        (&["--below", "11"], &["0 begins 10 print", "0 begins 7 scan", "1 ends 95 print"]),
         (&["--below", "7"], &[]),
-        (&["--above", "90", "--for", "3", "1", "3"], &["2 begins 97.0 mail"]),
+        (&["--above", "90", "--for", "3", "1", "3"], &["2 begins 97 mail"]),
     ] {
         let (code, out, err) = watch(&[&[LENGTHS], args].concat());
         let mut got = events(&out);

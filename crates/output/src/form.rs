@@ -66,7 +66,7 @@ impl NumberForm {
             Some(number) if is_identifier(counter) => {
                 let _ = write!(out, "{number}"); // as above
             }
-            Some(number) if self.is_measured(counter) => {
+            Some(number) if self.is_measured(counter) && !self.is_whole(counter, number) => {
                 push_measured(out, number, is_share_or_rate(counter));
             }
             Some(number) => push_grouped(out, number, 0),
@@ -76,6 +76,28 @@ impl NumberForm {
     /// Returns `true` if the raw value is a double and not a count.
     fn is_real(self, counter: &Counter) -> bool {
         counter.counter_type == CounterType::PERF_DOUBLE_RAW && self == Self::Formatted
+    }
+
+    /// Returns `true` for a whole number of a text log that was probably a count when it was written.
+    fn is_whole(self, counter: &Counter, number: f64) -> bool {
+        /// Bound of the doubles that hold each integer.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        number.fract() == 0.0 && number.abs() < EXACT && self.is_recorded_count(counter)
+    }
+
+    /// Returns `true` for a counter of a text log whose values are probably counts. Such a log has no counter types, so
+    /// the unit and the name decide.
+    pub(crate) fn is_recorded_count(self, counter: &Counter) -> bool {
+        let is_quotient = |name: &str| {
+            name.starts_with(['%'])
+                || name.starts_with("Avg. ")
+                || name.ends_with("/sec")
+                || name.contains(" sec/")
+        };
+        self.is_real(counter)
+            && counter.unit != "s"
+            && !is_share_or_rate(counter)
+            && !counter.name.as_deref().is_some_and(is_quotient)
     }
 
     /// Returns `true` if a value has decimals: it is the result of a division. Counts are integers.
@@ -111,7 +133,10 @@ impl CellForm {
             Some(number) if has_unit && counter.unit == "%" => push_measured(out, number, true),
             // Counts are integers, and other numbers without a unit have decimals.
             Some(number)
-                if counter.unit.is_empty() && self.form.is_measured(counter) && number.abs() < 1_000.0 =>
+                if counter.unit.is_empty()
+                    && self.form.is_measured(counter)
+                    && !self.form.is_whole(counter, number)
+                    && number.abs() < 1_000.0 =>
             {
                 push_measured(out, number, false);
             }

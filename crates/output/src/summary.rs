@@ -48,7 +48,8 @@ struct SummaryCounter {
 impl SummaryCounter {
     fn new(name: String, counter: &Counter) -> Self {
         let unit = counter.unit.to_string();
-        let (is_share, is_measured) = (is_share_or_rate(counter), NumberForm::Formatted.is_measured(counter));
+        let (is_share, form) = (is_share_or_rate(counter), NumberForm::Formatted);
+        let is_measured = form.is_measured(counter) && !form.is_recorded_count(counter);
         Self { name, unit, is_share, is_measured, is_identifier: is_identifier(counter) }
     }
 
