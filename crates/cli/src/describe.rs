@@ -69,44 +69,18 @@ fn all(
     with_unavailable: bool,
 ) -> io::Result<()> {
     let kind = kind_of(set.instance_type);
+    let terminal = terminal_width();
     writeln!(out, "{}   {:?}   {kind}", escaped(&set.name), set.guid)?;
-    for line in wrapped(&escaped(&set.help), WIDTH) {
+    for line in wrapped(&escaped(&set.help), WIDTH.min(terminal.unwrap_or(WIDTH))) {
         writeln!(out, "{line}")?;
     }
-    // In a pipe, each counter is one line. On a terminal, text is wrapped between words only.
-    let terminal =
-        io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
     let shown = shown(asked, set, with_unavailable);
-    // Columns are as wide as their longest text, so that the columns behind them are aligned.
-    let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
-        shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
-    };
-    let (name, unit) = (|c: &Counter| counter_name(c), |c: &Counter| unit_of(c));
-    let (names, units, types) =
-        (width(&name, 7), width(&unit, 4), width(&|c| c.counter_type.to_string(), 26));
     if !set.scope.is_empty() {
         writeln!(out, "\nCovers {}.", escaped(&set.scope))?;
     }
-    writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:types$}  from", "id", "counter", "unit", "type")?;
-    for counter in &shown {
-        let from = if counter.is_never_there() {
-            format!("unavailable: {}", counter.availability.trim_start_matches("Never on Linux: "))
-        } else {
-            counter.source.to_string()
-        };
-        let (id, name, unit) = (counter.id.0, name(counter), unit(counter));
-        let counter_type = counter.counter_type.to_string();
-        let line = format!(" {id:>3}  {name:names$}  {unit:units$}  {counter_type:types$}");
-        let from = escaped(&from);
-        let len = line.chars().count().saturating_add(from.chars().count()).saturating_add(2);
-        if terminal.is_some_and(|width| len > width) {
-            writeln!(out, "{}", line.trim_end())?;
-            for part in wrapped(&from, terminal.unwrap_or(WIDTH).saturating_sub(6)) {
-                writeln!(out, "      {part}")?;
-            }
-        } else {
-            writeln!(out, "{line}  {from}")?;
-        }
+    writeln!(out)?;
+    for line in counter_lines(&shown, terminal) {
+        writeln!(out, "{line}")?;
     }
     let all = set.counters.iter().filter(|counter| asked.shows(counter)).count();
     let hidden = all.saturating_sub(shown.len());
@@ -127,21 +101,91 @@ fn all(
     Ok(())
 }
 
+/// Returns the width of the terminal that standard output is; `None` in a pipe.
+fn terminal_width() -> Option<usize> {
+    io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| width.into())
+}
+
+/// Returns the head and the lines of counters. In a pipe, each counter is one line. On a terminal of this width, names
+/// and sources are wrapped between words.
+fn counter_lines(counters: &[&Counter], terminal: Option<usize>) -> Vec<String> {
+    /// Least width of a column of sources; on a narrower terminal, they are below their counters.
+    const FROM_LEAST: usize = 24;
+    /// Least width of a column of names.
+    const NAME_LEAST: usize = 12;
+    const INDENT: usize = 6;
+    let head = ["id", "counter", "unit", "type", "from"].map(str::to_owned);
+    let cells = |counter: &&Counter| {
+        let from = match counter.is_never_there() {
+            true => format!("unavailable: {}", counter.availability.trim_start_matches("Never on Linux: ")),
+            false => counter.source.to_string(),
+        };
+        let (id, counter_type) = (counter.id.0.to_string(), counter.counter_type.to_string());
+        [id, counter_name(counter), unit_of(counter), counter_type, escaped(&from)]
+    };
+    let rows: Vec<[String; 5]> = std::iter::once(head).chain(counters.iter().map(cells)).collect();
+    // Columns are as wide as their longest text, so that the columns behind them are aligned.
+    let width = |at: usize, least: usize| {
+        let lens = rows.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count());
+        lens.max().unwrap_or(0).max(least)
+    };
+    let (ids, longest, units, types) = (width(0, 3), width(1, 0), width(2, 0), width(3, 26));
+    let taken = [1, ids, 2, 2, units, 2, types].into_iter().fold(0_usize, usize::saturating_add);
+    let terminal = terminal.unwrap_or(usize::MAX);
+    let names = longest.min(terminal.saturating_sub(taken).max(NAME_LEAST));
+    let left = terminal.saturating_sub(taken).saturating_sub(names).saturating_sub(2);
+    let mut lines = Vec::new();
+    for (number, [id, name, unit, counter_type, from]) in rows.iter().enumerate() {
+        let word = from.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+        let is_beside = left >= FROM_LEAST.max(word) || from.chars().count() <= left;
+        let names_of = if longest > names { wrapped(name, names) } else { vec![name.clone()] };
+        let beside = match (is_beside, terminal) {
+            (false, _) => Vec::new(),
+            (true, usize::MAX) => vec![from.clone()],
+            (true, _) => wrapped(from, left),
+        };
+        for at in 0..names_of.len().max(beside.len()).max(1) {
+            let [name, from] = [&names_of, &beside].map(|lines| lines.get(at).map_or("", String::as_str));
+            let [id, unit, counter_type] =
+                [id, unit, counter_type].map(|text| if at == 0 { text.as_str() } else { "" });
+            let line = format!(" {id:>ids$}  {name:names$}  {unit:units$}  {counter_type:types$}  {from}");
+            lines.push(line.trim_end().to_owned());
+        }
+        // The head of a column that is below needs no line.
+        if !is_beside && number > 0 {
+            let below = wrapped(from, terminal.saturating_sub(INDENT));
+            lines.extend(below.into_iter().map(|line| format!("{:INDENT$}{line}", "")));
+        }
+    }
+    lines
+}
+
 fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<()> {
     writeln!(out, "{}: {} (id {})", escaped(&set.name), counter_name(counter), counter.id.0)?;
-    for line in wrapped(&escaped(&counter.help), WIDTH) {
+    let width = WIDTH.min(terminal_width().unwrap_or(WIDTH));
+    for line in wrapped(&escaped(&counter.help), width) {
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "\ntype  {} ({:#010x})", counter.counter_type, counter.counter_type.0)?;
-    if let Some(formula) = perfset::formula::for_type(counter.counter_type) {
-        writeln!(out, "value {}", formula.text)?;
-    }
-    if let Some(base) = counter.divisor().and_then(|base| set.counter(base)) {
-        writeln!(out, "base  {} (id {})", counter_name(base), base.id.0)?;
-    }
-    writeln!(out, "unit  {}", unit_of(counter))?;
-    if !counter.source.is_empty() {
-        writeln!(out, "from  {}", escaped(&counter.source.to_string()))?;
+    let formula = perfset::formula::for_type(counter.counter_type).map(|formula| formula.text.to_owned());
+    let base = counter.divisor().and_then(|base| set.counter(base));
+    let source = escaped(&counter.source.to_string());
+    writeln!(out)?;
+    for (head, text) in [
+        ("type", Some(format!("{} ({:#010x})", counter.counter_type, counter.counter_type.0))),
+        ("value", formula),
+        ("base", base.map(|base| format!("{} (id {})", counter_name(base), base.id.0))),
+        ("unit", Some(unit_of(counter))),
+        ("from", Some(source).filter(|source| !source.is_empty())),
+    ] {
+        let Some(text) = text else { continue };
+        // In a pipe, each of them is one line.
+        let lines = match terminal_width() {
+            Some(width) => wrapped(&text, width.saturating_sub(6)),
+            None => vec![text],
+        };
+        for (at, line) in lines.iter().enumerate() {
+            writeln!(out, "{:5} {line}", if at == 0 { head } else { "" })?;
+        }
     }
     Ok(())
 }
@@ -222,5 +266,63 @@ impl<'a> DescribedCounter<'a> {
             is_available: !counter.is_never_there(),
             availability: filled(&counter.availability),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perfset::catalogue;
+
+    use super::*;
+
+    /// No line is cut or wrapped by the terminal, and no word is lost.
+    #[test]
+    fn tables_fit_the_terminal() {
+        let words = |lines: &[String]| -> Vec<String> {
+            let mut words: Vec<_> =
+                lines.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
+            words.sort_unstable();
+            words
+        };
+        for set in catalogue::ALL {
+            let counters: Vec<&Counter> = set.counters.iter().collect();
+            let pipe = counter_lines(&counters, None);
+            assert_eq!(pipe.len(), counters.len() + 1, "{}", set.name);
+            for width in [80, 100, 120, 200] {
+                let lines = counter_lines(&counters, Some(width));
+                for line in &lines {
+                    assert!(line.chars().count() <= width, "{width} of {}: {line}", set.name);
+                }
+                assert_eq!(words(&lines[1..]), words(&pipe[1..]), "{width} of {}", set.name);
+            }
+        }
+    }
+
+    #[test]
+    fn long_names_and_sources_are_wrapped() {
+        let counter = Counter::new(perfset::CounterId(7), perfset::CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+            .name("A name of a counter that is much too long for a narrow terminal")
+            .unit("By")
+            .source("a file of the kernel, and a field of it");
+        assert_eq!(
+            counter_lines(&[&counter], Some(70)),
+            [
+                "  id  counter                        unit  type",
+                "   7  A name of a counter that is    B     PERF_COUNTER_LARGE_RAWCOUNT",
+                "      much too long for a narrow",
+                "      terminal",
+                "      a file of the kernel, and a field of it",
+            ]
+        );
+        let (blanks, name) =
+            (" ".repeat(106), "A name of a counter that is much too long for a narrow terminal");
+        assert_eq!(
+            counter_lines(&[&counter], Some(140)),
+            [
+                format!("  id  {:63}  unit  {:27}  from", "counter", "type"),
+                format!("   7  {name}  B     PERF_COUNTER_LARGE_RAWCOUNT  a file of the kernel, and a field"),
+                format!("{blanks}of it"),
+            ]
+        );
     }
 }
