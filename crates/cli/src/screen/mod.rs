@@ -17,6 +17,7 @@ pub use overview::ScreenPart;
 mod canvas;
 mod draw;
 mod keys;
+mod lists;
 mod overview;
 pub mod processors;
 #[cfg(test)]

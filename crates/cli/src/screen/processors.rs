@@ -48,7 +48,7 @@ pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
         Pace::new(options.interval, options.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
     let canvas = Canvas::stdout(options.color);
     let keys = Keys::read(canvas.is_terminal(), pace.stopper());
-    let mut screen = Screen {
+    let mut screen = ProcessorScreen {
         canvas,
         keys,
         heads: Heads::new(args.full_names),
@@ -85,7 +85,7 @@ fn query(machine: &mut Machine) -> Result<PathQuery, Failure> {
 }
 
 /// Output that draws tables: in place on a terminal, one after the other elsewhere.
-struct Screen {
+struct ProcessorScreen {
     canvas: Canvas,
     keys: Keys,
     heads: Heads,
@@ -96,7 +96,7 @@ struct Screen {
     failure: Option<String>,
 }
 
-impl Output for Screen {
+impl Output for ProcessorScreen {
     fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
         let is_first = std::mem::take(&mut self.is_first);
         let table = LiveTable::new(sample.values());
@@ -129,7 +129,7 @@ impl Output for Screen {
     }
 }
 
-impl Screen {
+impl ProcessorScreen {
     /// Returns the text on the right of the title.
     fn state(&self, table: &LiveTable, time: Option<SystemTime>) -> String {
         let processors = table.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
