@@ -18,6 +18,7 @@
 //! ```
 
 mod changes;
+mod facts;
 mod findings;
 mod groups;
 mod paths;
@@ -35,6 +36,7 @@ use groups::groups;
 use paths::{GroupPaths, MachinePaths, ProcessPaths, SampleValues, capped};
 use rates::RateTracker;
 
+pub use facts::{FactCache, InstanceFacts};
 pub use findings::{FindingRule, RULES};
 pub use state::{
     ChangedValue, Changes, DiskState, FileSystemState, Finding, GroupState, InterfaceState, MachineState,
@@ -319,6 +321,8 @@ fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
         };
         DiskState {
             name: name(v),
+            id: v.value.instance_id.map_or(0, |id| id.0),
+            birth: values.query().birth(v),
             busy: capped(v).map(|idle| 100.0 - idle),
             read: reading(&paths.disk_read),
             written: reading(&paths.disk_written),

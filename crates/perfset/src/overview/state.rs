@@ -146,6 +146,10 @@ pub struct PressureState {
 pub struct DiskState {
     /// Name of the disk.
     pub name: String,
+    /// Instance id of the disk.
+    pub id: u32,
+    /// Start of the disk, if known; name, id and birth are its identity.
+    pub birth: Birth,
     /// Time with a request, in percent.
     pub busy: StateValue,
     /// Bytes read per second.

@@ -54,6 +54,8 @@ fn state() -> MachineState {
 fn disk(busy: f64, read_latency: StateValue, write_latency: StateValue) -> DiskState {
     DiskState {
         name: "sda".into(),
+        id: 0,
+        birth: None,
         busy: Ok(busy),
         read: Ok(1e6),
         written: Ok(1e6),
