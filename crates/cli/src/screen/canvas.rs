@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Stdout, Write};
 
 use terminal_size::{Height, Width, terminal_size};
 
-use super::draw::StyledLine;
+use super::draw::{SparkGlyphs, StyledLine};
 use super::keys;
 use crate::terminal::ColorChoice;
 
@@ -38,6 +38,11 @@ impl Canvas {
     /// Returns `true` if drawings replace each other.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// Returns the characters of sparklines that the terminal can show.
+    pub fn glyphs(&self) -> SparkGlyphs {
+        glyphs(|name| env::var(name).ok())
     }
 
     /// Returns the width of the next drawing, and its number of lines if that is limited. The window might have
@@ -111,7 +116,46 @@ impl Canvas {
     }
 }
 
+/// Returns the characters of sparklines that a terminal with these variables of the environment can show.
+fn glyphs(variable: impl Fn(&str) -> Option<String>) -> SparkGlyphs {
+    // Source: locale(7). The first of them that is set decides.
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(&variable).find(|text| !text.is_empty());
+    let locale = locale.unwrap_or_default().to_lowercase().replace('-', "");
+    // The font of the Linux console has few blocks.
+    let has_font = variable("TERM").is_none_or(|term| term != "linux");
+    if locale.contains("utf8") && has_font && !cfg!(windows) {
+        SparkGlyphs::BLOCKS
+    } else {
+        SparkGlyphs::ASCII
+    }
+}
+
 /// Returns the number of columns and rows of the window.
 fn window() -> (usize, usize) {
     terminal_size().map_or((80, 24), |(Width(width), Height(height))| (width.into(), height.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_need_utf8_and_a_font() {
+        let blocks = SparkGlyphs::BLOCKS;
+        for (variables, want) in [
+            (&[("LANG", "de_DE.UTF-8")][..], blocks),
+            (&[("LANG", "C"), ("LC_ALL", "C.utf8")], blocks),
+            (&[("LANG", "C.UTF-8"), ("LC_CTYPE", "C")], SparkGlyphs::ASCII),
+            (&[("LANG", "C.UTF-8"), ("LC_ALL", "")], blocks),
+            (&[("LANG", "C.UTF-8"), ("TERM", "linux")], SparkGlyphs::ASCII),
+            (&[("LANG", "C.UTF-8"), ("TERM", "xterm")], blocks),
+            (&[("LANG", "en_US.ISO-8859-1")], SparkGlyphs::ASCII),
+            (&[], SparkGlyphs::ASCII),
+        ] {
+            let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            let got = glyphs(|name| find(name).map(|(_, text)| (*text).to_owned()));
+            assert_eq!(got, if cfg!(windows) { SparkGlyphs::ASCII } else { want }, "{variables:?}");
+        }
+    }
 }

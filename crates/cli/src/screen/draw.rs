@@ -107,6 +107,49 @@ impl StyledLine {
     }
 }
 
+/// Characters of a sparkline, from the lowest to the highest value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SparkGlyphs([char; 8]);
+
+impl SparkGlyphs {
+    /// Blocks of growing height.
+    pub const BLOCKS: Self = Self(['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']);
+    /// Characters for terminals without UTF-8.
+    pub const ASCII: Self = Self(['_', '.', '-', '=', '+', '*', '%', '#']);
+
+    /// Returns the character of a share in percent.
+    fn of(self, share: f64) -> char {
+        let Self([lowest, higher @ ..]) = self;
+        // The highest character is for 87.5 % and more, each lower one for 12.5 % less.
+        let steps = (1_u8..).zip(higher).take_while(|(step, _)| share >= f64::from(*step) * 12.5);
+        steps.last().map_or(lowest, |(_, glyph)| glyph)
+    }
+}
+
+/// Returns a sparkline of shares in percent: the last `width` values, the newest one rightmost. A missing value is a
+/// blank.
+pub fn sparkline(
+    shares: impl DoubleEndedIterator<Item = Option<f64>>,
+    width: usize,
+    limits: Thresholds,
+    glyphs: SparkGlyphs,
+) -> StyledLine {
+    let mut shares: Vec<_> = shares.rev().take(width).collect();
+    shares.reverse();
+    let mut line = StyledLine::new(Style::Plain, " ".repeat(width.saturating_sub(shares.len())));
+    for share in shares {
+        let (style, glyph) = match share {
+            Some(share) => (limits.mark(&Ok(share)), glyphs.of(share)),
+            None => (Style::Plain, ' '),
+        };
+        match line.pieces.last_mut() {
+            Some((last, text)) if *last == style => text.push(glyph),
+            _ => line.push(style, glyph),
+        }
+    }
+    line
+}
+
 /// Returns the beginning of a text that has at most `width` columns.
 pub fn cut(text: &str, width: usize) -> &str {
     let mut taken = 0_usize;
@@ -118,7 +161,7 @@ pub fn cut(text: &str, width: usize) -> &str {
 }
 
 /// Appends blanks up to a width.
-fn padded(text: String, width: usize) -> String {
+pub fn padded(text: String, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     text + &" ".repeat(blanks)
 }
@@ -141,6 +184,14 @@ impl Thresholds {
             Ok(value) if *value >= self.warning => (Style::Warning, "!"),
             Ok(_) => (Style::Plain, " "),
             Err(_) => (Style::Dim, " "),
+        }
+    }
+
+    /// Returns the style of a mark that stands for a value in a drawing.
+    fn mark(self, value: &StateValue) -> Style {
+        match self.style(value).0 {
+            Style::Plain => Style::Good,
+            style => style,
         }
     }
 }
@@ -194,12 +245,8 @@ pub fn bar(share: &StateValue, width: usize, limits: Thresholds) -> StyledLine {
         }
         Err(_) => 0,
     };
-    let style = match limits.style(share).0 {
-        Style::Plain => Style::Good,
-        style => style,
-    };
     StyledLine::new(Style::Plain, "[")
-        .with(style, "|".repeat(filled))
+        .with(limits.mark(share), "|".repeat(filled))
         .with(Style::Plain, " ".repeat(width.saturating_sub(filled)))
         .with(Style::Plain, "]")
 }
@@ -229,6 +276,15 @@ pub fn shortened(name: &str, width: usize) -> String {
     }
 }
 
+/// Returns a text of at most `width` columns, with a sign in place of an end that does not fit.
+pub fn cut_end(text: &str, width: usize) -> String {
+    let text = escaped(text);
+    match text.width() <= width {
+        true => text,
+        false => format!("{}~", cut(&text, width.saturating_sub(1))),
+    }
+}
+
 /// Column of a table: its head, and its width including the blanks before it.
 #[derive(Clone, Copy, Debug)]
 pub struct TableHead {
@@ -236,12 +292,21 @@ pub struct TableHead {
     pub width: usize,
 }
 
+/// Returns a column with this head and this width.
+pub const fn column(head: &'static str, width: usize) -> TableHead {
+    TableHead { head, width }
+}
+
 /// Table of a screen: the name of each row stands left, its values right.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ScreenTable {
     name_head: String,
     name_width: usize,
     columns: Vec<TableHead>,
+    /// Width of the texts behind the values; 0 for none.
+    text_width: usize,
+    /// Head of the texts.
+    text_head: &'static str,
     rows: Vec<StyledLine>,
 }
 
@@ -258,11 +323,45 @@ impl ScreenTable {
         let columns: Vec<_> = columns.iter().take_while(fits).copied().collect();
         let taken = columns.iter().fold(0_usize, |sum, column| sum.saturating_add(column.width));
         let name_width = width.saturating_sub(taken);
-        Self { name_head: name_head.to_owned(), name_width, columns, rows: Vec::new() }
+        Self {
+            name_head: name_head.to_owned(),
+            name_width,
+            columns,
+            text_width: 0,
+            text_head: "",
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a text behind the values of each row, if the names leave enough space for it; `head` returns its head for
+    /// its width. With `is_endless`, the texts may have any length.
+    #[must_use]
+    pub fn with_text(mut self, head: impl Fn(usize) -> &'static str, is_endless: bool) -> Self {
+        /// Width of names beside texts.
+        const NAME_LEN: usize = 26;
+        const TEXT_LEAST: usize = 16;
+        let spare = self.name_width.saturating_sub(NAME_LEN);
+        if is_endless {
+            self.text_width = usize::MAX;
+        } else if spare >= TEXT_LEAST {
+            (self.name_width, self.text_width) = (NAME_LEN, spare);
+        }
+        self.text_head = head(self.text_width);
+        self
+    }
+
+    /// Returns the width of the texts behind the values; 0 for none.
+    pub fn text_width(&self) -> usize {
+        self.text_width
     }
 
     /// Adds a row: its name, then for each column a value, its unit and its limits.
     pub fn row(&mut self, name: &str, cells: &[(&StateValue, &str, Thresholds)]) {
+        self.row_with_text(name, cells, "");
+    }
+
+    /// Adds a row, as [`row`](Self::row), with the text behind its values.
+    pub fn row_with_text(&mut self, name: &str, cells: &[(&StateValue, &str, Thresholds)], text: &str) {
         let mut line = StyledLine::default();
         line.push(Style::Plain, padded(shortened(name, self.name_width.saturating_sub(1)), self.name_width));
         for (column, (value, unit, limits)) in self.columns.iter().zip(cells) {
@@ -272,6 +371,9 @@ impl ScreenTable {
             let blanks = column.width.saturating_sub(text.chars().count()).saturating_sub(1);
             line.push(Style::Plain, " ".repeat(blanks));
             line.push(style, format!("{text}{sign}"));
+        }
+        if self.text_width > 0 && !text.is_empty() {
+            line.push(Style::Dim, format!(" {}", cut_end(text, self.text_width.saturating_sub(2))));
         }
         self.rows.push(line);
     }
@@ -286,6 +388,9 @@ impl ScreenTable {
         let mut head = format!("{:1$}", self.name_head, self.name_width);
         for column in &self.columns {
             let _ = write!(head, "{:>1$} ", column.head, column.width.saturating_sub(1)); // a String takes everything
+        }
+        if self.text_width > 0 {
+            let _ = write!(head, " {}", cut(self.text_head, self.text_width.saturating_sub(2))); // as above
         }
         let head = StyledLine::new(Style::Head, head);
         std::iter::once(head).chain(self.rows.iter().take(most).cloned()).collect()

@@ -1,32 +1,26 @@
 //! Processes and control groups on the screens: the busiest in lists beside each other, and tables of processes.
 
+use perfset::FactKind;
 use perfset::output::text::wrapped;
 use perfset::overview::{GroupState, MachineState, ProcessState, StateValue, busiest};
 
-use super::draw::{AGE, ScreenTable, Style, StyledLine, TableHead, Thresholds, beside, reason};
+use super::draw::{
+    AGE, ScreenTable, Style, StyledLine, TableHead, Thresholds, beside, column, cut_end, padded, reason,
+    shortened,
+};
 use super::overview::Screen;
 
-impl Screen<'_> {
+impl<'a> Screen<'a> {
     /// Returns the busiest processes in lists beside each other: by processor time, by memory, by storage.
     pub(super) fn processes_by_use(&self, rows: usize) -> Vec<StyledLine> {
-        let uses = [
-            Use {
-                head: "cpu",
-                width: 9,
-                unit: "%",
-                of: |process: &ProcessState| process.processor_time.clone(),
-            },
-            Use { head: "memory", width: 11, unit: "By", of: |process| process.memory.clone() },
-            Use { head: "disk", width: 13, unit: "By/s", of: ProcessState::storage },
-        ];
-        let values = uses.iter().fold(0_usize, |sum, one| sum.saturating_add(one.width));
-        let names = self.width.saturating_sub(values).checked_div(uses.len()).unwrap_or(0);
-        let name = |process: &ProcessState| process.name.clone();
         let list = |one: &Use<ProcessState>| {
-            let width = names.saturating_add(one.width);
-            (width, list(("process", width), &self.state.processes, name, one, rows))
+            let table = self.process_list(one);
+            let name_and_text = |process: &ProcessState| {
+                (process.name.clone(), self.about_process(process, table.text_width()))
+            };
+            (self.list_width(one), list(table.clone(), &self.state.processes, name_and_text, one, rows))
         };
-        let mut lists: Vec<_> = uses.iter().map(list).collect();
+        let mut lists: Vec<_> = USES.iter().map(list).collect();
         if let (Some((count, _)), Some((_, disk))) = (&self.state.refused, lists.last_mut()) {
             // Without it, an empty list would say that nobody uses the disks.
             disk.truncate(rows);
@@ -35,25 +29,78 @@ impl Screen<'_> {
         beside(lists)
     }
 
+    /// Returns the width of a list of processes, with the space to the next one.
+    fn list_width(&self, one: &Use<ProcessState>) -> usize {
+        let values = USES.iter().fold(0_usize, |sum, one| sum.saturating_add(one.width));
+        let names = self.width.saturating_sub(values).checked_div(USES.len()).unwrap_or(0);
+        names.saturating_add(one.width)
+    }
+
+    /// Returns an empty list of processes.
+    fn process_list(&self, one: &Use<ProcessState>) -> ScreenTable {
+        let columns = [column(one.head, one.width)];
+        ScreenTable::new("process", self.list_width(one).saturating_sub(1), &columns)
+            .with_text(text_head, false)
+    }
+
+    /// Returns the processes of the lists whose facts are shown; `rows` returns the number of rows of a list.
+    pub(super) fn described_in_lists(&self, rows: impl Fn() -> usize) -> Vec<&'a ProcessState> {
+        let with_text = USES.iter().filter(|one| self.process_list(one).text_width() > 0);
+        with_text.flat_map(|one| busiest(&self.state.processes, rows(), one.of)).collect()
+    }
+
+    /// Returns the processes of a table of that many rows whose facts are shown.
+    pub(super) fn described_in_table(
+        &self,
+        rows: usize,
+        value: impl Fn(&ProcessState) -> StateValue,
+    ) -> Vec<&'a ProcessState> {
+        let has_text = self.process_table().text_width() > 0;
+        busiest(&self.state.processes, if has_text { rows } else { 0 }, value)
+    }
+
+    /// Returns the facts about a process in a text for this width: its user, where it runs, and its command line, as
+    /// far as they are known.
+    fn about_process(&self, process: &ProcessState, width: usize) -> String {
+        let Some(facts) = self.facts.process(process).filter(|_| width > 0) else { return String::new() };
+        // Everything is in the root group.
+        let group = || facts.text(FactKind::Cgroup).filter(|path| *path != "/");
+        let place = facts.text(FactKind::Container).or_else(|| facts.text(FactKind::Unit)).or_else(group);
+        let command = facts.text(FactKind::CommandLine);
+        let (user, place) = (facts.text(FactKind::User).unwrap_or("-"), place.unwrap_or("-"));
+        let user = padded(cut_end(user, 8), 8);
+        let text = match width >= WIDE_TEXT {
+            true => {
+                let place = padded(shortened(place, 24), 24);
+                format!("{user} {place} {}", command.unwrap_or_default())
+            }
+            false => format!("{user} {}", command.unwrap_or(place)),
+        };
+        text.trim_end().to_owned()
+    }
+
     pub(super) fn groups_by_use(&self, rows: usize) -> Vec<StyledLine> {
         let MachineState { groups_by_time, groups_by_memory, .. } = self.state;
         if groups_by_time.is_empty() && groups_by_memory.is_empty() {
             return self.no_groups();
         }
         let width = self.width.saturating_div(2);
-        let name = |group: &GroupState| group.name.clone();
+        let name = |group: &GroupState| (group.name.clone(), String::new());
+        let table = |one: &Use<GroupState>| {
+            ScreenTable::new("cgroup", width.saturating_sub(1), &[column(one.head, one.width)])
+        };
         let time =
             Use { head: "cpu", width: 12, unit: "%", of: |group: &GroupState| group.processor_time.clone() };
         let memory =
             Use { head: "mem+cache", width: 12, unit: "By", of: |group: &GroupState| group.memory.clone() };
-        let mut by_time = list(("cgroup", width), groups_by_time, name, &time, rows);
+        let mut by_time = list(table(&time), groups_by_time, name, &time, rows);
         if let Some(why) = self.state.no_groups.as_ref().filter(|_| groups_by_time.is_empty()) {
             let why = why.to_string();
             let width = width.saturating_sub(2);
             by_time.extend(wrapped(&why, width).into_iter().map(|line| StyledLine::new(Style::Dim, line)));
         }
         by_time.truncate(rows.saturating_add(1));
-        let by_memory = list(("cgroup", width), groups_by_memory, name, &memory, rows);
+        let by_memory = list(table(&memory), groups_by_memory, name, &memory, rows);
         beside(vec![(width, by_time), (width, by_memory)])
     }
 
@@ -65,18 +112,24 @@ impl Screen<'_> {
             .collect()
     }
 
+    /// Returns an empty table of processes.
+    fn process_table(&self) -> ScreenTable {
+        const COLUMNS: [TableHead; 5] = [
+            column("cpu", 10),
+            column("memory", 11),
+            column("read", 13),
+            column("written", 13),
+            column("age", 12),
+        ];
+        let table = ScreenTable::new("process", self.width, &COLUMNS);
+        table.with_text(text_head, self.height.is_none())
+    }
+
     /// Returns a table of processes, those with the greatest value first.
     pub(super) fn processes(&self, value: impl Fn(&ProcessState) -> StateValue) -> ScreenTable {
-        let columns = [
-            TableHead { head: "cpu", width: 10 },
-            TableHead { head: "memory", width: 11 },
-            TableHead { head: "read", width: 13 },
-            TableHead { head: "written", width: 13 },
-            TableHead { head: "age", width: 12 },
-        ];
-        let mut table = ScreenTable::new("process", self.width.min(110), &columns);
+        let mut table = self.process_table();
         for process in busiest(&self.state.processes, usize::MAX, value) {
-            table.row(
+            table.row_with_text(
                 &process.name,
                 &[
                     (&process.processor_time, "%", Thresholds::NONE),
@@ -85,13 +138,14 @@ impl Screen<'_> {
                     (&process.written, "By/s", Thresholds::NONE),
                     (&process.age, AGE, Thresholds::NONE),
                 ],
+                &self.about_process(process, table.text_width()),
             );
         }
         table
     }
 
     pub(super) fn groups(&self, width: usize) -> ScreenTable {
-        let columns = [TableHead { head: "cpu", width: 11 }, TableHead { head: "mem+cache", width: 12 }];
+        let columns = [column("cpu", 11), column("mem+cache", 12)];
         let mut table = ScreenTable::new("cgroup", width.min(100), &columns);
         let MachineState { groups_by_time, groups_by_memory, .. } = self.state;
         let is_other = |group: &&GroupState| groups_by_time.iter().all(|known| known.name != group.name);
@@ -121,22 +175,39 @@ struct Use<T> {
     of: fn(&T) -> StateValue,
 }
 
-/// Returns a list of the busiest rows. The first parameter is the title of the names, and the width with the space to
-/// the next list.
+/// Uses of the machine by processes.
+const USES: [Use<ProcessState>; 3] = [
+    Use { head: "cpu", width: 9, unit: "%", of: |process| process.processor_time.clone() },
+    Use { head: "memory", width: 11, unit: "By", of: |process| process.memory.clone() },
+    Use { head: "disk", width: 13, unit: "By/s", of: ProcessState::storage },
+];
+
+/// Least width of texts about processes that have a column for the control group.
+const WIDE_TEXT: usize = 60;
+
+/// Returns the head of texts about processes of this width.
+fn text_head(width: usize) -> &'static str {
+    if width >= WIDE_TEXT {
+        "user     unit or cgroup           command"
+    } else {
+        "user     command or cgroup"
+    }
+}
+
+/// Adds the busiest rows to an empty list, each with its name and its text. Returns the head and at most `most` rows.
 fn list<T>(
-    (title, width): (&str, usize),
+    mut table: ScreenTable,
     rows: &[T],
-    name: impl Fn(&T) -> String,
+    name_and_text: impl Fn(&T) -> (String, String),
     one: &Use<T>,
     most: usize,
 ) -> Vec<StyledLine> {
-    let column = TableHead { head: one.head, width: one.width };
-    let mut table = ScreenTable::new(title, width.saturating_sub(1), &[column]);
     for row in busiest(rows, most, one.of) {
         let value = (one.of)(row);
         // An idle row is not busy.
         if value.as_ref().is_ok_and(|value| *value > 0.0) {
-            table.row(&name(row), &[(&value, one.unit, Thresholds::NONE)]);
+            let (name, text) = name_and_text(row);
+            table.row_with_text(&name, &[(&value, one.unit, Thresholds::NONE)], &text);
         }
     }
     table.lines(most)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use perfset::overview::{MachineState, Overview};
+use perfset::overview::{FactCache, MachineState, Overview};
 use perfset::{NextOutcome, SourceError};
 
 use crate::args::ScreenArgs;
@@ -11,11 +11,13 @@ use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 
 use canvas::Canvas;
+use history::History;
 use keys::Keys;
 pub use overview::ScreenPart;
 
 mod canvas;
 mod draw;
+mod history;
 mod keys;
 mod lists;
 mod overview;
@@ -39,7 +41,10 @@ pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure>
     // Before the first thread: threads would keep the capabilities.
     bpf_capabilities::settle(true);
     let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
-    let mut overview = Overview::open(&mut perfset::local()).map_err(failed)?;
+    let mut source = perfset::local();
+    let mut overview = Overview::open(&mut source).map_err(failed)?;
+    let (mut facts, no_facts) = (FactCache::default(), FactCache::default());
+    let mut history = History::default();
     let mut canvas = Canvas::stdout(args.color);
     let warmup = if canvas.is_terminal() { WARMUP.min(args.interval) } else { args.interval };
     let mut pace = Pace::new(warmup, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
@@ -68,17 +73,24 @@ pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure>
         let state = overview.state(listed);
         if !is_first {
             readable(&state)?;
+            history.push(&state);
         }
-        let screen = overview::Screen {
+        let screen = |facts| overview::Screen {
             state: &state,
             machine: &machine,
             system: &system,
             right: &right,
             width,
             height,
+            facts,
+            history: &history,
+            glyphs: canvas.glyphs(),
         };
         // In a pipe, a sample without rates is only the base of the next one.
         if canvas.is_terminal() || !is_first {
+            let (processes, disks) = screen(&no_facts).described(part);
+            facts.read(&mut source, processes, disks);
+            let screen = screen(&facts);
             canvas.draw(&part.map_or_else(|| screen.overview(), |part| screen.part(part)))?;
         }
         if !std::mem::take(&mut is_first) {

@@ -1,11 +1,18 @@
 //! Drawing of the overview and of its parts: a pure function of state and size.
 
+use perfset::FactKind;
 use perfset::output::human;
-use perfset::overview::{Finding, MachineState, PressureState, ProcessState, RULES, Severity, StateValue};
+use perfset::overview::{
+    DiskState, FactCache, Finding, MachineState, PressureState, ProcessState, RULES, Severity, StateValue,
+};
+
+use unicode_width::UnicodeWidthStr;
 
 use super::draw::{
-    ScreenTable, Style, StyledLine, TableHead, Thresholds, bar, beside, duration, reason, shortened, text_of,
+    ScreenTable, SparkGlyphs, Style, StyledLine, TableHead, Thresholds, bar, beside, column, duration,
+    reason, shortened, sparkline, text_of,
 };
+use super::history::{self, History, ShareHistory};
 
 /// Part of a machine that has a screen of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +37,12 @@ pub struct Screen<'a> {
     pub width: usize,
     /// Number of lines; `None` for everything.
     pub height: Option<usize>,
+    /// Facts about processes and disks, as far as they have been read.
+    pub facts: &'a FactCache,
+    /// Earlier samples, for sparklines.
+    pub history: &'a History,
+    /// Characters that sparklines consist of.
+    pub glyphs: SparkGlyphs,
 }
 
 const BUSY: Thresholds = Thresholds { warning: 80.0, critical: 95.0 };
@@ -39,15 +52,28 @@ const STOLEN: Thresholds = Thresholds { warning: 10.0, critical: 30.0 };
 const SLOW: Thresholds = Thresholds { warning: 0.05, critical: 0.5 };
 const ANY: Thresholds = Thresholds { warning: 1.0, critical: 100.0 };
 
+/// Least width of a table of disks with all columns.
+const WIDE_DISKS: usize = 60;
+
 /// Greatest number of findings on the screen of a part.
 const FINDINGS: usize = 4;
 
 /// Rows of each list in the overview in a pipe.
 pub const PIPE_ROWS: usize = 10;
 
-impl Screen<'_> {
+impl<'a> Screen<'a> {
     /// Returns the lines of the overview.
     pub fn overview(&self) -> Vec<StyledLine> {
+        let mut lines = self.above_lists();
+        let (processes, groups) = self.list_rows(lines.len());
+        lines.extend(self.processes_by_use(processes));
+        lines.extend(self.groups_by_use(groups));
+        lines.truncate(self.height.unwrap_or(usize::MAX));
+        lines
+    }
+
+    /// Returns the lines of the overview above the lists of processes.
+    fn above_lists(&self) -> Vec<StyledLine> {
         let mut lines = self.head();
         lines.extend([self.processors(), self.memory(), self.swap(), self.pressure()]);
         let height = self.height.unwrap_or(usize::MAX);
@@ -64,9 +90,14 @@ impl Screen<'_> {
         if self.width >= 100 && height >= 35 {
             lines.extend(self.file_systems(self.width).lines(3));
         }
+        lines
+    }
+
+    /// Returns the rows of the lists of processes and of control groups, below this number of lines.
+    fn list_rows(&self, above: usize) -> (usize, usize) {
         let rows = match self.height {
             None => PIPE_ROWS,
-            Some(_) => left(&lines).saturating_sub(2),
+            Some(height) => height.saturating_sub(above).saturating_sub(2),
         };
         let groups = self
             .state
@@ -75,10 +106,29 @@ impl Screen<'_> {
             .max(self.state.groups_by_memory.len())
             .min(rows.saturating_mul(2).saturating_div(5))
             .max(1);
-        lines.extend(self.processes_by_use(rows.saturating_sub(groups)));
-        lines.extend(self.groups_by_use(groups));
-        lines.truncate(height);
-        lines
+        (rows.saturating_sub(groups), groups)
+    }
+
+    /// Returns the processes and disks whose facts this screen shows: none where it has no space for them.
+    pub fn described(&self, part: Option<ScreenPart>) -> (Vec<&'a ProcessState>, Vec<&'a DiskState>) {
+        let rows = self.height.unwrap_or(usize::MAX);
+        let processes = match part {
+            None => self.described_in_lists(|| self.list_rows(self.above_lists().len()).0),
+            Some(ScreenPart::Processes) => {
+                self.described_in_table(rows, |process| process.processor_time.clone())
+            }
+            Some(ScreenPart::Memory) => self.described_in_table(rows, |process| process.memory.clone()),
+            Some(ScreenPart::Disks) => self.described_in_table(rows, ProcessState::storage),
+            Some(ScreenPart::Network | ScreenPart::Groups) => Vec::new(),
+        };
+        let width = match part {
+            None => self.width_of_disks(),
+            Some(ScreenPart::Disks) => self.width,
+            Some(_) => 0,
+        };
+        let has_text = self.disk_table(width, part.is_some()).text_width() > 0;
+        let disks = self.state.disks.iter().take(if has_text { rows } else { 0 });
+        (processes, disks.collect())
     }
 
     /// Returns the lines of one part.
@@ -106,7 +156,7 @@ impl Screen<'_> {
                 lines.extend(findings("perfset disk"));
                 // A third of the rest for disks, and half of what they leave for file systems.
                 let share = rows(&lines).saturating_div(3).max(2);
-                lines.extend(self.disks(self.width).lines_and_rest(share));
+                lines.extend(self.disks(self.width, true).lines_and_rest(share));
                 lines.push(StyledLine::default());
                 let share = rows(&lines).saturating_div(2).max(2);
                 lines.extend(self.file_systems(self.width).lines_and_rest(share));
@@ -184,14 +234,51 @@ impl Screen<'_> {
     ) -> StyledLine {
         let (style, sign) = limits.style(share);
         let mut line = StyledLine::new(Style::Head, format!("{name:6}"));
-        line.extend(bar(share, self.width.saturating_sub(66).clamp(8, 40), limits));
+        let spark = self.spark_width();
+        let bar_width = self.width.saturating_sub(spark).saturating_sub(if spark > 0 { 70 } else { 66 });
+        line.extend(bar(share, bar_width.clamp(8, 40), limits));
         line.push(style, format!("{:>8}{sign} ", text_of(share, "%")));
+        // Swap has no sparkline, because what matters is whether it is in use now.
+        let width = self.width.saturating_sub(if name == "swap" { 0 } else { spark });
         for text in texts {
-            if line.width().saturating_add(text.width()) > self.width {
+            if line.width().saturating_add(text.width()) > width {
                 break;
             }
             line.extend(text);
         }
+        line
+    }
+
+    /// Returns the width of the column of sparklines on the right; 0 where they get what the texts leave, or nothing.
+    fn spark_width(&self) -> usize {
+        match self.height {
+            Some(_) if self.width >= 100 => self.width.saturating_sub(84).min(history::LEN),
+            _ => 0,
+        }
+    }
+
+    /// Returns a line with a sparkline at its right end, behind a label, if there is enough space for both.
+    fn with_spark(
+        &self,
+        line: StyledLine,
+        label: &str,
+        shares: &ShareHistory,
+        limits: Thresholds,
+    ) -> StyledLine {
+        /// Width of a sparkline in a narrow window.
+        const NARROW: usize = 12;
+        let width = match self.spark_width() {
+            0 => NARROW,
+            width => width,
+        };
+        let taken = [line.width(), label.width(), 2, width].into_iter().fold(0, usize::saturating_add);
+        // In a pipe, earlier samples are above.
+        if self.height.is_none() || shares.is_empty() || taken > self.width {
+            return line;
+        }
+        let blanks = self.width.saturating_sub(taken).saturating_add(1);
+        let mut line = line.with(Style::Plain, " ".repeat(blanks)).with(Style::Dim, format!("{label} "));
+        line.extend(sparkline(shares.iter().copied(), width, limits, self.glyphs));
         line
     }
 
@@ -208,7 +295,8 @@ impl Screen<'_> {
             StyledLine::new(Style::Dim, format!(" {name} "))
                 .with(style, format!("{}{sign}", number(value, 1)))
         });
-        self.gauge("cpu", &processors.busy, BUSY, texts)
+        let line = self.gauge("cpu", &processors.busy, BUSY, texts);
+        self.with_spark(line, "", &self.history.busy, BUSY)
     }
 
     fn memory(&self) -> StyledLine {
@@ -217,7 +305,8 @@ impl Screen<'_> {
         // Windows has no counter of the size of the memory.
         let used = memory.used().map_or(String::new(), |used| format!(", {} used", human(used, "By")));
         let texts = [available, used].map(|text| StyledLine::new(Style::Plain, text));
-        self.gauge("mem", &memory.used_percent(), FULL, texts)
+        let line = self.gauge("mem", &memory.used_percent(), FULL, texts);
+        self.with_spark(line, "", &self.history.memory, FULL)
     }
 
     fn swap(&self) -> StyledLine {
@@ -255,7 +344,7 @@ impl Screen<'_> {
         }
         line.push(Style::Plain, " ");
         line.extend(self.tcp());
-        line
+        self.with_spark(line, "storage", &self.history.storage, WAITING)
     }
 
     fn tcp(&self) -> StyledLine {
@@ -345,34 +434,42 @@ impl Screen<'_> {
 
     /// Returns disks and interfaces beside each other.
     fn devices(&self, rows: usize) -> Vec<StyledLine> {
-        let left = match self.width {
-            0..100 => self.width.saturating_div(2),
-            width => width.saturating_mul(3).saturating_div(5),
-        };
+        let left = self.width_of_disks();
         let right = self.width.saturating_sub(left);
-        let (disks, interfaces) = (self.disks(left.saturating_sub(2)), self.interfaces(right));
+        let (disks, interfaces) = (self.disks(left.saturating_sub(2), false), self.interfaces(right));
         let rows = rows.min(disks.len().max(interfaces.len()).max(1));
         beside(vec![(left, disks.lines(rows)), (right, interfaces.lines(rows))])
     }
 
-    fn disks(&self, width: usize) -> ScreenTable {
-        let is_wide = width >= 60;
-        let columns: &[TableHead] = match is_wide {
-            true => &[
-                TableHead { head: "busy", width: 10 },
-                TableHead { head: "read", width: 13 },
-                TableHead { head: "written", width: 13 },
-                TableHead { head: "per read", width: 10 },
-                TableHead { head: "per write", width: 10 },
-                TableHead { head: "queue", width: 7 },
-            ],
-            false => &[
-                TableHead { head: "busy", width: 8 },
-                TableHead { head: "bytes", width: 12 },
-                TableHead { head: "latency", width: 9 },
-            ],
-        };
-        let mut table = ScreenTable::new("disk", width, columns);
+    /// Returns the width of the disks beside the interfaces.
+    fn width_of_disks(&self) -> usize {
+        match self.width {
+            0..100 => self.width.saturating_div(2),
+            width => width.saturating_mul(3).saturating_div(5),
+        }
+    }
+
+    /// Returns an empty table for disks of this width, which has a part of its own or is part of the overview.
+    fn disk_table(&self, width: usize, is_part: bool) -> ScreenTable {
+        const WIDE: [TableHead; 6] = [
+            column("busy", 10),
+            column("read", 13),
+            column("written", 13),
+            column("per read", 10),
+            column("per write", 10),
+            column("queue", 7),
+        ];
+        const NARROW: [TableHead; 3] = [column("busy", 8), column("bytes", 12), column("latency", 9)];
+        match width >= WIDE_DISKS {
+            true => ScreenTable::new("disk", width, &WIDE)
+                .with_text(|_| "model and mount points", is_part && self.height.is_none()),
+            false => ScreenTable::new("disk", width, &NARROW),
+        }
+    }
+
+    fn disks(&self, width: usize, is_part: bool) -> ScreenTable {
+        let is_wide = width >= WIDE_DISKS;
+        let mut table = self.disk_table(width, is_part);
         for disk in &self.state.disks {
             let none = Thresholds::NONE;
             let both = disk.read.clone().and_then(|read| Ok(read + disk.written.clone()?));
@@ -382,7 +479,7 @@ impl Screen<'_> {
                 (Err(_), _) => disk.write_latency.clone(),
             };
             match is_wide {
-                true => table.row(
+                true => table.row_with_text(
                     &disk.name,
                     &[
                         (&disk.busy, "%", BUSY),
@@ -392,6 +489,7 @@ impl Screen<'_> {
                         (&disk.write_latency, "s", SLOW),
                         (&disk.queue, "", none),
                     ],
+                    &self.about_disk(disk),
                 ),
                 false => table.row(
                     &disk.name,
@@ -402,12 +500,17 @@ impl Screen<'_> {
         table
     }
 
+    /// Returns the model of a disk and the mount points on it, as far as they are known.
+    fn about_disk(&self, disk: &DiskState) -> String {
+        let facts = self.facts.disk(disk);
+        let text = |kind| facts.and_then(|facts| facts.text(kind));
+        let points = text(FactKind::MountPoints).map(|points| format!("on {points}"));
+        let model = text(FactKind::Model).map(str::to_owned);
+        model.into_iter().chain(points).collect::<Vec<_>>().join("  ")
+    }
+
     fn file_systems(&self, width: usize) -> ScreenTable {
-        let columns = [
-            TableHead { head: "used", width: 10 },
-            TableHead { head: "free", width: 12 },
-            TableHead { head: "size", width: 12 },
-        ];
+        let columns = [column("used", 10), column("free", 12), column("size", 12)];
         let mut table = ScreenTable::new("file system", width.min(70), &columns);
         for one in &self.state.file_systems {
             let used = one.free_percent().map(|free| 100.0 - free);
@@ -425,17 +528,8 @@ impl Screen<'_> {
 
     fn interfaces(&self, width: usize) -> ScreenTable {
         let columns: &[TableHead] = match width >= 55 {
-            true => &[
-                TableHead { head: "received", width: 13 },
-                TableHead { head: "sent", width: 13 },
-                TableHead { head: "drops", width: 10 },
-                TableHead { head: "errors", width: 10 },
-            ],
-            false => &[
-                TableHead { head: "received", width: 12 },
-                TableHead { head: "sent", width: 12 },
-                TableHead { head: "drops", width: 8 },
-            ],
+            true => &[column("received", 13), column("sent", 13), column("drops", 10), column("errors", 10)],
+            false => &[column("received", 12), column("sent", 12), column("drops", 8)],
         };
         let mut table = ScreenTable::new("network", width, columns);
         for one in &self.state.interfaces {

@@ -3,15 +3,21 @@
 use std::fs;
 use std::path::PathBuf;
 
-use perfset::NoValue;
 use perfset::clock::SystemTime;
 use perfset::overview::{
-    ChangedValue, Changes, DiskState, FileSystemState, Finding, GroupState, InterfaceState, MachineState,
-    MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState, UncheckedRule,
+    ChangedValue, Changes, DiskState, FactCache, FileSystemState, Finding, GroupState, InterfaceState,
+    MachineState, MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState,
+    UncheckedRule,
+};
+use perfset::{
+    Fact, FactKind, FactOptions, Guid, Identity, Instance, NoValue, QueryHandle, RegInfo, RegRequest, Source,
+    SourceError,
 };
 
 use unicode_width::UnicodeWidthStr;
 
+use super::draw::{SparkGlyphs, Thresholds, sparkline};
+use super::history::History;
 use super::overview::{Screen, ScreenPart};
 
 fn disk(name: &str, busy: f64, bytes: f64, latency: f64) -> DiskState {
@@ -19,6 +25,8 @@ fn disk(name: &str, busy: f64, bytes: f64, latency: f64) -> DiskState {
     let write = if bytes > 0.0 { Ok(latency) } else { none.clone() };
     DiskState {
         name: name.into(),
+        id: 0,
+        birth: None,
         busy: Ok(busy),
         read: Ok(0.0),
         written: Ok(bytes),
@@ -183,15 +191,91 @@ fn unknown() -> MachineState {
     state
 }
 
+/// Source with facts about the processes and disks of the machine in trouble.
+struct KnownFacts;
+
+impl Source for KnownFacts {
+    fn countersets(&mut self) -> Result<Vec<Guid>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn registration(&mut self, _: &Guid, _: RegRequest) -> Result<RegInfo, SourceError> {
+        Err(SourceError::Failed("it has facts only".into()))
+    }
+
+    fn instances(&mut self, _: &Guid) -> Result<Vec<Instance>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
+        Err(SourceError::Failed("it has facts only".into()))
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let facts: &[(FactKind, &str)] = match instance.instance.to_string().as_str() {
+            "stress-ng-cpu-method:12345" => &[
+                (FactKind::User, "ada"),
+                (
+                    FactKind::CommandLine,
+                    "stress-ng --cpu 2 --cpu-method matrixprod --timeout 600 --metrics-brief",
+                ),
+                (FactKind::Cgroup, "/user.slice/user-1000.slice/session-3.scope"),
+            ],
+            "prometheus:15057" => &[
+                (FactKind::User, "nobody-with-a-long-name"),
+                (FactKind::Cgroup, "/system.slice/docker-4f2a9c0d8e7b6a5f4e3d2c1b0a9f8e7d.scope"),
+                (FactKind::Container, "docker 4f2a9c0d8e7b"),
+            ],
+            "\u{1b}[2Jevil:7" => {
+                &[(FactKind::User, "root"), (FactKind::CommandLine, "evil \u{1b}[2J \u{202e}txt")]
+            }
+            "java:222" => &[
+                (FactKind::User, "app"),
+                (FactKind::CommandLine, "/usr/bin/java -Xmx2g -jar shop.jar"),
+                (FactKind::Unit, "shop.service"),
+            ],
+            "sda" => {
+                &[(FactKind::Model, "Samsung SSD 860"), (FactKind::MountPoints, "/, /var/lib/docker, /srv")]
+            }
+            "nvme0n1" => &[(FactKind::MountPoints, "/boot\u{1b}[2J")],
+            _ => &[],
+        };
+        Ok(facts.iter().map(|(kind, text)| Fact::new(*kind, Ok((*text).to_owned()))).collect())
+    }
+}
+
+/// Returns samples of a minute, with two missing.
+fn history(state: &MachineState) -> History {
+    let mut history = History::default();
+    for second in 0..70_u32 {
+        let mut state = state.clone();
+        let share = f64::from(second * second) / 49.0;
+        state.processors.busy = if second % 40 > 37 { Err(NoValue::Late) } else { Ok(share) };
+        state.pressure.storage = Ok(if second < 40 { 0.0 } else { 64.0 });
+        history.push(&state);
+    }
+    history
+}
+
 fn drawn(state: &MachineState, part: Option<ScreenPart>, width: usize, height: Option<usize>) -> String {
-    let screen = Screen {
+    let is_new = state.interval.is_none();
+    let no_facts = FactCache::default();
+    let screen = |facts, history| Screen {
         state,
         machine: "ada",
         system: "Linux 6.18.44 x86_64",
         right: "every 1 s, q ends",
         width,
         height: height.map(|height| height - 1),
+        facts,
+        history,
+        glyphs: if width < 100 { SparkGlyphs::ASCII } else { SparkGlyphs::BLOCKS },
     };
+    let (mut facts, history) =
+        (FactCache::default(), if is_new { History::default() } else { history(state) });
+    let (processes, disks) = screen(&no_facts, &history).described(part);
+    facts.read(&mut KnownFacts, processes, disks);
+    let screen = screen(&facts, &history);
     let lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
     assert!(height.is_none_or(|height| lines.len() < height), "{} lines", lines.len());
     let mut text = String::new();
@@ -222,6 +306,8 @@ fn the_screens_look_like_their_texts() {
         compare(&format!("overview-{size}"), &drawn(&troubled(), None, width, Some(height)));
         compare(&format!("first-{size}"), &drawn(&unknown(), None, width, Some(height)));
     }
+    let part = ScreenPart::Processes;
+    compare("proc-200x50.txt", &drawn(&troubled(), Some(part), 200, Some(50)));
     compare("overview-pipe.txt", &drawn(&troubled(), None, 100, None));
     for (name, part) in [
         ("mem", ScreenPart::Memory),
@@ -231,6 +317,7 @@ fn the_screens_look_like_their_texts() {
         ("cgroup", ScreenPart::Groups),
     ] {
         compare(&format!("{name}-80x24.txt"), &drawn(&troubled(), Some(part), 80, Some(24)));
+        compare(&format!("{name}-120x40.txt"), &drawn(&troubled(), Some(part), 120, Some(40)));
         compare(&format!("{name}-pipe.txt"), &drawn(&troubled(), Some(part), 100, None));
     }
 }
@@ -265,7 +352,7 @@ fn every_size_is_drawn() {
     ];
     for state in &states {
         for (width, height) in
-            (0..130).step_by(7).flat_map(|width| (2..40).step_by(3).map(move |h| (width, h)))
+            (0..220).step_by(7).flat_map(|width| (2..40).step_by(3).map(move |h| (width, h)))
         {
             drawn(state, None, width, Some(height));
             for part in parts {
@@ -280,5 +367,64 @@ fn names_cannot_steer_the_terminal() {
     for part in [None, Some(ScreenPart::Processes)] {
         let text = drawn(&troubled(), part, 120, None);
         assert!(!text.contains('\x1b') && text.contains("\\u{1b}[2Jevil:7"), "{text}");
+    }
+}
+
+/// A missing value is a gap and not 0, and remarkable values have their style.
+#[test]
+fn sparklines() {
+    let limits = Thresholds { warning: 50.0, critical: 90.0 };
+    let shares = [Some(0.0), None, Some(12.4), Some(12.5), Some(49.9), Some(50.0), Some(87.5), Some(100.0)];
+    let text = |width, glyphs| {
+        let mut text = String::new();
+        sparkline(shares.into_iter(), width, limits, glyphs).render(usize::MAX, false, &mut text);
+        text
+    };
+    assert_eq!(text(10, SparkGlyphs::BLOCKS), "  ▁ ▁▂▄▅██");
+    assert_eq!(text(8, SparkGlyphs::ASCII), "_ _.=+##");
+    assert_eq!(text(3, SparkGlyphs::ASCII), "+##", "the newest ones");
+    let mut text = String::new();
+    sparkline([Some(1.0), Some(2.0), Some(60.0), Some(99.0)].into_iter(), 4, limits, SparkGlyphs::ASCII)
+        .render(usize::MAX, true, &mut text);
+    assert_eq!(text, "\x1b[32m__\x1b[0m\x1b[33m+\x1b[0m\x1b[1;31m#\x1b[0m");
+}
+
+/// Facts are read only where they are shown.
+#[test]
+fn narrow_screens_need_no_facts() {
+    let (state, facts, history) = (troubled(), FactCache::default(), History::default());
+    let described = |part, width, height| {
+        let screen = Screen {
+            state: &state,
+            machine: "",
+            system: "",
+            right: "",
+            width,
+            height,
+            facts: &facts,
+            history: &history,
+            glyphs: SparkGlyphs::ASCII,
+        };
+        let (processes, disks) = screen.described(part);
+        let mut names: Vec<_> = processes.iter().map(|process| process.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        (names.len(), disks.len())
+    };
+    let (processes, disks) = (Some(ScreenPart::Processes), Some(ScreenPart::Disks));
+    for (part, width, height, want) in [
+        (None, 80, Some(23), (0, 0)),
+        (None, 120, Some(39), (0, 0)),
+        (None, 200, Some(49), (5, 3)),
+        (None, 100, None, (0, 0)),
+        (processes, 80, Some(23), (0, 0)),
+        (processes, 120, Some(39), (5, 0)),
+        (processes, 120, Some(3), (3, 0)),
+        (processes, 100, None, (5, 0)),
+        (disks, 80, Some(23), (0, 0)),
+        (disks, 120, Some(39), (5, 3)),
+        (Some(ScreenPart::Network), 200, None, (0, 0)),
+    ] {
+        assert_eq!(described(part, width, height), want, "{part:?} {width} {height:?}");
     }
 }
