@@ -30,6 +30,25 @@ pub fn named_paths(name: &str) -> Result<Vec<CounterPath>, Failure> {
     find(name, &files(|variable| std::env::var_os(variable)))
 }
 
+/// Returns the named sets of paths, each with its paths in one line. Files with mistakes are left out.
+#[cfg(feature = "man")]
+pub fn sets() -> BTreeMap<String, String> {
+    sets_of(&files(|variable| std::env::var_os(variable)))
+}
+
+#[cfg(feature = "man")]
+fn sets_of(files: &[PathBuf]) -> BTreeMap<String, String> {
+    let mut sets = BTreeMap::new();
+    for file in files {
+        let settings = text_of(file).ok().flatten().and_then(|text| parse(file, &text).ok());
+        for (name, paths) in settings.into_iter().flat_map(|settings| settings.paths) {
+            let paths: Vec<_> = paths.get_ref().iter().map(|path| path.get_ref().as_str()).collect();
+            sets.entry(name).or_insert_with(|| paths.join(" "));
+        }
+    }
+    sets
+}
+
 /// Returns the settings files in the order in which they are searched.
 fn files(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     // A relative path would depend on the current directory, which another user may have filled.
@@ -140,6 +159,18 @@ mod tests {
         assert!(error.contains("has paths named \"webs\"\n  nearest: web"), "{error}");
         let error = found("x\u{1b}", std::slice::from_ref(&none)).unwrap_err();
         assert!(error.contains("named \"x\\u{1b}\"") && error.contains(none.to_str().unwrap()), "{error}");
+    }
+
+    #[cfg(feature = "man")]
+    #[test]
+    fn sets_are_those_of_all_files() {
+        let own = written("own-sets.toml", b"[paths]\nweb = ['/A/B', '/C/D']\n");
+        let wrong = written("wrong-sets.toml", b"[paths]\nbad = 5\n");
+        let system = written("system-sets.toml", b"[paths]\nweb = ['/X/Y']\ndb = ['/E/F']\n");
+        let none = own.with_file_name("no-sets.toml");
+        let sets: Vec<_> = sets_of(&[none, own, wrong, system]).into_iter().collect();
+        let set = |name: &str, paths: &str| (name.to_owned(), paths.to_owned());
+        assert_eq!(sets, [set("db", "/E/F"), set("web", "/A/B /C/D")]);
     }
 
     #[test]

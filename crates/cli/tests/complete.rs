@@ -44,6 +44,53 @@ fn names_of_logs() {
     assert_eq!(candidates("bash", &["'\\Mem", "get", "--log", &log]), [""; 0]);
 }
 
+#[test]
+fn counters_of_the_paths_before_an_order() {
+    for (words, want) in [
+        (&["", "get", "/Memory/Available*", "--sort"][..], &["Available Bytes", "Available KBytes"][..]),
+        (&["avail", "get", "/Memory/Available*", "/System/*", "--sort"], &["Available MBytes"]),
+        (&["% p", "get", "cpu", "--sort"], &["% Processor Time"]),
+        (&["ins", "get", "--sort"], &["instance"]),
+        (
+            &["'Work", "get", r"\Process V2(*)\{% User Time,Working Set}", "--top", "5", "--sort"],
+            &["Working Set"],
+        ),
+    ] {
+        let got = candidates("fish", words);
+        assert!(want.iter().all(|want| got.iter().any(|got| got == want)), "{words:?}: {got:?}");
+        let others = ["Pages/sec", "Working Set Peak", "% Idle Time"];
+        assert!(got.iter().all(|got| !others.contains(&got.as_str())), "{words:?}: {got:?}");
+    }
+    let log = testdata("logs/limits.csv").display().to_string();
+    let words = ["L", "get", "--log", &log, r"'\Queue(*)\*'", "--sort"];
+    assert_eq!(candidates("bash", &words), ["Length"]);
+}
+
+#[cfg(all(unix, feature = "settings"))]
+#[test]
+fn named_sets() {
+    let folder = running::scratch("complete-sets");
+    std::fs::create_dir_all(folder.join("perfset")).unwrap();
+    let text = "[paths]\nweb = ['/Memory/Available Bytes', '/System/Processes']\n'a b' = ['/A/B']\n";
+    std::fs::write(folder.join("perfset/config.toml"), text).unwrap();
+    let lines = |shell: &str, words: &[&str]| {
+        let mut command = perfset("processes", &[&["complete", shell, "--"], words].concat());
+        let (code, out, err) = outcome(command.env("XDG_CONFIG_HOME", &folder).output().unwrap());
+        assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
+        out
+    };
+    assert_eq!(lines("bash", &["@w", "get"]), "words\n@web\n");
+    assert_eq!(lines("bash", &["@", "watch"]), "words\n'@a b'\n'@web'\n");
+    let web = "words\n@web\t/Memory/Available Bytes /System/Processes\n";
+    assert_eq!(lines("fish", &["@we", "plot"]), web);
+    assert_eq!(lines("zsh", &["", "@we", "get", "cpu"]), web);
+    assert!(lines("fish", &["", "get"]).contains("\n@web\t"));
+    // relog has no such names.
+    assert!(!lines("fish", &["@", "relog", "x.csv"]).contains("@web"));
+    // The counters of a set.
+    assert_eq!(lines("bash", &["P", "get", "@web", "--sort"]), "words\nProcesses\n");
+}
+
 /// Whatever is typed, nothing is printed but candidates.
 #[test]
 fn errors_are_silent() {

@@ -85,6 +85,14 @@ fn cases(log: &str, pid: u32) -> Vec<(String, Vec<String>)> {
         case("describe 'Processor I<TAB>", &["describe", "Processor Information"]),
         case("describe memory 'Available B<TAB>", &["describe", "memory", "Available Bytes"]),
         case("dump /etc/hostn<TAB>", &["dump", "/etc/hostname"]),
+        // Sets of paths in the settings file, and the counters of the paths before --sort.
+        case("get @we<TAB>", &["get", "@web"]),
+        case("get cpu @we<TAB>1 3", &["get", "cpu", "@web", "1", "3"]),
+        case("get @we<TAB>--sort Proce<TAB>", &["get", "@web", "--sort", "Processes"]),
+        case(
+            r"get '\Memory\Avail*' --sort 'Available K<TAB>--top 3",
+            &["get", r"\Memory\Avail*", "--sort", "Available KBytes", "--top", "3"],
+        ),
     ]
 }
 
@@ -93,6 +101,9 @@ fn set_up(shell: &str, home: &Path) -> Result<()> {
     let script = finished(perfset().args(["completions", shell]).output().context("cannot start perfset")?)?;
     let completions = home.join("fish/completions");
     fs::create_dir_all(&completions)?;
+    fs::create_dir_all(home.join("perfset"))?;
+    let settings = "[paths]\nweb = ['/Memory/Available Bytes', '/System/Processes']\n";
+    fs::write(home.join("perfset/config.toml"), settings)?;
     let write = |file: &str, text: &str| fs::write(home.join(file), text);
     match shell {
         "bash" => {

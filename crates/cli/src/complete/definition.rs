@@ -15,6 +15,10 @@ pub enum WantedWord {
     Files,
     /// Counter path, of which a part may be typed.
     Path,
+    /// Counter path, short name, or name of a set of paths in the settings file.
+    Operand,
+    /// Name of a counter of the paths that precede it, for the order of a table.
+    SortKey,
     /// Name of a counterset, or a part of it.
     Counterset,
     /// Name of a counter of the counterset that a user named.
@@ -33,7 +37,8 @@ pub struct CommandLine<'d> {
     pub machine: Option<String>,
     pub has_all_users: bool,
     command: &'d Command,
-    operands: Vec<String>,
+    /// Operands before the word that is typed.
+    pub operands: Vec<String>,
     /// Option whose value comes next.
     pending: Option<&'d Arg>,
     /// `true` after the word `--`, which ends the options.
@@ -178,7 +183,9 @@ impl<'d> CommandLine<'d> {
             return WantedWord::Candidates(candidates.collect());
         }
         match (self.command.get_name(), arg.get_id().as_str()) {
-            (_, "operands" | "paths") => WantedWord::Path,
+            (_, "operands") => WantedWord::Operand,
+            (_, "paths") => WantedWord::Path,
+            ("get", "sort") => WantedWord::SortKey,
             ("describe" | "instances", "name") | ("list", "filter") | ("export", "names") => {
                 WantedWord::Counterset
             }

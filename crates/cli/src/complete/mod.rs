@@ -13,12 +13,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::CommandFactory;
-use perfset::Counterset;
 use perfset::output::text::is_harmful;
+use perfset::path::resolve;
+use perfset::{Counter, Counterset};
 
 use crate::args::{Args, CompleteArgs, CompletedShell, LogFiles};
 use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
+use crate::operands::Operands;
 use crate::query_source::QuerySource;
 use crate::resolve::{counterset, countersets};
 use definition::{CommandLine, WantedWord};
@@ -109,13 +111,18 @@ fn candidates(line: &CommandLine<'_>, typed: &str) -> Option<Vec<Candidate>> {
     let source = QuerySource::new(&files).ok()?;
     let sets = countersets(source.machine());
     match &line.wanted {
-        WantedWord::Path => {
+        WantedWord::Path | WantedWord::Operand => {
             let instances = |set: &Counterset| {
                 let found = source.machine().instances(&set.guid).unwrap_or_default();
                 found.iter().map(|instance| instance.name.to_string()).collect()
             };
-            Some(paths::candidates(&sets, &instances, typed))
+            let mut found = paths::candidates(&sets, &instances, typed);
+            if line.wanted == WantedWord::Operand {
+                found.extend(sets_named(typed));
+            }
+            Some(found)
         }
+        WantedWord::SortKey => Some(sort_keys(&source, &line.operands, typed)),
         WantedWord::Counterset => Some(paths::countersets_named(&sets, typed)),
         WantedWord::Counter(name) => {
             let set: Arc<Counterset> = counterset(&source, name).ok()?;
@@ -123,6 +130,39 @@ fn candidates(line: &CommandLine<'_>, typed: &str) -> Option<Vec<Candidate>> {
         }
         WantedWord::Candidates(_) | WantedWord::Files | WantedWord::Nothing => None,
     }
+}
+
+/// Returns the sets of paths in the settings file whose names begin like this, with `@`.
+fn sets_named(typed: &str) -> Vec<Candidate> {
+    #[cfg(feature = "settings")]
+    let sets = crate::settings::sets();
+    #[cfg(not(feature = "settings"))]
+    let sets = std::collections::BTreeMap::<String, String>::new();
+    let named = sets.into_iter().map(|(name, paths)| Candidate::new(format!("@{name}"), paths));
+    named.filter(|candidate| candidate.text.starts_with(typed)).collect()
+}
+
+/// Returns the counters of these operands' paths whose names begin like this, and the word `instance`.
+fn sort_keys(source: &QuerySource, operands: &[String], typed: &str) -> Vec<Candidate> {
+    let mut opened = source.source();
+    let mut keys: Vec<Candidate> = Vec::new();
+    // Without operands, there are no counters yet.
+    if let Ok(mut operands) = Operands::parse(operands) {
+        operands.settle(source.machine());
+        let found = operands.paths.iter().filter_map(|path| resolve(&mut *opened, path).ok());
+        for found in found {
+            let mut shown = paths::counters_named(&found.set, typed);
+            shown.retain(|candidate| {
+                let is_it = |counter: &Counter| counter.name.as_deref() == Some(candidate.text.as_str());
+                let mut selected = found.counters.iter().filter_map(|id| found.set.counter(*id));
+                selected.any(is_it) && keys.iter().all(|key| key.text != candidate.text)
+            });
+            keys.append(&mut shown);
+        }
+    }
+    let instance = Candidate::new("instance", "in the order of the instances' names");
+    keys.extend(Some(instance).filter(|candidate| candidate.text.starts_with(typed)));
+    keys
 }
 
 /// Returns the name of a file, with the home directory for `~/` at its beginning as shells have it.
