@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::progress::Progress;
 use crate::repository::{Package, output_of, root};
 
 /// Check each crate without features, and with each of its features alone
@@ -21,11 +22,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let sets = sets(&Package::published()?);
     let wanted = sets.iter().filter(|set| args.only.as_ref().is_none_or(|only| set[0].contains(only)));
+    let wanted: Vec<_> = wanted.collect();
+    let mut progress = Progress::new(wanted.len());
     let (mut count, mut failed) = (0_usize, 0_usize);
     for set in wanted {
         let mut clippy = Command::new("cargo");
         clippy.args(["clippy", "--quiet", "--locked"]).args(set).args(["--", "-D", "warnings"]);
         count += 1;
+        progress.step(&set.join(" "));
         if let Err(error) = output_of(clippy.current_dir(root())) {
             failed += 1;
             println!("FAIL {error:#}");

@@ -19,6 +19,7 @@ mod install;
 mod live;
 mod mutants;
 mod oldest;
+mod progress;
 mod standard_library;
 mod static_binary;
 mod targets;

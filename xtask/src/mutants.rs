@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::progress::Progress;
 use crate::repository::{output_of, root, target};
 
 /// Put known faults into a copy of the code, one at a time, and check that the test of all outputs finds each
@@ -92,8 +93,11 @@ pub fn run(args: &Args) -> Result<()> {
     let copy = target().join("mutants");
     let _ = fs::remove_dir_all(copy.join("crates")); // what is built stays: only what was changed is built anew
     copy_files(&root, &copy)?;
+    let mut progress = Progress::new(MUTANTS.len() + 1);
+    progress.step("testing the code as it is");
     test(&copy, args.machines).context("the code as it is")?;
     for Mutant { name, file, from, to } in &MUTANTS {
+        progress.step(name);
         let file = copy.join(file);
         let text = fs::read_to_string(&file)?;
         ensure_once(name, &text, from)?;

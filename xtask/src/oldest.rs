@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::progress::Progress;
 use crate::repository::{Package, output_of, root, target};
 
 /// Check that the published crates compile with the oldest compiler that their manifests promise, from Debian 12
@@ -18,7 +19,10 @@ pub struct Args {}
 
 /// Runs the chore.
 pub fn run(_: &Args) -> Result<()> {
+    let mut progress = Progress::new(2);
+    progress.step("downloading the compiler, unless it is there");
     let compiler = OldestCompiler::set_up()?;
+    progress.step("checking the published crates");
     let packages = Package::published()?;
     let mut check = compiler.cargo("check");
     check.args(packages.iter().map(|package| format!("--package={}", package.name)));

@@ -8,6 +8,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
+use crate::progress::Progress;
 use crate::repository::output_of;
 use crate::standard_library::{StandardLibrary, Use};
 
@@ -47,7 +48,10 @@ const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
 
 /// Runs the chore.
 pub fn run(args: &Args) -> Result<()> {
+    let mut progress = Progress::new(if args.full { 3 + TARGETS.len() } else { 2 });
+    progress.step("building the standard libraries, for checks");
     let checked = libraries(Use::Check)?;
+    progress.step("checking the portable crates");
     let mut check: Option<Command> = None;
     for library in &checked {
         match &mut check {
@@ -59,7 +63,9 @@ pub fn run(args: &Args) -> Result<()> {
     output_of(check.args(CHECKED.map(|name| format!("--package={name}"))))?;
     println!("{} compile for {}", CHECKED.join(" and "), TARGETS.map(|target| target.triple).join(" and "));
     if args.full {
+        progress.step("building the standard libraries, for tests");
         for (target, library) in TARGETS.iter().zip(libraries(Use::Test)?) {
+            progress.step(&format!("testing on {}", target.triple));
             test(target, &library)?;
         }
     }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
+use crate::progress::{Progress, quiet_in_logs};
 use crate::repository::{output_of, root, run as run_program, target};
 
 /// Build the C library and install it with its headers, for pkg-config and CMake.
@@ -61,7 +62,10 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Builds and installs.
 pub fn install(prefix: &Path) -> Result<()> {
+    let mut progress = Progress::new(4);
+    progress.step("building the C library (profile dist, minutes)");
     let (shared, archive) = build()?;
+    progress.step("copying the headers");
     let (include, lib) = (prefix.join("include"), prefix.join("lib"));
     for header in HEADERS {
         copy(&root().join("include").join(header), &include.join(header))?;
@@ -78,6 +82,7 @@ pub fn install(prefix: &Path) -> Result<()> {
         write(&shim.join(spelling), format!("#include <{header}>\n").as_bytes())?;
     }
 
+    progress.step("copying the libraries");
     let version = &version()?;
     let (major, _) = version.split_once('.').context("a version has parts")?;
     copy(&shared, &lib.join(format!("libperflib.so.{version}")))?;
@@ -86,6 +91,7 @@ pub fn install(prefix: &Path) -> Result<()> {
     copy(&own_symbols_alone(&archive)?, &lib.join("libperflib.a"))?;
     copy(&support_library()?, &lib.join("libperflib-windows.a"))?;
 
+    progress.step("writing the files of pkg-config and CMake");
     for (place, template) in PACKAGES {
         let libs = match place.ends_with(".pc") {
             true => STATIC_LIBS.map(|lib| format!("-l{lib}")).join(" "),
@@ -102,7 +108,8 @@ pub fn install(prefix: &Path) -> Result<()> {
 fn build() -> Result<(PathBuf, PathBuf)> {
     // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");
-    build.args(["rustc", "--profile", "dist", "--locked", "--quiet", "--package", "perflib", "--lib"]);
+    build.args(["rustc", "--profile", "dist", "--locked", "--package", "perflib", "--lib"]);
+    quiet_in_logs(&mut build);
     build.args(["--crate-type", "cdylib,staticlib", "--message-format", "json-render-diagnostics"]);
     build.arg("--target-dir").arg(folder()).current_dir(root()).stderr(Stdio::inherit());
     let said = output_of(&mut build)?;

@@ -1,0 +1,52 @@
+//! Progress of long chores on standard error: the step, the number of steps, and the time so far.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::Command;
+use std::time::Instant;
+
+/// Progress of a chore that has a number of steps.
+pub struct Progress {
+    steps: usize,
+    /// Number of the step that runs; 0 before the first one.
+    step: usize,
+    began: Instant,
+}
+
+impl Progress {
+    /// Starts a chore with this number of steps.
+    pub fn new(steps: usize) -> Self {
+        Self { steps, step: 0, began: Instant::now() }
+    }
+
+    /// Prints the step that begins now.
+    pub fn step(&mut self, what: &str) {
+        self.step += 1;
+        // Progress is optional, so a failure of standard error is ignored.
+        let _ =
+            writeln!(io::stderr(), "{}", line(self.step, self.steps, self.began.elapsed().as_secs(), what));
+    }
+}
+
+/// Returns the line of a step.
+fn line(step: usize, steps: usize, seconds: u64, what: &str) -> String {
+    format!("[{step}/{steps}] {}:{:02}  {what}", seconds / 60, seconds % 60)
+}
+
+/// Makes Cargo show the crates that it compiles on a terminal, and only errors elsewhere.
+pub fn quiet_in_logs(cargo: &mut Command) -> &mut Command {
+    if !io::stderr().is_terminal() {
+        cargo.arg("--quiet");
+    }
+    cargo
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_step_and_time() {
+        assert_eq!(line(2, 12, 75, "linking"), "[2/12] 1:15  linking");
+        assert_eq!(line(1, 1, 0, "x"), "[1/1] 0:00  x");
+    }
+}
