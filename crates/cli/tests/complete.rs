@@ -79,8 +79,10 @@ fn named_sets() {
         assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
         out
     };
-    assert_eq!(lines("bash", &["@w", "get"]), "words\n@web\n");
+    // Bash splits words at the sign.
+    assert_eq!(lines("bash", &["w", "get", "@"]), "words\n@web\n");
     assert_eq!(lines("bash", &["@", "watch"]), "words\n'@a b'\n'@web'\n");
+    assert_eq!(lines("bash", &["'@w", "get"]), "words\n@web\n");
     let web = "words\n@web\t/Memory/Available Bytes /System/Processes\n";
     assert_eq!(lines("fish", &["@we", "plot"]), web);
     assert_eq!(lines("zsh", &["", "@we", "get", "cpu"]), web);
@@ -88,7 +90,8 @@ fn named_sets() {
     // relog has no such names.
     assert!(!lines("fish", &["@", "relog", "x.csv"]).contains("@web"));
     // The counters of a set.
-    assert_eq!(lines("bash", &["P", "get", "@web", "--sort"]), "words\nProcesses\n");
+    assert_eq!(lines("bash", &["P", "get", "@", "web", "--sort"]), "words\nProcesses\n");
+    assert_eq!(lines("bash", &["P", "get", "'@web'", "--sort"]), "words\nProcesses\n");
 }
 
 /// Whatever is typed, nothing is printed but candidates.

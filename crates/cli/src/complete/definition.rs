@@ -235,19 +235,20 @@ mod tests {
 
     #[test]
     fn kinds_of_words() {
-        use WantedWord::{Counter, Counterset, Files, Nothing, Path};
+        use WantedWord::{Counter, Counterset, Files, Nothing, Operand, Path, SortKey};
         let log = "--log";
         for (typed, want) in [
-            (&["get", "\\Mem"][..], Path),
-            (&["get", "cpu", ""], Path),
-            (&["get", "--top", "5", ""], Path),
+            (&["get", "\\Mem"][..], Operand),
+            (&["get", "cpu", ""], Operand),
+            (&["get", "--top", "5", ""], Operand),
             (&["get", "--top", ""], Nothing),
-            (&["get", log, "x.blg", ""], Path),
-            (&["get", "--log=x.blg", ""], Path),
+            (&["get", "cpu", "--sort", ""], SortKey),
+            (&["get", log, "x.blg", ""], Operand),
+            (&["get", "--log=x.blg", ""], Operand),
             (&["get", log, ""], Files),
             (&["get", log, "=", ""], Files),
-            (&["get", "--", "--"], Path),
-            (&["watch", "--above", "9", ""], Path),
+            (&["get", "--", "--"], Operand),
+            (&["watch", "--above", "9", ""], Operand),
             (&["watch", "cpu", "--above", "9", "--run", ""], Files),
             (&["watch", "cpu", "--above", "9", "--run", "sh", "-c", ""], Files),
             (&["relog", ""], Files),

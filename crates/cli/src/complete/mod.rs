@@ -55,8 +55,11 @@ fn response(args: &CompleteArgs) -> Option<String> {
     let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
     let (typed, before) = match (args.shell, words.as_slice()) {
         (CompletedShell::Bash, [typed, before @ ..]) => {
-            let before = before.iter().map(|word| TypedWord::of_shell(word).text);
-            (TypedWord::of_shell(typed), before.collect())
+            let words = before.iter().chain([typed]).map(ToString::to_string);
+            let mut words = with_at_signs(words);
+            let typed = words.pop().unwrap_or_default();
+            let before = words.iter().map(|word| TypedWord::of_shell(word).text);
+            (TypedWord::of_shell(&typed), before.collect())
         }
         (CompletedShell::Zsh, [quote, typed, before @ ..]) => {
             let before = before.iter().map(ToString::to_string);
@@ -86,6 +89,19 @@ fn response(args: &CompleteArgs) -> Option<String> {
         CompletedShell::Zsh | CompletedShell::Fish => candidates.iter().map(described).collect(),
     };
     Some(lines.iter().fold("words\n".to_owned(), |text, line| text + line + "\n"))
+}
+
+/// Joins each `@` with the word behind it. Bash splits words at this sign, because it can begin the name of a host, and
+/// replaces them as a whole.
+fn with_at_signs(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for word in words {
+        match joined.last_mut().filter(|last| *last == "@") {
+            Some(last) => last.push_str(&word),
+            None => joined.push(word),
+        }
+    }
+    joined
 }
 
 /// Returns the candidates for a word.
