@@ -22,6 +22,8 @@ mod log;
 mod machine;
 mod measure;
 #[cfg(target_os = "linux")]
+mod overview;
+#[cfg(target_os = "linux")]
 mod path;
 #[cfg(target_os = "linux")]
 mod process;
@@ -43,9 +45,9 @@ use crate::record::Record;
 
 const USAGE: &str =
     "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
-  machine, cost, log, shm, scrape, all
+  machine, overview, cost, log, shm, scrape, all
   --rounds N     how often each variant is measured (default 31)
-  --processes N  so many processes more for `process` and `machine` (default 10000)
+  --processes N  so many processes more for `process`, `machine` and `overview` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
   --record       append the tables to the file of this day and processor in record/";
 
@@ -96,6 +98,8 @@ const BENCHES: &[(&str, Bench)] = &[
     ("thread", process::threads::reports),
     #[cfg(target_os = "linux")]
     ("machine", machine::reports),
+    #[cfg(target_os = "linux")]
+    ("overview", overview::reports),
     #[cfg(target_os = "linux")]
     ("cost", cost::reports),
     #[cfg(target_os = "linux")]
