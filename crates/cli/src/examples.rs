@@ -209,10 +209,7 @@ pub const RECORD: &str = r"Examples:
 
   $ perfset record --dir rec --keep 2GB --keep 7d --every 10s=CGroup 1 1
   Keeps the newest files: at most 2 GB, and none older than seven days. Control
-  groups are read every ten seconds.
-
-  $ perfset record --dir rec --status
-  Whether a recorder runs, and what is in the folder.";
+  groups are read every ten seconds.";
 
 /// Examples for `perfset mark`.
 pub const MARK: &str = r"Examples:

@@ -106,6 +106,8 @@ fn commands(test: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
     let lines: String = [1, 2, 3, 40].map(line).concat();
     fs::write(&gap, format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\m\\A\\B\"\r\n{lines}")).unwrap();
     let gap = gap.display().to_string();
+    let recording = scratch(&format!("{test}-recording")).join("recording").display().to_string();
+    assert_eq!(run("small-vm", &["record", "--dir", &recording, "mem", "10ms", "1"]).0, 0);
     vec![
         ("list", vec![words(&["list"]), words(&["list", "mem"])]),
         ("find", vec![words(&["find", "swap"])]),
@@ -119,7 +121,7 @@ fn commands(test: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
         ),
         ("instances", vec![words(&["instances", "processor inf"]), words(&["instances", "memory"])]),
         ("doctor", vec![words(&["doctor"])]),
-        ("log info", vec![words(&["log", "info", &cut.display().to_string(), &gap])]),
+        ("log info", vec![words(&["log", "info", &cut.display().to_string(), &gap, &recording])]),
         (
             "dump",
             vec![

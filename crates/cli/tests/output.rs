@@ -306,6 +306,10 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
     for word in words.iter_mut().filter(|word| word.ends_with(".blg")) {
         *word = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
     }
+    // The folder of a recording.
+    for word in words.iter_mut().filter(|word| *word == "rec") {
+        *word = folder.join("rec").to_str().unwrap().to_owned();
+    }
     match words.first().map(String::as_str) {
         Some("cpu" | "mem" | "disk" | "net" | "proc" | "cgroup") => {
             words.retain(|word| !is_number(word) && word != ">" && word != "now.txt");
@@ -334,6 +338,13 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             });
             if !is_log {
                 words.splice(2..2, ["10ms".to_owned(), "10".to_owned()]);
+            }
+        }
+        Some("record") => {
+            for word in words.iter_mut().filter(|word| word.ends_with(".perfset")) {
+                let file = folder.join(&*word);
+                let _ = fs::remove_file(&file); // from an earlier run
+                *word = file.to_str().unwrap().to_owned();
             }
         }
         Some("plot") => {

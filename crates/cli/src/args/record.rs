@@ -41,6 +41,8 @@ pub struct RecordArgs {
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
     /// Show the recorder of the folder, and what it has written
+    ///
+    /// The exit code is 0 if a recorder runs, and 3 if none does.
     #[arg(long, conflicts_with_all = ["operands", "stop"])]
     pub status: bool,
     /// End the recorder of the folder
