@@ -1,0 +1,119 @@
+//! Recorders that are killed, refused, asked and started again.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+mod running;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use running::{perfset, run, scratch};
+
+/// Recorder that is killed in the end.
+struct Recorder(Child);
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Returns a folder of a test that does not exist yet.
+fn folder(test: &str) -> PathBuf {
+    let folder = scratch(test).join("recording");
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+/// Returns the journals of a folder, with their lengths.
+fn journals(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = files.filter_map(|file| Some((file.path(), file.metadata().ok()?.len())));
+    files.filter(|(path, _)| path.extension().is_some_and(|ending| ending == "journal")).collect()
+}
+
+/// Starts a recorder, and waits until it has written some samples.
+fn start(folder: &Path) -> Recorder {
+    let before = journals(folder);
+    let words = ["record", "--dir", folder.to_str().unwrap(), "mem", "10ms"];
+    let mut command = perfset("small-vm", &words);
+    let recorder = Recorder(command.stderr(Stdio::null()).spawn().unwrap());
+    let begin = Instant::now();
+    let is_new = |(path, len): &(PathBuf, u64)| *len > 4_000 && before.iter().all(|(known, _)| known != path);
+    while !journals(folder).iter().any(is_new) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the recorder writes nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    recorder
+}
+
+/// Returns the number of samples and the exit code of `log info`.
+fn samples(folder: &Path) -> (usize, i32) {
+    let (code, out, err) = run("small-vm", &["log", "info", folder.to_str().unwrap()]);
+    let line = out.lines().find(|line| line.starts_with("samples")).unwrap_or_else(|| panic!("{out} {err}"));
+    let number = line.split_whitespace().nth(1).unwrap().trim_end_matches(',').replace(',', "");
+    (number.parse().unwrap(), code)
+}
+
+#[test]
+fn a_killed_recorder_leaves_whole_samples() {
+    let folder = folder("killed-recorder");
+    let mut before = 0;
+    for _ in 0..3 {
+        drop(start(&folder));
+        let (now, code) = samples(&folder);
+        // A torn end is no damage.
+        assert!(now > before && code == 0, "{before} {now} {code}");
+        before = now;
+    }
+    // The next recorder continues the numbers, and what the others have left is sealed.
+    let name = folder.to_str().unwrap();
+    let (code, _, err) = run("small-vm", &["record", "--dir", name, "mem", "10ms", "3"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(samples(&folder), (before + 3, 0));
+    assert_eq!(journals(&folder), []);
+    let get = ["get", r"\Memory\Available Bytes", "--log", name, "--format", "json", "--raw"];
+    let (code, out, err) = run("small-vm", &get);
+    assert_eq!(code, 0, "{err}");
+    // Between two recorders is a sample without a value.
+    assert_eq!(out.matches("\"status\":\"ok\"").count(), before + 3);
+}
+
+#[test]
+fn a_folder_has_one_recorder() {
+    let folder = folder("one-recorder");
+    let name = folder.to_str().unwrap();
+    assert_eq!(run("small-vm", &["record", "--dir", name, "--status"]).0, 3);
+    let mut first = start(&folder);
+    let owner = format!("process {}", first.0.id());
+    let (code, _, err) = run("small-vm", &["record", "--dir", name, "mem", "10ms", "1"]);
+    assert!(code == 4 && err.contains(&owner), "{code} {err}");
+    let (code, out, _) = run("small-vm", &["record", "--dir", name, "--status"]);
+    assert!(code == 0 && out.contains(&owner), "{code} {out}");
+    assert_eq!(run("small-vm", &["mark", "deploy 42", "--dir", name]).0, 0);
+    if cfg!(target_os = "linux") {
+        let (code, _, err) = run("small-vm", &["record", "--dir", name, "--stop"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(first.0.wait().unwrap().success());
+        let (_, out, _) = run("small-vm", &["log", "info", name]);
+        for text in ["recorder started", "deploy 42", "recorder stopped"] {
+            assert!(out.contains(text), "{out}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_written_once() {
+    let file = scratch("recorded-file").join("one.perfset");
+    let _ = fs::remove_file(&file);
+    let words = ["record", "-o", file.to_str().unwrap(), "mem", "10ms", "3"];
+    assert_eq!(run("small-vm", &words).0, 0);
+    let length = fs::metadata(&file).unwrap().len();
+    let (code, _, err) = run("small-vm", &words);
+    assert!(code == 4 && err.contains("one.perfset"), "{code} {err}");
+    assert_eq!(fs::metadata(&file).unwrap().len(), length);
+    assert_eq!(samples(&file), (3, 0));
+}
