@@ -341,6 +341,10 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             }
         }
         Some("record") => {
+            if !words.iter().any(|word| word == "--status") {
+                words.retain(|word| !is_number(word));
+                words.extend(["10ms".to_owned(), "3".to_owned()]);
+            }
             for word in words.iter_mut().filter(|word| word.ends_with(".perfset")) {
                 let file = folder.join(&*word);
                 let _ = fs::remove_file(&file); // from an earlier run

@@ -74,6 +74,10 @@ fn a_killed_recorder_leaves_whole_samples() {
     let (code, _, err) = run("small-vm", &["record", "--dir", name, "mem", "10ms", "3"]);
     assert_eq!(code, 0, "{err}");
     assert_eq!(samples(&folder), (before + 3, 0));
+    // After a clean end, too, when all files are sealed.
+    assert_eq!(run("small-vm", &["record", "--dir", name, "mem", "10ms", "2"]).0, 0);
+    before += 2;
+    assert_eq!(samples(&folder), (before + 3, 0));
     assert_eq!(journals(&folder), []);
     let get = ["get", r"\Memory\Available Bytes", "--log", name, "--format", "json", "--raw"];
     let (code, out, err) = run("small-vm", &get);
@@ -102,6 +106,22 @@ fn a_folder_has_one_recorder() {
         for text in ["recorder started", "deploy 42", "recorder stopped"] {
             assert!(out.contains(text), "{out}");
         }
+    }
+}
+
+/// Two paths of one counterset are two tables. Both are found, also if they are recorded at other times.
+#[test]
+fn paths_of_one_counterset() {
+    let folder = folder("recorded-paths");
+    let name = folder.to_str().unwrap();
+    let paths = [r"\Processor(0)\% User Time", r"\Processor(1)\% User Time", r"\Processor(1)\% Idle Time"];
+    let (code, _, err) = run("small-vm", &[&["record", "--dir", name][..], &paths, &["10ms", "3"]].concat());
+    assert_eq!(code, 0, "{err}");
+    let get = ["get", r"\Processor(*)\% User Time", "--log", name, "--format", "json", "--raw"];
+    let (_, out, err) = run("small-vm", &get);
+    for instance in ["0", "1"] {
+        let path = format!("Processor({instance})");
+        assert_eq!(out.lines().filter(|line| line.contains(&path)).count(), 3, "{out} {err}");
     }
 }
 

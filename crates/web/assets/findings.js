@@ -41,7 +41,7 @@ export class Findings {
     this.#isLive = isLive;
     this.#element.classList.toggle("old", !isLive);
     if (isLive) this.ask();
-    else if (!this.#rows.length && !this.#time.textContent) setText(this.#summary, "Only of now: Resume shows them");
+    else if (!this.#rows.length && !this.#time.textContent) setText(this.#summary, "Paused: Resume shows the findings of now");
   }
 
   /** Asks the server, unless it was asked just now. Nothing happens while nobody can see the page. */
@@ -53,7 +53,8 @@ export class Findings {
     clearTimeout(this.#retry);
     let wait = RETRY;
     try {
-      const answer = await request("/api/findings");
+      // A request that hangs would leave findings of the past as those of now.
+      const answer = await request("/api/findings", { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
       if (answer.ok) {
         this.show(await answer.json());
         wait = 0;

@@ -113,9 +113,8 @@ fn end(folder: &Path) -> Result<Exit, Failure> {
     let pid = number.and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
     let pid =
         pid.ok_or_else(|| failed(anyhow!("the lock of the folder does not say which process has it")))?;
-    // The text may be that of a recorder of another container, whose processes have other numbers.
-    let name = std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
-    if name.trim() != "perfset" {
+    // The text may be that of another recorder: in a container processes have other numbers, and numbers are reused.
+    if !has_open(pid, &FolderLock::path(folder)).unwrap_or(false) {
         return Err(failed(anyhow!("{} is no recorder here: end it where it runs", escaped(&owner))));
     }
     kill_process(pid, Signal::TERM)
@@ -128,6 +127,17 @@ fn end(folder: &Path) -> Result<Exit, Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Err(failed(anyhow!("the recorder was asked to end, and has not ended after 10 s")))
+}
+
+/// Returns `true` if a process has opened a file.
+#[cfg(target_os = "linux")]
+fn has_open(pid: rustix::process::Pid, file: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    let wanted = std::fs::metadata(file)?;
+    let is_it = |opened: std::fs::Metadata| (opened.dev(), opened.ino()) == (wanted.dev(), wanted.ino());
+    let folder = std::fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()))?;
+    Ok(folder.flatten().any(|opened| std::fs::metadata(opened.path()).is_ok_and(is_it)))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -4,6 +4,7 @@ mod control;
 mod groups;
 mod sealer;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,8 +51,11 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     if let Some(note) = &args.note {
         about = about.with(RecordingAbout::NOTE, note);
     }
-    let options = WriterOptions::default().sync(args.sync.0);
-    let failed = |error: std::io::Error, path: &Path| {
+    let limits = limits(args);
+    // Whole files are removed, so each must be a small part of what is kept.
+    let options =
+        WriterOptions::default().sync(args.sync.0).bytes_per_file(limits.bytes.map(|bytes| bytes / 8));
+    let failed = |error: io::Error, path: &Path| {
         let error = anyhow!(error).context(format!("cannot record into {}", name_of(path)));
         Failure::new(Exit::SourceFailed, error)
     };
@@ -75,8 +79,7 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let left = unsealed(&folder, None).map_err(|error| failed(error, &folder))?;
         left.into_iter().for_each(|journal| sealer.add(journal));
     }
-    let mut recorder =
-        Recorder { asked, groups, writer, limits: limits(args), sealer, _lock: lock, is_warned: false };
+    let mut recorder = Recorder { asked, groups, writer, limits, sealer, _lock: lock, is_warned: false };
     recorder.run(pace)
 }
 
@@ -106,6 +109,7 @@ fn about(interval: Duration) -> RecordingAbout {
         .with(RecordingAbout::MACHINE, perfset::own_name())
         .with(RecordingAbout::SYSTEM, perfset::system())
         .with(RecordingAbout::BOOT, boot())
+        .with(RecordingAbout::RUN, format!("{}-{}", std::process::id(), perfset::now().time_100ns))
         .with(RecordingAbout::INTERVAL_MS, interval.as_millis().to_string())
 }
 
@@ -143,6 +147,7 @@ impl Recorder {
     fn run(&mut self, mut pace: Pace) -> Result<Exit, Failure> {
         let into = self.writer.path().to_owned();
         control::say(&format!("recording into {}; Ctrl+C ends it", name_of(&into)));
+        self.keep_limits();
         self.annotate("recorder started");
         loop {
             self.tick()?;
@@ -181,11 +186,17 @@ impl Recorder {
     }
 
     /// Makes room, and says once that samples are lost. A full disk never ends a recorder.
-    fn not_written(&mut self, error: &std::io::Error) {
+    fn not_written(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.is_warned, true) {
             control::say(&format!("warning: samples are lost until writing works again: {error}"));
         }
-        self.keep_limits();
+        let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        if is_full && self.writer.is_folder() {
+            // The next sample has room, if there is anything to remove.
+            if let Err(error) = RingLimits::remove_oldest(self.writer.path(), self.writer.written_file()) {
+                control::say(&format!("warning: cannot remove the oldest file: {error}"));
+            }
+        }
     }
 
     fn keep_limits(&mut self) {

@@ -7,7 +7,7 @@ use perfset::NoValue;
 use perfset::output::human;
 use perfset::output::text::escaped;
 use perfset::overview::StateValue;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Style of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,12 +152,10 @@ pub fn sparkline(
 
 /// Returns the beginning of a text that has at most `width` columns.
 pub fn cut(text: &str, width: usize) -> &str {
-    let mut taken = 0_usize;
-    let end = text.char_indices().find(|(_, c)| {
-        taken = taken.saturating_add(c.width().unwrap_or(0));
-        taken > width
-    });
-    end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+    // Of the whole beginning, because a selector makes the character before it wider.
+    let begins =
+        text.char_indices().map(|(at, c)| text.get(..at.saturating_add(c.len_utf8())).unwrap_or(text));
+    begins.take_while(|begin| begin.width() <= width).last().unwrap_or_default()
 }
 
 /// Appends blanks up to a width.

@@ -20,6 +20,8 @@ impl RecordingAbout {
     pub const WRITER: &'static str = "writer";
     /// Key of the operating system and its version.
     pub const SYSTEM: &'static str = "system";
+    /// Key of the id of the recorder's run: each recorder has another.
+    pub const RUN: &'static str = "run";
     /// Key of the time between two ticks in milliseconds.
     pub const INTERVAL_MS: &'static str = "interval_ms";
     /// Key of the user's note.

@@ -57,6 +57,9 @@ pub(super) fn unzigzag(number: u64) -> i64 {
     i64::from_ne_bytes(((number >> 1) ^ (number & 1).wrapping_neg()).to_ne_bytes())
 }
 
+/// Longest text, far longer than any help text.
+const LONGEST_TEXT: usize = 64 << 10;
+
 /// Cursor over the bytes of a payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PayloadCursor<'a> {
@@ -152,6 +155,9 @@ impl<'a> PayloadCursor<'a> {
 
     pub fn text(&mut self, what: &str) -> Result<&'a str, Malformed> {
         let bytes = self.bytes(what)?;
+        if bytes.len() > LONGEST_TEXT {
+            return Err(self.error(format!("{what} of {} bytes", bytes.len())));
+        }
         std::str::from_utf8(bytes).map_err(|_| self.error(format!("{what} that is not UTF-8")))
     }
 

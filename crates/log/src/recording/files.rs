@@ -1,7 +1,7 @@
 //! Files of a recording: their names, what is in each, and the order of their ticks.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,14 +43,30 @@ pub(super) fn create_journal(
     Ok((create_private(&path)?, path))
 }
 
-/// Creates a file without ticks.
-pub(super) fn create_finished(
+/// Writes a file without ticks. It has its name only when it is complete.
+pub(super) fn write_finished(
     folder: &Path,
     clocks: &ClockReading,
     name: &str,
-) -> io::Result<(File, PathBuf)> {
+    bytes: &[u8],
+) -> io::Result<()> {
     let path = folder.join(format!("{}-{name}.{FINISHED}", time_of(clocks)));
-    Ok((create_private(&path)?, path))
+    let temporary = path.with_extension("tmp");
+    let mut file = create_private(&temporary)?;
+    let written =
+        file.write_all(bytes).and_then(|()| file.sync_data()).and_then(|()| fs::rename(&temporary, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Returns the number of a file's first tick, from its first block.
+pub(super) fn first_sequence(path: &Path) -> Option<u64> {
+    let file = open_file(path).ok()?;
+    let mut bytes = [0; BlockHeader::LEN];
+    let len = file.read_at_most(&mut bytes, 0).ok()?;
+    (len == bytes.len()).then(|| BlockHeader::from_bytes(&bytes)).flatten().map(|header| header.sequence)
 }
 
 fn time_of(clocks: &ClockReading) -> String {
@@ -60,18 +76,16 @@ fn time_of(clocks: &ClockReading) -> String {
 
 /// Returns the number of the next tick of a folder: one more than that of the last.
 pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
-    let mut next = 0;
-    for path in paths(folder)? {
-        // A file that cannot be read has no ticks that a new one could repeat.
+    // A file that cannot be read has no ticks that a new one could repeat.
+    let firsts = paths(folder)?.into_iter().filter_map(|path| Some((first_sequence(&path)?, path)));
+    let firsts: Vec<(u64, PathBuf)> = firsts.collect();
+    let Some(newest) = firsts.iter().map(|(first, _)| *first).max() else { return Ok(0) };
+    // Files follow each other, so only the newest are read to their end: a journal and its sealed copy can be two.
+    let mut next = newest;
+    for (_, path) in firsts.into_iter().filter(|(first, _)| *first == newest) {
         let Ok(file) = open_file(&path) else { continue };
-        let Ok(mut walker) = BlockWalker::new(file) else { continue };
-        let Ok(Some(first)) = walker.next_block() else { continue };
-        let mut last = first.header.sequence;
-        while let Ok(Some(block)) = walker.next_block() {
-            if matches!(block.header.kind, BlockKind::Key | BlockKind::Tick) {
-                last = last.max(block.header.sequence.saturating_add(1));
-            }
-        }
+        let Ok(file) = RecordingFile::read(path, Arc::new(file)) else { continue };
+        let last = file.ticks.last().map_or(newest, |tick| tick.sequence.saturating_add(1));
         next = next.max(last);
     }
     Ok(next)
@@ -116,6 +130,12 @@ pub(super) fn open_named(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
 }
+
+/// Most ticks of a file: those of three weeks, one each second. In a segment, a tick can take less than a byte.
+const MOST_TICKS: usize = 2_000_000;
+
+/// Most bytes of the definitions, marks and gaps of a file.
+const MOST_TEXTS: u64 = 64 << 20;
 
 /// Tick of a file: its place, and its clocks.
 #[derive(Clone, Copy, Debug)]
@@ -166,6 +186,8 @@ pub(super) struct RecordingFile {
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
     pub damages: Damages,
+    /// Number of bytes that definitions, marks and gaps may still have.
+    room: u64,
     /// Number of bytes after the last whole block.
     pub torn: u64,
     /// `true` if its writer finished it.
@@ -225,6 +247,7 @@ impl RecordingFile {
             annotations: Vec::new(),
             missed: Vec::new(),
             damages: Damages::default(),
+            room: MOST_TEXTS,
             torn: 0,
             is_finished: false,
         };
@@ -253,8 +276,14 @@ impl RecordingFile {
 
     /// Takes what a block says.
     fn take(&mut self, block: Block, key: &mut Option<usize>) -> Result<(), Malformed> {
-        let BlockHeader { kind, sequence, .. } = block.header;
+        let BlockHeader { kind, sequence, raw, .. } = block.header;
         let offset = block.offset;
+        if matches!(kind, BlockKind::Set | BlockKind::Mark | BlockKind::Gap) {
+            // What they say stays in memory.
+            let left = self.room.checked_sub(u64::from(raw).saturating_add(64));
+            self.room = left
+                .ok_or_else(|| Malformed { offset: 0, what: "too many definitions or marks".to_owned() })?;
+        }
         match kind {
             BlockKind::Set => {
                 let (number, table) = definition(&block.into_payload()?)?;
@@ -267,6 +296,13 @@ impl RecordingFile {
             }
             BlockKind::Key | BlockKind::Tick => {
                 let is_key = kind == BlockKind::Key;
+                if self.ticks.last().is_some_and(|last| last.sequence >= sequence)
+                    || self.ticks.len() >= MOST_TICKS
+                {
+                    *key = None;
+                    let what = "tick that does not follow those before".to_owned();
+                    return Err(Malformed { offset: 0, what });
+                }
                 let before = self.ticks.last().copied().filter(|_| !is_key);
                 // After damage the differences have nothing to be added to, until the next whole tick.
                 let is_next = before.is_none_or(|before| before.sequence.checked_add(1) == Some(sequence));
@@ -282,9 +318,10 @@ impl RecordingFile {
                 self.ticks.push(TickPlace { sequence, clocks, place: TickLocation::Block { offset, key } });
             }
             BlockKind::Segment => {
-                let stored_offset = block.stored_offset();
-                let opened =
-                    StoredSegment::open(&block.into_payload()?, Arc::clone(&self.source), stored_offset)?;
+                let (stored_offset, stored) = (block.stored_offset(), block.header.stored);
+                let source = Arc::clone(&self.source);
+                let opened = StoredSegment::open(&block.into_payload()?, source, (stored_offset, stored))?;
+                self.check(&opened)?;
                 let segment = self.segments.len();
                 let places = opened.ticks().iter().enumerate().map(|(tick, (sequence, clocks))| TickPlace {
                     sequence: *sequence,
@@ -299,6 +336,25 @@ impl RecordingFile {
             BlockKind::Mark => self.annotations.push(Annotation::read(&block.into_payload()?)?),
             BlockKind::Gap => self.missed.push(MissedTicks::read(&block.into_payload()?)?),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Checks that a segment fits to the file: its ticks follow those before, and its tables have the defined columns.
+    fn check(&self, segment: &StoredSegment) -> Result<(), Malformed> {
+        let wrong = |what: String| Err(Malformed { offset: 0, what });
+        let first = segment.ticks().first().map(|(sequence, _)| *sequence);
+        if first.is_some_and(|first| self.ticks.last().is_some_and(|last| last.sequence >= first)) {
+            return wrong("segment whose ticks do not follow those before".to_owned());
+        }
+        if self.ticks.len().saturating_add(segment.ticks().len()) > MOST_TICKS {
+            return wrong(format!("more than {MOST_TICKS} ticks in a file"));
+        }
+        for (number, columns) in segment.tables() {
+            let defined = self.tables.get(number).and_then(Option::as_ref).map(|table| table.columns.len());
+            if defined.is_some_and(|defined| defined != columns) {
+                return wrong(format!("table {number} has {columns} columns, and another number is defined"));
+            }
         }
         Ok(())
     }
@@ -392,6 +448,20 @@ impl RecordingFile {
             block.ok_or_else(|| failed(format!("tick {sequence} at byte {offset} has changed since")))?;
         let payload = block.into_payload();
         Ok(payload.map_err(|error| failed(format!("tick {sequence} at byte {offset}: {error}")))?)
+    }
+}
+
+/// File that is opened for each read: a recording of weeks has more files than a process can open.
+#[derive(Debug)]
+pub(super) struct FileByName(pub PathBuf);
+
+impl ReadAt for FileByName {
+    fn length(&self) -> io::Result<u64> {
+        open_file(&self.0)?.length()
+    }
+
+    fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        open_file(&self.0)?.read_some_at(into, offset)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Lock of a folder: it has one recorder at a time.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Lock of a folder, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
@@ -35,8 +36,11 @@ pub enum LockError {
 
 /// Name of the lock's file.
 const NAME: &str = "lock";
-/// Longest description that is read.
-const LONGEST: usize = 500;
+/// Longest description that is read, in bytes.
+const LONGEST: u64 = 500;
+/// Number of further attempts to take a lock, and the time before each.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(50);
 
 impl FolderLock {
     /// Locks a folder, and writes who locked it for others to read.
@@ -46,7 +50,16 @@ impl FolderLock {
     pub fn take(folder: &Path, owner: &str) -> Result<Self, LockError> {
         let failed = |error| LockError::Io { folder: folder.to_owned(), error };
         super::files::create_folder(folder).map_err(failed)?;
-        let Some(mut file) = try_lock(&folder.join(NAME)).map_err(failed)? else {
+        let mut locked = try_lock(&folder.join(NAME)).map_err(failed)?;
+        // Who looks whether a recorder runs has the lock for a moment.
+        for _ in 0..ATTEMPTS {
+            if locked.is_some() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            locked = try_lock(&folder.join(NAME)).map_err(failed)?;
+        }
+        let Some(mut file) = locked else {
             let owner = Self::owner(folder).unwrap_or_else(|| "it does not say which".to_owned());
             return Err(LockError::Held { folder: folder.to_owned(), owner });
         };
@@ -57,8 +70,10 @@ impl FolderLock {
     /// Returns what the recorder of a folder wrote about itself, whether it still runs or not.
     #[must_use]
     pub fn owner(folder: &Path) -> Option<String> {
-        let text = fs::read_to_string(folder.join(NAME)).ok()?;
-        Some(text.chars().take(LONGEST).collect())
+        let mut text = Vec::new();
+        let file = open(&folder.join(NAME), OpenOptions::new().read(true)).ok()?;
+        file.take(LONGEST).read_to_end(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Returns `true` if a recorder has the folder now.
@@ -73,17 +88,38 @@ impl FolderLock {
         // Dropped at once: it is held only while this tries.
         Ok(try_lock(&path)?.is_none())
     }
+
+    /// Returns the path of the lock of a folder.
+    #[must_use]
+    pub fn path(folder: &Path) -> PathBuf {
+        folder.join(NAME)
+    }
+}
+
+/// Opens a file, and neither follows a link nor waits for the other end of a pipe.
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        use rustix::fs::OFlags;
+
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        options.mode(0o600).custom_flags(i32::try_from(flags).unwrap_or(0));
+    }
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "the lock is a link, pipe or device")),
+    }
 }
 
 /// Opens and locks a file; `None` if another process has locked it.
 #[cfg(unix)]
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    use std::os::unix::fs::OpenOptionsExt;
-
     use rustix::fs::{FlockOperation, flock};
 
-    let file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file = open(path, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
@@ -100,7 +136,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     const ERROR_SHARING_VIOLATION: i32 = 32;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).share_mode(FILE_SHARE_READ);
-    match options.open(path) {
+    match open(path, &mut options) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.raw_os_error() == Some(ERROR_SHARING_VIOLATION) => Ok(None),
         Err(error) => Err(error),
@@ -110,6 +146,21 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The lock of a hostile folder neither harms another file nor makes anybody wait.
+    #[cfg(unix)]
+    #[test]
+    fn links_and_pipes_are_refused() {
+        let folder = std::env::temp_dir().join(format!("perfset-hostile-lock-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let victim = folder.join("victim");
+        std::fs::write(&victim, "text").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.join(NAME)).unwrap();
+        assert!(FolderLock::take(&folder, "me").is_err());
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "text");
+        assert_eq!(FolderLock::owner(&folder), None);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_second_recorder_is_refused_with_the_name_of_the_first() {
@@ -124,6 +175,6 @@ mod tests {
         assert_eq!(FolderLock::owner(&folder).unwrap(), "process 7");
         FolderLock::take(&folder, "9").unwrap();
         assert_eq!(FolderLock::owner(&folder).unwrap(), "9");
-        fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

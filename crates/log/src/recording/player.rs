@@ -12,7 +12,7 @@ use perfset_engine::{
 };
 
 use super::files::{ReachedTick, RecordingError, RecordingFile};
-use super::table::{Content, RecordedTable, RowIdentity};
+use super::table::{Content, RowIdentity, StateList};
 use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
 use crate::pick::Pick;
@@ -137,7 +137,7 @@ impl Player for RecordingPlayer {
                     return Ok(true);
                 }
                 Err(error) => {
-                    self.files.damaged(&error);
+                    self.files.damaged(place.0, &error);
                     played.state = None;
                 }
             }
@@ -154,7 +154,9 @@ impl Played {
         let is_wanted_column = |number: usize, column: usize| {
             let Some(counters) = counters.as_deref() else { return true };
             let table = of.tables.get(number).and_then(Option::as_ref);
-            table.and_then(|table| table.counters().nth(column)).is_some_and(|own| counters.contains(&own.id))
+            let at = table.and_then(|table| Some((table, *table.columns.get(column)?)));
+            let counter = at.and_then(|(table, at)| table.counterset.counters.get(at));
+            counter.is_some_and(|own| counters.contains(&own.id))
         };
         let is_wanted = |number: usize| {
             let definition = of.tables.get(number).and_then(Option::as_ref);
@@ -163,7 +165,7 @@ impl Played {
             })
         };
         let found = of.reach(tick, state, &is_wanted, &is_wanted_column)?;
-        found.iter().for_each(|damage| files.damaged_part(of, damage));
+        found.iter().for_each(|damage| files.damaged_part(file, damage));
         Ok(())
     }
 }
@@ -232,30 +234,93 @@ fn collect(
     let guid = want.counterset.guid;
     let of_set = file.tables.iter().zip(&state.tables).filter_map(|(definition, table)| {
         let definition = definition.as_ref().filter(|definition| definition.counterset.guid == guid)?;
-        table.collected.map(|collected| (collected, definition, table))
+        let column = |id| want.counterset.counter(id).and_then(|counter| definition.column(counter));
+        let columns: Vec<Option<usize>> = want.counters.iter().map(|id| column(*id)).collect();
+        // A table of other counters only can have been collected at other times.
+        columns.iter().any(Option::is_some).then_some(())?;
+        let collected = table.collected?;
+        // A table whose program has ended is not collected any more.
+        let age = age_of(table, state).as_millis();
+        let is_held = collected == state.sequence
+            || age.saturating_mul(2) <= u128::from(definition.interval_ms).saturating_mul(5);
+        is_held.then_some(PlayedTable { collected, table, columns })
     });
-    // A counterset that was registered again has two tables; the later one is collected.
-    let Some((collected, definition, table)) = of_set.max_by_key(|(collected, ..)| *collected) else {
+    let mut tables: Vec<PlayedTable<'_>> = of_set.collect();
+    let Some(newest) = tables.iter().map(|table| table.collected).max() else {
         return Err(SourceError::Failed("it was not recorded at that time".into()));
     };
-    let content = match &table.content {
-        Content::Failed(reason) => return Err(reason.clone().into()),
-        Content::Rows(content) => content,
-    };
-    let columns: Vec<Option<usize>> = (want.counters.iter())
-        .map(|id| want.counterset.counter(*id).and_then(|counter| definition.column(counter)))
-        .collect();
-    let age = (collected != state.sequence).then(|| age_of(table, state));
-    rows.set_clocks(content.clocks.unwrap_or_else(|| Clocks::from(&table.clocks)));
-    for (row, key) in content.rows.iter().enumerate() {
-        let id = InstanceId(key.id);
-        if !want.instances.wants(key.name.units().iter().copied(), id) {
+    // A counterset has several tables if it was registered again, or if several paths of it were recorded. Those of
+    // another time are left out: rates need the clocks of their own collection.
+    tables.retain(|table| table.collected == newest);
+    let age = (newest != state.sequence)
+        .then(|| tables.first().map_or(Duration::ZERO, |first| age_of(first.table, state)));
+    let mut failure = None;
+    let mut clocks = None;
+    let mut pushed: HashSet<&RowIdentity> = HashSet::new();
+    for (at, played) in tables.iter().enumerate() {
+        let content = match &played.table.content {
+            Content::Failed(reason) => {
+                failure.get_or_insert(reason);
+                continue;
+            }
+            Content::Rows(content) => content,
+        };
+        let own = content.clocks.unwrap_or_else(|| Clocks::from(&played.table.clocks));
+        if *clocks.get_or_insert(own) != own {
+            // Rates of its counters would be those of another time.
             continue;
         }
-        rows.set_owner(key.owner());
-        push(rows, content, (row, key), &columns, age, state);
+        for (row, key) in content.rows.iter().enumerate() {
+            let id = InstanceId(key.id);
+            // One table is the usual case, and has each row once.
+            let is_new = tables.len() == 1 || pushed.insert(key);
+            if !is_new || !want.instances.wants(key.name.units().iter().copied(), id) {
+                continue;
+            }
+            rows.set_owner(key.owner());
+            let others = tables.get(at.saturating_add(1)..).unwrap_or_default();
+            push(rows, (played, row), (others, own), key, age, state);
+        }
     }
-    Ok(())
+    match (clocks, failure) {
+        (None, Some(reason)) => Err(reason.clone().into()),
+        (clocks, _) => {
+            if let Some(clocks) = clocks {
+                rows.set_clocks(clocks);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Table that has counters of a request, and the column of each.
+struct PlayedTable<'a> {
+    collected: u64,
+    table: &'a TickTable,
+    columns: Vec<Option<usize>>,
+}
+
+impl PlayedTable<'_> {
+    /// Returns the value and the state of a cell, if the table has its counter.
+    fn cell<'s>(
+        &self,
+        row: usize,
+        wanted: usize,
+        states: &'s StateList,
+    ) -> Option<(u64, Option<&'s CellState>)> {
+        let column = self.columns.get(wanted).copied().flatten()?;
+        let Content::Rows(content) = &self.table.content else { return None };
+        let value = content.row(row).get(column).copied()?;
+        let note = content.states_of(row).iter().find(|((_, at), _)| usize::try_from(*at) == Ok(column));
+        Some((value, note.and_then(|(_, number)| states.get(*number))))
+    }
+
+    /// Returns the row of an instance, if the table has it, and was collected at this time.
+    fn row(&self, key: &RowIdentity, at: Clocks) -> Option<usize> {
+        let Content::Rows(content) = &self.table.content else { return None };
+        let own = content.clocks.unwrap_or_else(|| Clocks::from(&self.table.clocks));
+        if own == at { content.rows.iter().position(|other| other == key) } else { None }
+    }
 }
 
 fn age_of(table: &TickTable, state: &TickState) -> Duration {
@@ -263,33 +328,35 @@ fn age_of(table: &TickTable, state: &TickState) -> Duration {
     Duration::from_nanos(u64::try_from(age).unwrap_or(0).saturating_mul(100))
 }
 
+/// Appends the row of an instance. Counters that its first table lacks are those of the other tables.
 fn push(
     rows: &mut Rows,
-    content: &RecordedTable,
-    (row, key): (usize, &RowIdentity),
-    columns: &[Option<usize>],
+    (first, row): (&PlayedTable<'_>, usize),
+    (others, at): (&[PlayedTable<'_>], Clocks),
+    key: &RowIdentity,
     age: Option<Duration>,
     state: &TickState,
 ) {
-    let (values, states) = (content.row(row), content.states_of(row));
     let mut writer = rows.push_units(key.name.units().iter().copied(), InstanceId(key.id), key.birth());
     if let Some(age) = age {
         // The table was not due at this tick.
         writer.mark(Mark::Stale(age));
     }
-    for (to, column) in columns.iter().enumerate() {
-        let Some(column) = column else {
-            let reason = NoValue::Unavailable("this counter was not recorded at that time".into());
-            writer.set_unavailable(to, reason);
+    for wanted in 0..first.columns.len() {
+        let of_others =
+            || others.iter().find_map(|other| other.cell(other.row(key, at)?, wanted, &state.states));
+        let Some((value, note)) = first.cell(row, wanted, &state.states).or_else(of_others) else {
+            let reason = NoValue::Unavailable(
+                "not recorded with the other counters at that time: ask for it alone".into(),
+            );
+            writer.set_unavailable(wanted, reason);
             continue;
         };
-        let Some(value) = values.get(*column).copied() else { continue };
-        let note = states.iter().find(|((_, at), _)| usize::try_from(*at) == Ok(*column));
-        match note.and_then(|(_, number)| state.states.get(*number)) {
-            None => writer.set(to, value),
-            Some(CellState::Missing(reason)) => writer.set_unavailable(to, reason.clone()),
-            Some(CellState::Marked(mark)) => writer.set_marked(to, value, *mark),
-            Some(CellState::Counted(since, mark)) => writer.set_counted(to, value, *mark, *since),
+        match note {
+            None => writer.set(wanted, value),
+            Some(CellState::Missing(reason)) => writer.set_unavailable(wanted, reason.clone()),
+            Some(CellState::Marked(mark)) => writer.set_marked(wanted, value, *mark),
+            Some(CellState::Counted(since, mark)) => writer.set_counted(wanted, value, *mark, *since),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Limits of a recording's folder: the oldest files are removed when it is too large, too old, or the disk is full.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub struct RingLimits {
 struct AgedFile {
     path: PathBuf,
     len: u64,
+    /// Number of its first tick.
+    sequence: u64,
     modified: SystemTime,
 }
 
@@ -32,21 +35,8 @@ impl RingLimits {
     /// # Errors
     /// If the folder cannot be read, or a file not removed.
     pub fn enforce(&self, folder: &Path, written: Option<&Path>, more: u64) -> io::Result<Vec<PathBuf>> {
-        let mut all = Vec::new();
-        // Every byte counts, those of temporary files and of the lock included.
-        let mut bytes = more;
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let metadata = entry.metadata()?;
-            if metadata.is_file() {
-                bytes = bytes.saturating_add(metadata.len());
-                let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                all.push(AgedFile { path: entry.path(), len: metadata.len(), modified });
-            }
-        }
-        let ours = files::paths(folder)?;
-        all.retain(|file| ours.contains(&file.path) && Some(&*file.path) != written);
-        all.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+        let (all, files_bytes) = Self::files(folder, written)?;
+        let mut bytes = files_bytes.saturating_add(more);
         let mut removed = Vec::new();
         for file in all {
             let age = file.modified.elapsed().unwrap_or_default();
@@ -55,16 +45,60 @@ impl RingLimits {
             if !is_too_old && !is_too_large && !self.is_disk_full(folder)? {
                 break;
             }
-            fs::remove_file(&file.path)?;
+            remove(&file.path)?;
             bytes = bytes.saturating_sub(file.len);
             removed.push(file.path);
         }
         Ok(removed)
     }
 
+    /// Removes the oldest file, whatever the limits: the disk is full. Returns `false` if there is none.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or the file not removed.
+    pub fn remove_oldest(folder: &Path, written: Option<&Path>) -> io::Result<bool> {
+        let (all, _) = Self::files(folder, written)?;
+        let Some(oldest) = all.first() else { return Ok(false) };
+        remove(&oldest.path)?;
+        Ok(true)
+    }
+
+    /// Returns the files of a recording, the oldest first, and the size of all files of the folder.
+    fn files(folder: &Path, written: Option<&Path>) -> io::Result<(Vec<AgedFile>, u64)> {
+        let ours: HashSet<PathBuf> = files::paths(folder)?.into_iter().collect();
+        // Every byte counts, those of temporary files and of the lock included.
+        let (mut all, mut bytes) = (Vec::new(), 0_u64);
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            // A file that was sealed meanwhile is counted under its new name.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if !metadata.is_file() {
+                continue;
+            }
+            bytes = bytes.saturating_add(metadata.len());
+            let path = entry.path();
+            if ours.contains(&path) && Some(&*path) != written {
+                // Not by the clock, which may have been set.
+                let sequence = files::first_sequence(&path).unwrap_or(0);
+                let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                all.push(AgedFile { path, len: metadata.len(), sequence, modified });
+            }
+        }
+        all.sort_by(|a, b| (a.sequence, &a.path).cmp(&(b.sequence, &b.path)));
+        Ok((all, bytes))
+    }
+
     fn is_disk_full(&self, folder: &Path) -> io::Result<bool> {
         let Some(least) = self.free_percent else { return Ok(false) };
         Ok(free_percent(folder)?.is_some_and(|free| free < least))
+    }
+}
+
+/// Removes a file; one that is gone is no error.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -18,13 +18,18 @@ const KEPT: usize = 16 << 20;
 /// Seals a finished journal: writes its ticks by column into a file beside it, then removes it. Returns the path of the
 /// new file.
 ///
-/// Whenever this ends early, either file has all ticks, or both have. A reader takes each tick once.
+/// Whenever this ends early, either file has all ticks, or both have. A reader takes each tick once. A journal with
+/// damage stays as it is.
 ///
 /// # Errors
-/// If the journal cannot be read, or the file not written.
+/// If the journal cannot be read or is damaged, or the file not written.
 pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let Some(path) = files::sealed_path(journal) else { return Err(RecordingError::NotARecording) };
     let file = RecordingFile::read(journal.to_owned(), Arc::new(files::open_file(journal)?))?;
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    if !file.damages.is_empty() || file.tables.iter().all(Option::is_none) || file.ticks.is_empty() {
+        return Err(invalid("the journal is damaged, or has no samples: it stays as it is").into());
+    }
     let temporary = path.with_extension("tmp");
     // What a recorder that was ended has left.
     match fs::remove_file(&temporary) {
@@ -33,15 +38,31 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     }
     let bytes = sealed(&file)?;
     let mut out = create_private(&temporary)?;
-    let written =
-        out.write_all(&bytes).and_then(|()| out.sync_data()).and_then(|()| fs::rename(&temporary, &path));
+    // The age of a file is that of its samples.
+    let modified = fs::metadata(journal)?.modified()?;
+    let written = out
+        .write_all(&bytes)
+        .and_then(|()| out.set_modified(modified))
+        .and_then(|()| out.sync_data())
+        .and_then(|()| fs::rename(&temporary, &path));
     if let Err(error) = written {
         let _ = fs::remove_file(&temporary);
         return Err(error.into());
     }
     synchronize_folder(&path)?;
-    fs::remove_file(journal)?;
-    Ok(path)
+    // Only a file that can be read replaces the journal.
+    let sealed = RecordingFile::read(path.clone(), Arc::new(files::open_file(&path)?))?;
+    let has_all =
+        sealed.ticks.iter().map(|tick| tick.sequence).eq(file.ticks.iter().map(|tick| tick.sequence));
+    if !has_all || !sealed.damages.is_empty() {
+        fs::remove_file(&path)?;
+        return Err(invalid("the sealed file lacks samples: the journal stays as it is").into());
+    }
+    match fs::remove_file(journal) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        // The folder may have been too large meanwhile.
+        _ => Ok(path),
+    }
 }
 
 /// Makes sure that the new name of a file survives a loss of power.
@@ -101,7 +122,9 @@ fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
             BlockHeader { kind: BlockKind::Segment, codec, flags: 0, stored: 0, raw, sequence, crc: 0 };
         put_stored(&mut out, header, &stored)?;
     }
-    put(&mut out, BlockKind::End, &mut payload)?;
+    if file.is_finished {
+        put(&mut out, BlockKind::End, &mut payload)?;
+    }
     Ok(out)
 }
 

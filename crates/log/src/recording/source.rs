@@ -1,6 +1,7 @@
 //! Recordings as a source: each step of a query is the next tick.
 
 use std::fmt;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use super::player::RecordingPlayer;
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
 use crate::damage::Damages;
 use crate::pick::Pick;
+
+/// Number of files that stay open, the newest: fewer than a process can open.
+const OPEN: usize = 200;
 
 /// Recording, queried like a machine: a folder that a recorder writes, or a file of one.
 ///
@@ -56,14 +60,16 @@ impl Recording {
             return Ok(Self::of(vec![file], Vec::new()));
         }
         let paths = files::paths(path)?;
-        let mut all = Vec::new();
-        let mut refused = Vec::new();
-        for path in paths {
-            let read = files::open_file(&path)
-                .map_err(RecordingError::from)
-                .and_then(|file| RecordingFile::read(path.clone(), Arc::new(file)));
-            match read {
+        let by_name = paths.len().saturating_sub(OPEN);
+        let (mut all, mut refused) = (Vec::new(), Vec::new());
+        for (at, path) in paths.into_iter().enumerate() {
+            match Self::read_file(&path, at < by_name) {
                 Ok(file) => all.push(file),
+                // The recorder has sealed it, or removed it as the oldest.
+                Err(RecordingError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    let sealed = files::sealed_path(&path).map(|path| Self::read_file(&path, false));
+                    all.extend(sealed.and_then(Result::ok));
+                }
                 Err(error) => refused.push((path, error)),
             }
         }
@@ -71,6 +77,15 @@ impl Recording {
             return Err(refused.pop().map_or(RecordingError::Empty, |(_, error)| error));
         }
         Ok(Self::of(all, refused))
+    }
+
+    fn read_file(path: &Path, by_name: bool) -> Result<RecordingFile, RecordingError> {
+        let file = files::open_file(path)?;
+        // A journal disappears when it is sealed, so it stays open.
+        let by_name = by_name && files::sealed_path(path).is_none();
+        let source: Arc<dyn ReadAt> =
+            if by_name { Arc::new(files::FileByName(path.to_owned())) } else { Arc::new(file) };
+        RecordingFile::read(path.to_owned(), source)
     }
 
     /// Opens a recording of one file in memory.

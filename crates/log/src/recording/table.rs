@@ -222,7 +222,7 @@ fn stored_owner(owner: Owner) -> Option<(u32, u32)> {
     }
 }
 
-/// RowCells of a table that is filled row by row.
+/// Cells of a table that is filled row by row.
 struct RowCells<'a> {
     table: &'a mut RecordedTable,
     annex: Option<&'a EntryMetadata>,

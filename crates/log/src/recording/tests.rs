@@ -184,10 +184,11 @@ impl Drop for TestFolder {
     }
 }
 
-fn about(boot: &str) -> RecordingAbout {
+fn about((boot, run): (&str, &str)) -> RecordingAbout {
     RecordingAbout::default()
         .with(RecordingAbout::MACHINE, "web1")
         .with(RecordingAbout::BOOT, boot)
+        .with(RecordingAbout::RUN, run)
         .with(RecordingAbout::INTERVAL_MS, "1000")
 }
 
@@ -198,11 +199,21 @@ fn record(
     boot: &str,
     ticks_per_file: u32,
 ) -> Vec<String> {
+    record_run(folder, samples, (boot, "run"), ticks_per_file)
+}
+
+/// Records samples as a run of a recorder.
+fn record_run(
+    folder: &TestFolder,
+    samples: &[(i64, Vec<ScriptedSet>)],
+    boot_and_run: (&str, &str),
+    ticks_per_file: u32,
+) -> Vec<String> {
     let scripted = ScriptedMachine::new();
     let machine = scripted.machine();
     let mut query = query(&machine);
     let options = WriterOptions { ticks_per_file, ..WriterOptions::default() };
-    let mut writer = RecordingWriter::create(&folder.0, &at(0), about(boot), options).unwrap();
+    let mut writer = RecordingWriter::create(&folder.0, &at(0), about(boot_and_run), options).unwrap();
     let mut snapshot = Snapshot::default();
     let mut said_all = Vec::new();
     let mut tables = Vec::new();
@@ -296,5 +307,89 @@ proptest! {
         let recording = Recording::open(&folder.0).unwrap();
         prop_assert_eq!(play(&recording), want);
         prop_assert!(recording.all_damages().is_empty(), "{:?}", recording.all_damages());
+    }
+}
+
+/// Some samples of instances that come and go.
+fn some_samples() -> Vec<(i64, Vec<ScriptedSet>)> {
+    let row = |name: &str, value: u64| {
+        let cells = vec![(value, None), (value * 1_000, None), (0, Some(CellState::Missing(NoValue::Late)))];
+        (name.to_owned(), 7, NonZeroU64::new(5), Owner::System, cells)
+    };
+    let set = |rows| ScriptedSet { failure: None, clocks: None, rows };
+    (0..6)
+        .map(|second: i64| {
+            let value = second.unsigned_abs();
+            let names = ["a", "b", "c", "d"].iter().skip(usize::try_from(second % 3).unwrap());
+            let rows = names.map(|name| row(name, value)).collect();
+            (second, vec![set(rows), set(vec![row("", value * value)])])
+        })
+        .collect()
+}
+
+/// Checks that a file plays collected samples only. Returns their number; 0 if the file is refused.
+fn intact_samples(bytes: &[u8], want: &[String]) -> usize {
+    let Ok(recording) = Recording::from_bytes(bytes) else { return 0 };
+    if recording.countersets().len() < 2 {
+        return 0; // a definition is lost
+    }
+    let played = play(&recording);
+    // A sample that separates others has no values.
+    let real: Vec<_> = played.iter().filter(|said| !said.contains("nothing was recorded")).collect();
+    for said in &real {
+        // Parts of a sealed file can be lost: each cell is one of those that were collected at that time.
+        let at = said.lines().next().unwrap();
+        let of_time = want.iter().find(|want| want.starts_with(at)).expect("a time that was not collected");
+        let cells = |said: &str| said.split([',', ':']).map(str::to_owned).collect::<Vec<_>>();
+        let known = cells(of_time);
+        let is_known = |cell: &String| !cell.starts_with(" Some(") || known.contains(cell);
+        assert!(*of_time == **said || said.contains("damaged"), "{said} instead of {of_time}");
+        assert!(cells(said).iter().all(is_known), "{said} instead of {of_time}");
+    }
+    real.len()
+}
+
+/// Every cut and every changed byte of a journal and of its sealed copy: never a panic, never another value.
+#[test]
+fn cut_and_changed_files() {
+    let folder = TestFolder::new("damaged-recording");
+    let want = record(&folder, &some_samples(), "boot", 100);
+    let journal = unsealed(&folder.0, None).unwrap().remove(0);
+    let whole = std::fs::read(&journal).unwrap();
+    let sealed = std::fs::read(seal(&journal).unwrap()).unwrap();
+    for bytes in [whole, sealed] {
+        assert_eq!(intact_samples(&bytes, &want), want.len());
+        let mut before = 0;
+        for len in 0..bytes.len() {
+            let now = intact_samples(&bytes[..len], &want);
+            assert!(now >= before, "{len}");
+            before = now;
+        }
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x5A;
+            intact_samples(&changed, &want);
+        }
+    }
+}
+
+/// Samples of two times since the start of the machine, or of two recorders, are separated by one without values.
+#[test]
+fn samples_of_two_boots_are_separated() {
+    for (boots, reason) in [(["one", "two"], "Restarted"), (["one", "one"], "nothing was recorded")] {
+        let folder = TestFolder::new("two-boots");
+        let samples = some_samples();
+        let mut want = record(&folder, &samples[..3], boots[0], 100);
+        let later: Vec<_> = samples[3..].iter().map(|(second, sets)| (second + 100, sets.clone())).collect();
+        for journal in unsealed(&folder.0, None).unwrap() {
+            seal(&journal).unwrap();
+        }
+        let run = std::process::id().to_string() + reason;
+        want.extend(record_run(&folder, &later, (boots[1], &run), 100));
+        let recording = Recording::open(&folder.0).unwrap();
+        let played = play(&recording);
+        assert_eq!(played.len(), want.len() + 1);
+        assert!(played[3].contains(reason), "{}", played[3]);
+        assert_eq!([&played[..3], &played[4..]].concat(), want);
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct RecordingFiles {
     breaks: Vec<(u64, NoValue)>,
     /// Instances of all ticks, by counterset, once requested.
     instances: Mutex<Option<HashMap<Guid, Vec<SeenInstance>>>>,
-    /// Damage that was found in ticks.
-    damages: Mutex<Damages>,
+    /// Damage that was found in ticks, by file.
+    damages: Mutex<HashMap<usize, Damages>>,
 }
 
 impl RecordingFiles {
@@ -58,8 +58,10 @@ impl RecordingFiles {
             all.push((path.clone(), damages));
         }
         let found = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, first)) = all.first_mut() {
-            first.take_over(&found);
+        for (file, damages) in found.iter() {
+            if let Some((_, all)) = all.get_mut(*file) {
+                all.take_over(damages);
+            }
         }
         all
     }
@@ -78,7 +80,7 @@ pub struct SeenInstance {
     pub last: i64,
 }
 
-/// Returns the indexes of all ticks: file and tick. A tick that two files have is that of the file that is finished.
+/// Returns the indexes of all ticks: file and tick. A tick that two files have is that of the file that is sealed.
 pub(super) fn ticks(files: &RecordingFiles) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut next = 0;
     let all = files
@@ -143,9 +145,9 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
         }
         let Some(of) = files.files.get(file) else { continue };
         match of.reach(tick, &mut state, &|_| true, &|_, _| false) {
-            Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(of, damage)),
+            Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(file, damage)),
             Err(error) => {
-                files.damaged(&error);
+                files.damaged(file, &error);
                 state = None;
                 continue;
             }
@@ -180,15 +182,22 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
 
 impl RecordingFiles {
     /// Records damage of a tick that is left out.
-    pub fn damaged(&self, error: &RecordingError) {
-        let mut damages = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
-        damages.add(0, format!("a tick is left out: {error}"));
+    pub fn damaged(&self, file: usize, error: &RecordingError) {
+        self.add_damage(file, format!("a tick is left out: {error}"));
     }
 
     /// Records damage of a part of a file.
-    pub fn damaged_part(&self, file: &RecordingFile, damage: &Malformed) {
+    pub fn damaged_part(&self, file: usize, damage: &Malformed) {
+        self.add_damage(file, format!("a part of a segment is left out: {damage}"));
+    }
+
+    fn add_damage(&self, file: usize, what: String) {
         let mut damages = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
-        damages.add(0, format!("a part of {} is left out: {damage}", file.path.display()));
+        let damages = damages.entry(file).or_default();
+        // Each query finds it again.
+        if !damages.first().iter().any(|known| known.what == what) {
+            damages.add(0, what);
+        }
     }
 }
 
@@ -222,16 +231,14 @@ fn break_between(
     (old_file, old): (&RecordingFile, &TickPlace),
     (new_file, new): (&RecordingFile, &TickPlace),
 ) -> Option<NoValue> {
-    if old_file.about.get(RecordingAbout::BOOT) != new_file.about.get(RecordingAbout::BOOT) {
+    let is_other = |key| old_file.about.get(key) != new_file.about.get(key);
+    if is_other(RecordingAbout::BOOT) {
         return Some(NoValue::Restarted { value_fell: false });
     }
-    let length = new.clocks.time_100ns.saturating_sub(old.clocks.time_100ns);
-    // A recorder that is started again continues the numbers.
-    let interval = new_file.about.get(RecordingAbout::INTERVAL_MS).and_then(|ms| ms.parse::<i64>().ok());
-    let longest = interval.map_or(i64::MAX, |ms| ms.saturating_mul(25_000));
-    let is_missing = old.sequence.checked_add(1) != Some(new.sequence) || length > longest;
+    // Another recorder has other clocks, and totals without the instances that ended before it.
+    let is_missing = old.sequence.checked_add(1) != Some(new.sequence) || is_other(RecordingAbout::RUN);
     is_missing.then(|| {
-        let seconds = length / 10_000_000;
-        NoValue::Failed(format!("nothing was recorded for {seconds} s before this sample").into())
+        let ms = new.clocks.utc_100ns().saturating_sub(old.clocks.utc_100ns()) / 10_000;
+        NoValue::Failed(format!("nothing was recorded in the {ms} ms before this sample").into())
     })
 }

@@ -121,16 +121,25 @@ impl<R: ReadAt> BlockWalker<R> {
     /// If reading the bytes fails.
     pub fn next_block(&mut self) -> io::Result<Option<Block>> {
         let end = self.from.length()?;
-        match self.attempt(self.offset, end)? {
+        let is_cut = match self.attempt(self.offset, end)? {
             Attempt::Block(block) => {
                 self.offset = block.end();
                 return Ok(Some(block));
             }
             Attempt::End => return Ok(None),
-            Attempt::Cut | Attempt::Wrong => {}
-        }
+            Attempt::Cut => true,
+            Attempt::Wrong => false,
+        };
         let damaged = self.offset;
-        let Some(block) = self.search(damaged.saturating_add(STEP), end)? else { return Ok(None) };
+        let Some(block) = self.search(damaged.saturating_add(STEP), end)? else {
+            if !is_cut {
+                let left_out = end.saturating_sub(damaged);
+                self.damages
+                    .add(damaged, format!("the last {left_out} bytes are left out: they are no block"));
+                self.offset = end;
+            }
+            return Ok(None);
+        };
         let left_out = block.offset.saturating_sub(damaged);
         self.damages.add(
             damaged,

@@ -1,12 +1,13 @@
 //! Writer of recordings: one tick after the other, into a folder of files.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use perfset_core::clock::ClockReading;
-use perfset_engine::{ResolvedEntry, SampleSet, Sink, Snapshot};
+use perfset_core::sample::Clocks;
+use perfset_engine::Snapshot;
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, BlockKind, Compressor, put_block};
@@ -23,13 +24,20 @@ pub struct WriterOptions {
     pub sync: Option<Duration>,
     /// Number of ticks in a file.
     pub ticks_per_file: u32,
+    /// Length from which a file is finished, whatever its ticks.
+    pub bytes_per_file: Option<u64>,
     /// `true` to write the help texts of built-in countersets too, for a file that is sent to somebody else.
     pub with_texts: bool,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { sync: Some(Duration::from_secs(10)), ticks_per_file: 300, with_texts: false }
+        Self {
+            sync: Some(Duration::from_secs(10)),
+            ticks_per_file: 300,
+            bytes_per_file: None,
+            with_texts: false,
+        }
     }
 }
 
@@ -44,6 +52,12 @@ impl WriterOptions {
     #[must_use]
     pub fn with_texts(self, with_texts: bool) -> Self {
         Self { with_texts, ..self }
+    }
+
+    /// Sets the length from which a file is finished.
+    #[must_use]
+    pub fn bytes_per_file(self, bytes_per_file: Option<u64>) -> Self {
+        Self { bytes_per_file, ..self }
     }
 
     /// Sets the number of ticks in a file.
@@ -96,8 +110,6 @@ pub struct RecordingWriter {
     /// Bytes of the write that is prepared.
     out: Vec<u8>,
     missed: Option<MissedTicks>,
-    /// Tables of a sink's entries.
-    of_sink: Vec<usize>,
     bytes_written: u64,
     ticks_written: u64,
     bytes_of_last_file: u64,
@@ -187,7 +199,6 @@ impl RecordingWriter {
             compressor: Compressor::new(1),
             out: Vec::new(),
             missed: None,
-            of_sink: Vec::new(),
             bytes_written: 0,
             ticks_written: 0,
             bytes_of_last_file: 0,
@@ -205,18 +216,20 @@ impl RecordingWriter {
         annotation: &Annotation,
     ) -> io::Result<()> {
         // Ticks of this number are in other files, so the file has a name of its own.
-        let name = format!("mark-{}", std::process::id());
-        let (mut file, _) = files::create_finished(folder, now, &name)?;
         let (mut out, mut payload) = (Vec::new(), Vec::new());
         let mut compressor = Compressor::new(1);
         about.put(&mut payload);
-        put_block(&mut out, BlockKind::About, 0, &payload, &mut compressor)?;
+        // As old as the newest file, so that both are removed at the same time.
+        let sequence = files::paths(folder)?.iter().filter_map(|path| files::first_sequence(path)).max();
+        let sequence = sequence.unwrap_or(0);
+        put_block(&mut out, BlockKind::About, sequence, &payload, &mut compressor)?;
         payload.clear();
         annotation.put(&mut payload);
-        put_block(&mut out, BlockKind::Mark, 0, &payload, &mut compressor)?;
-        put_block(&mut out, BlockKind::End, 0, &[], &mut compressor)?;
-        file.write_all(&out)?;
-        file.sync_data()
+        put_block(&mut out, BlockKind::Mark, sequence, &payload, &mut compressor)?;
+        put_block(&mut out, BlockKind::End, sequence, &[], &mut compressor)?;
+        // Several can be written in one second, and in several containers by processes of one number.
+        let name = format!("mark-{}-{}", std::process::id(), now.perf_time);
+        files::write_finished(folder, now, &name, &out)
     }
 
     /// Returns the folder or file that is written to.
@@ -303,6 +316,13 @@ impl RecordingWriter {
             let was = std::mem::replace(&mut slot.now.content, spare);
             slot.before = slot.now.collected.is_some().then_some(was);
             slot.now.content.take(part.snapshot, part.entry, states);
+            let own = part.snapshot.clocks();
+            if let Content::Rows(table) = &mut slot.now.content {
+                // Queries of one tick are collected one after the other.
+                if own != clocks && table.clocks.is_none() {
+                    table.clocks = Some(Clocks::from(own));
+                }
+            }
             slot.now.collected = Some(sequence);
             slot.now.clocks = *clocks;
         }
@@ -427,19 +447,24 @@ impl RecordingWriter {
     fn append(&mut self) -> io::Result<()> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if let Err(error) = journal.file.write_all(&self.out) {
-            // What was written of it would be damage in the middle of the file. If that cannot be cut off, a reader
-            // finds the next block behind it.
-            if journal.file.set_len(journal.len).is_ok() {
-                let _ = io::Seek::seek(&mut journal.file, io::SeekFrom::Start(journal.len));
-            }
+            // What was written of it must not stay: the blocks after it would not begin at multiples of 8.
+            let end = io::SeekFrom::Start(journal.len);
+            let is_cut = journal.file.set_len(journal.len).and_then(|()| journal.file.seek(end)).is_ok();
             journal.is_broken = true;
+            if journal.len == 0 && matches!(self.target, WriterTarget::Folder(_)) {
+                let _ = fs::remove_file(&journal.path);
+                self.journal = None;
+            } else if !is_cut {
+                self.journal = None;
+            }
             return Err(error);
         }
         let written = u64::try_from(self.out.len()).unwrap_or(u64::MAX);
         journal.len = journal.len.saturating_add(written);
         self.bytes_written = self.bytes_written.saturating_add(written);
         if self.options.sync.is_some_and(|sync| journal.last_sync.elapsed() >= sync) {
-            journal.file.sync_data()?;
+            // The samples are written, so a failure loses none. The next attempt follows after the same time.
+            let _ = journal.file.sync_data();
             journal.last_sync = Instant::now();
         }
         Ok(())
@@ -462,8 +487,11 @@ impl RecordingWriter {
     }
 
     fn finish_if_full(&mut self) -> Option<FinishedFile> {
-        let most = self.options.ticks_per_file;
-        let journal = self.journal.as_mut().filter(|journal| journal.ticks >= most)?;
+        let WriterOptions { ticks_per_file, bytes_per_file, .. } = self.options;
+        let is_full = |journal: &&mut Journal| {
+            journal.ticks >= ticks_per_file || bytes_per_file.is_some_and(|most| journal.len >= most)
+        };
+        let journal = self.journal.as_mut().filter(is_full)?;
         if matches!(self.target, WriterTarget::File(_)) {
             // Damage in the middle costs at most the ticks up to the next whole one.
             (journal.ticks, journal.is_broken) = (0, true);
@@ -476,6 +504,12 @@ impl RecordingWriter {
     pub fn finish_file(&mut self) -> Option<FinishedFile> {
         let mut journal = self.journal.take()?;
         self.out.clear();
+        let mut payload = Vec::new();
+        if let Some(missed) = self.missed.take() {
+            missed.put(&mut payload);
+            // Without it the ticks are missing all the same: their numbers are.
+            let _ = put_block(&mut self.out, BlockKind::Gap, self.sequence, &payload, &mut self.compressor);
+        }
         // If the end cannot be written, the file is as good as one whose writer was ended.
         if put_block(&mut self.out, BlockKind::End, self.sequence, &[], &mut self.compressor).is_ok() {
             let _ = journal.file.write_all(&self.out);
@@ -491,36 +525,6 @@ impl RecordingWriter {
 /// Most states between two whole ticks. Ages of late values are states of their own.
 const STATES: usize = 1 << 16;
 const _: () = assert!(STATES < StateList::MOST && BlockHeader::LEN == 28);
-
-/// Writes all entries of a query, each as a table of its own.
-impl Sink for RecordingWriter {
-    fn begin(&mut self, entries: &[ResolvedEntry]) -> io::Result<()> {
-        self.of_sink.clear();
-        for entry in entries {
-            if let Some(definition) = TableDefinition::of(entry, 0) {
-                let number = self.add_table(definition)?;
-                self.of_sink.push(number);
-            }
-        }
-        Ok(())
-    }
-
-    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
-        let of_sink = std::mem::take(&mut self.of_sink);
-        let known = set.new.entries().iter().enumerate().filter(|(_, entry)| entry.counterset.is_some());
-        let parts: Vec<TickPart<'_>> = (known.zip(&of_sink))
-            .map(|((entry, _), table)| TickPart { table: *table, snapshot: set.new, entry })
-            .collect();
-        let done = self.tick(set.new.clocks(), &parts);
-        self.of_sink = of_sink;
-        done.map(drop)
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.finish_file();
-        Ok(())
-    }
-}
 
 /// Opens a new file for its owner alone.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {

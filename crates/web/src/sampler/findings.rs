@@ -20,7 +20,7 @@ const LINGER_INTERVALS: u32 = 3;
 /// Maximum number of findings in a response, the most urgent ones.
 const FINDINGS_MOST: usize = 100;
 /// Time between two collections, as a multiple of the processor time that a collection takes.
-const COST_SHARE: u32 = 8;
+pub(super) const COST_SHARE: u32 = 8;
 
 /// Shared collection of findings. It is empty while nobody asks.
 #[derive(Debug, Default)]

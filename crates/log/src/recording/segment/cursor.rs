@@ -18,8 +18,10 @@ use super::stream::{ColumnReader, RunChange, RunSink};
 const MOST_CELLS: usize = 4 * RecordedTable::MOST_CELLS;
 /// Memory of a row's identity, as a number of cells.
 const CELLS_OF_A_KEY: usize = 8;
-/// Default value of [`CursorParts::most_changes`].
-const MOST_CHANGES: usize = 2 << 20;
+/// Most changes of all tables together that are decoded at once.
+const MOST_CHANGES: usize = 8 << 20;
+/// Memory of a run, as a number of cells: its identity, and its place among the rows.
+const CELLS_OF_A_RUN: usize = 16;
 
 /// Cursor over the ticks of a segment. Each stream is decoded once, or a few times if a table has very many changes.
 ///
@@ -73,7 +75,7 @@ impl SegmentTicks {
             damages: Vec::new(),
             is_missing: Vec::new(),
             lost_states: false,
-            most_changes: MOST_CHANGES,
+            most_changes: 0,
         };
         let mut state = TickState::default();
         match segment.states() {
@@ -88,6 +90,8 @@ impl SegmentTicks {
                 shared.push_state(&mut state.states, CellState::Missing(damaged()));
             }
         }
+        let count = segment.directory.tables.iter().filter(|entry| wanted(entry.number)).count();
+        shared.most_changes = MOST_CHANGES.checked_div(count).unwrap_or(0);
         let mut tables = Vec::new();
         let mut room = MOST_CELLS;
         for entry in segment.directory.tables.iter().filter(|entry| wanted(entry.number)) {
@@ -95,6 +99,7 @@ impl SegmentTicks {
             let table = table.and_then(|table| {
                 let rows = most_rows(&table.runs, position(table.readings()));
                 let cells = rows.saturating_mul(table.columns.len().saturating_add(CELLS_OF_A_KEY));
+                let cells = cells.saturating_add(table.runs.len().saturating_mul(CELLS_OF_A_RUN));
                 let too_large = || format!("table {} does not fit beside the others", entry.number);
                 room = room.checked_sub(cells).ok_or_else(|| Malformed { offset: 0, what: too_large() })?;
                 Ok(table)

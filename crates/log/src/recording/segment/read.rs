@@ -34,15 +34,15 @@ impl StoredSegment {
     pub fn open(
         directory: &[u8],
         source: Arc<dyn ReadAt>,
-        stored_offset: u64,
+        (stored_offset, stored): (u64, u32),
     ) -> Result<Arc<Self>, Malformed> {
         let parsed = Directory::parse(directory)?;
         let failed = |what: String| Malformed { offset: 0, what };
-        // A stream that the file has not is not allocated.
-        let length = source.length().map_err(|error| failed(format!("length of the file: {error}")))?;
+        // Streams and directory are the whole block: no stream is that of another segment.
         let streams = parsed.states.offset.saturating_add(parsed.states.stored);
-        if streams > BlockHeader::MOST_STORED || stored_offset.saturating_add(streams.into()) > length {
-            return Err(failed(format!("streams of {streams} bytes, which the file does not have")));
+        let of_block = usize::try_from(stored).ok().and_then(|stored| stored.checked_sub(directory.len()));
+        if of_block != Some(index(streams)) {
+            return Err(failed(format!("streams of {streams} bytes, which the block does not have")));
         }
         Ok(Arc::new(Self { source, offset: stored_offset, directory: parsed, states: OnceLock::new() }))
     }
@@ -50,6 +50,11 @@ impl StoredSegment {
     /// Returns the sequence numbers of the ticks, and their clocks.
     pub fn ticks(&self) -> &[(u64, ClockReading)] {
         &self.directory.ticks
+    }
+
+    /// Returns the numbers of the tables, ascending, with the numbers of their columns.
+    pub fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.directory.tables.iter().map(|table| (table.number, table.columns.len()))
     }
 
     /// Returns the states of cells.

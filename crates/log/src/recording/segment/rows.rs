@@ -40,6 +40,8 @@ pub(super) struct Placement {
     pub until: u32,
 }
 
+/// Most runs of a table: twice the rows that it can have at a time.
+const MOST_RUNS: usize = 2 * RecordedTable::MOST_ROWS;
 /// Longest name of an instance, in UTF-16 units.
 const LONGEST_NAME: usize = 1_024;
 /// Fewest bytes of a run: in each of the seven parts one.
@@ -102,6 +104,9 @@ pub(super) fn runs(
 ) -> Result<(Vec<Run>, Vec<Placement>), Malformed> {
     let from = &mut PayloadCursor::new(stream);
     let count = from.count(LEAST_RUN, "runs")?;
+    if count > MOST_RUNS {
+        return Err(from.error(format!("{count} runs of a table")));
+    }
     if readings == 0 && count > 0 {
         return Err(from.error("rows of a table without readings"));
     }

@@ -37,9 +37,13 @@ fn directory_of(stored: &[u8]) -> &[u8] {
     &stored[stored.len() - usize::try_from(len).unwrap() - SEGMENT_TAIL..]
 }
 
+fn length(stored: &[u8]) -> u32 {
+    u32::try_from(stored.len()).unwrap()
+}
+
 fn opened(stored: Vec<u8>) -> Arc<StoredSegment> {
     let directory = directory_of(&stored).to_vec();
-    StoredSegment::open(&directory, Arc::new(stored), 0).unwrap()
+    StoredSegment::open(&directory, Arc::new(stored.clone()), (0, length(&stored))).unwrap()
 }
 
 type TickCells = Vec<(RowIdentity, Vec<(u64, Option<CellState>)>)>;
@@ -125,7 +129,7 @@ fn check(ticks: &[TickState], stored: Vec<u8>, jumps: &[usize]) {
     }
 }
 
-/// RunChange of a table from one reading to the next.
+/// Change of a table from one reading to the next.
 #[derive(Clone, Debug)]
 enum TestStep {
     Add {
@@ -400,7 +404,7 @@ fn small_segment_round_trips() {
 
 /// Reads everything of a segment. Returns the ticks with the number of damages, or `None` if it cannot be opened.
 fn read_all(stored: &[u8], directory: &[u8]) -> Option<(Vec<Seen>, usize)> {
-    let segment = StoredSegment::open(directory, Arc::new(stored.to_vec()), 0).ok()?;
+    let segment = StoredSegment::open(directory, Arc::new(stored.to_vec()), (0, length(stored))).ok()?;
     let mut cursor = SegmentTicks::new(&segment, &|_| true, &|_, _| true);
     let mut ticks = Vec::new();
     while let Some(tick) = cursor.next_tick() {
@@ -418,14 +422,24 @@ fn damaged_segments() {
     let (want, damages) = read_all(&stored, &directory).unwrap();
     assert_eq!(damages, 0);
     for len in 0..directory.len() {
-        assert!(StoredSegment::open(&directory[..len], Arc::new(stored.clone()), 0).is_err());
         assert!(
-            StoredSegment::open(&directory[directory.len() - len..], Arc::new(stored.clone()), 0).is_err()
+            StoredSegment::open(&directory[..len], Arc::new(stored.clone()), (0, length(&stored))).is_err()
+        );
+        assert!(
+            StoredSegment::open(
+                &directory[directory.len() - len..],
+                Arc::new(stored.clone()),
+                (0, length(&stored))
+            )
+            .is_err()
         );
     }
     let streams = stored.len() - directory.len();
     for len in 0..streams {
-        assert!(StoredSegment::open(&directory, Arc::new(stored[..len].to_vec()), 0).is_err());
+        assert!(
+            StoredSegment::open(&directory, Arc::new(stored[..len].to_vec()), (0, length(&stored[..len])))
+                .is_err()
+        );
     }
     for at in 0..streams {
         for with in [1, 0x80, 0xFF] {
@@ -609,10 +623,11 @@ fn times_of_segments() {
         }
         println!("{rows} rows: {:.4} bytes a value", per_value(stored.len(), values));
         let directory = directory_of(&stored).to_vec();
+        let stored_len = length(&stored);
         let source: Arc<dyn ReadAt> = Arc::new(stored);
         for _ in 0..3 {
             let begin = cpu_time();
-            let segment = StoredSegment::open(&directory, Arc::clone(&source), 0).unwrap();
+            let segment = StoredSegment::open(&directory, Arc::clone(&source), (0, stored_len)).unwrap();
             let mut cursor = SegmentTicks::new(&segment, &|_| true, &|_, _| true);
             let mut sum = 0;
             while let Some(tick) = cursor.next_tick() {
@@ -621,12 +636,12 @@ fn times_of_segments() {
             }
             report("read all ticks", begin);
             let begin_one = cpu_time();
-            let segment = StoredSegment::open(&directory, Arc::clone(&source), 0).unwrap();
+            let segment = StoredSegment::open(&directory, Arc::clone(&source), (0, stored_len)).unwrap();
             let mut cursor = SegmentTicks::new(&segment, &|_| true, &|_, _| true).with_window(1, 0);
             let sequence = cursor.seek(states.len() / 2).unwrap().sequence;
             println!("{rows} rows, one instant: {:?} {sum} {sequence}", cpu_time() - begin_one);
             let begin_series = cpu_time();
-            let segment = StoredSegment::open(&directory, Arc::clone(&source), 0).unwrap();
+            let segment = StoredSegment::open(&directory, Arc::clone(&source), (0, stored_len)).unwrap();
             let mut cursor = SegmentTicks::new(&segment, &|_| true, &|_, column| column == 5);
             while cursor.next_tick().is_some() {}
             println!("{rows} rows, one counter: {:?}", cpu_time() - begin_series);

@@ -101,6 +101,9 @@ impl SegmentWriter {
     /// Returns the stored payload of the segment.
     pub fn finish(mut self) -> Result<Vec<u8>, Malformed> {
         self.finish_table()?;
+        if self.states.len() > StateList::MOST {
+            return Err(too_large("too many states"));
+        }
         let mut raw = Vec::new();
         self.states.since(0).iter().for_each(|state| put_state(&mut raw, state));
         let states = self.streams.put(&raw)?;
