@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use perfset::clock::ClockReading;
 use perfset::log::recording::{RecordingWriter, TableDefinition, TickPart};
+use perfset::output::text::escaped;
 use perfset::path::{CounterPath, PathQuery};
 use perfset::{Counterset, Entry, Guid, ResolvedEntry};
 
+use super::control::say;
 use super::most_costly;
 use crate::args::RecordArgs;
 use crate::exit::{Exit, Failure};
@@ -26,6 +28,8 @@ struct RecordGroup {
     /// Entries of the last sample, and the table of each.
     entries: Option<Arc<[ResolvedEntry]>>,
     tables: Vec<Option<usize>>,
+    /// `true` if its last collection has given a sample.
+    has_sample: bool,
 }
 
 /// All groups, and the ticks so far.
@@ -35,14 +39,17 @@ pub struct Groups {
     interval: Duration,
     /// Definitions of the tables, by number, each with its entry: two entries of one counterset have other instances.
     defined: Vec<(TableDefinition, Entry)>,
-    /// Countersets that are recorded, if every counterset is.
+    /// Search for new countersets, if the recorder records all of them.
     everything: Option<Everything>,
 }
 
-/// State of recording every counterset.
+/// Search for countersets that programs have published since.
 struct Everything {
+    /// Countersets that are recorded already, or have an interval of their own.
     known: HashSet<Guid>,
-    looked: Instant,
+    /// Time of the last search.
+    searched: Instant,
+    /// `true` to record expensive counters too.
     all: bool,
 }
 
@@ -61,7 +68,11 @@ impl Groups {
         let mut named = HashSet::new();
         for every in &args.every {
             let ticks = ticks(every.interval, interval).ok_or_else(|| {
-                let error = anyhow!("--every {}: its time must be a multiple of {interval:?}", every.what);
+                let error = anyhow!(
+                    "--every {}: its time must be a multiple of the interval, {} s",
+                    escaped(&every.what),
+                    interval.as_secs_f64()
+                );
                 Failure::new(Exit::Usage, error)
             })?;
             if every.what.starts_with(['\\', '/']) {
@@ -78,7 +89,7 @@ impl Groups {
             all.add(asked, 1, path, args.all)?;
         }
         if operands.paths.is_empty() {
-            all.everything = Some(Everything { known: named, looked: Instant::now(), all: args.all });
+            all.everything = Some(Everything { known: named, searched: Instant::now(), all: args.all });
             all.add_new(asked);
         }
         Ok(all)
@@ -92,7 +103,13 @@ impl Groups {
             None => {
                 let mut query = PathQuery::open(&mut source).map_err(source_failed)?;
                 query.leave_out_above(most_costly(all));
-                self.groups.push(RecordGroup { every, query, entries: None, tables: Vec::new() });
+                self.groups.push(RecordGroup {
+                    every,
+                    query,
+                    entries: None,
+                    tables: Vec::new(),
+                    has_sample: false,
+                });
                 self.groups.len().saturating_sub(1)
             }
         };
@@ -106,8 +123,8 @@ impl Groups {
     /// Searches for countersets that programs have published since, if everything is recorded.
     pub fn refresh(&mut self, asked: &QuerySource) {
         let Some(everything) = &mut self.everything else { return };
-        if everything.looked.elapsed() >= SEARCH {
-            everything.looked = Instant::now();
+        if everything.searched.elapsed() >= SEARCH {
+            everything.searched = Instant::now();
             self.add_new(asked);
         }
     }
@@ -131,12 +148,21 @@ impl Groups {
         }
     }
 
-    /// Collects the groups that are due, and defines the tables of entries that are new.
-    pub fn collect(&mut self, writer: &mut RecordingWriter) -> Result<(), Failure> {
+    /// Collects the groups that are due, and defines the tables of entries that are new. A group that fails is left out
+    /// of this tick, and a table that is one too many is not recorded: neither ends a recorder.
+    pub fn collect(&mut self, writer: &mut RecordingWriter) {
         let Self { groups, tick, interval, defined, .. } = self;
         *tick = tick.saturating_add(1);
         for group in groups.iter_mut().filter(|group| is_due(group.every, *tick)) {
-            group.query.collect().map_err(source_failed)?;
+            let had_sample = group.has_sample;
+            let collected = group.query.collect();
+            group.has_sample = collected.is_ok();
+            if let Err(error) = collected {
+                if had_sample || *tick == 1 {
+                    say(&format!("warning: samples are lost until collecting works again: {error}"));
+                }
+                continue;
+            }
             let snapshot = group.query.snapshot();
             let is_known = group
                 .entries
@@ -146,28 +172,28 @@ impl Groups {
                 continue;
             }
             let ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX).saturating_mul(group.every);
-            group.tables.clear();
-            for entry in snapshot.entries() {
-                let definition = TableDefinition::of(entry, ms);
-                let table = definition.map(|definition| table(defined, writer, (definition, &entry.entry)));
-                let table = table.transpose();
-                let table = table.map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-                group.tables.push(table);
-            }
+            let table = |entry: &ResolvedEntry| {
+                let definition = TableDefinition::of(entry, ms)?;
+                let table = table(defined, writer, (definition, &entry.entry));
+                table
+                    .inspect_err(|error| say(&format!("warning: a counterset is not recorded: {error}")))
+                    .ok()
+            };
+            group.tables = snapshot.entries().iter().map(table).collect();
             group.entries = Some(snapshot.shared_entries());
         }
-        Ok(())
     }
 
     /// Returns the clocks of the first group that was collected.
     pub fn clocks(&self) -> Option<ClockReading> {
-        let due = self.groups.iter().find(|group| is_due(group.every, self.tick));
+        let due = self.groups.iter().find(|group| group.has_sample && is_due(group.every, self.tick));
         due.map(|group| *group.query.snapshot().clocks())
     }
 
     /// Returns the parts of the tick: the entries of the groups that were collected.
     pub fn parts(&self) -> impl Iterator<Item = TickPart<'_>> {
-        self.groups.iter().filter(|group| is_due(group.every, self.tick)).flat_map(|group| {
+        let due = |group: &&RecordGroup| group.has_sample && is_due(group.every, self.tick);
+        self.groups.iter().filter(due).flat_map(|group| {
             let snapshot = group.query.snapshot();
             let tables = group.tables.iter().enumerate();
             tables.filter_map(move |(entry, table)| Some(TickPart { table: (*table)?, snapshot, entry }))

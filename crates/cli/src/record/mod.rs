@@ -150,7 +150,7 @@ impl Recorder {
         self.keep_limits();
         self.annotate("recorder started");
         loop {
-            self.tick()?;
+            self.tick();
             if !pace.wait() {
                 break;
             }
@@ -166,12 +166,12 @@ impl Recorder {
     }
 
     /// Collects what is due, and writes it.
-    fn tick(&mut self) -> Result<(), Failure> {
+    fn tick(&mut self) {
         let Self { asked, groups, writer, .. } = self;
         groups.refresh(asked);
-        groups.collect(writer)?;
+        groups.collect(writer);
         let parts: Vec<TickPart<'_>> = groups.parts().collect();
-        let Some(clocks) = groups.clocks() else { return Ok(()) };
+        let Some(clocks) = groups.clocks() else { return };
         match writer.tick(&clocks, &parts) {
             Ok(finished) => {
                 self.is_warned = false;
@@ -182,7 +182,6 @@ impl Recorder {
             }
             Err(error) => self.not_written(&error),
         }
-        Ok(())
     }
 
     /// Makes room, and says once that samples are lost. A full disk never ends a recorder.

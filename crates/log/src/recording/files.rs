@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
 
@@ -451,17 +451,37 @@ impl RecordingFile {
     }
 }
 
-/// File that is opened for each read: a recording of weeks has more files than a process can open.
+/// File that can be closed, and is then opened for each read: a recording of weeks has more files than a process can
+/// open.
 #[derive(Debug)]
-pub(super) struct FileByName(pub PathBuf);
+pub(super) struct ClosableFile {
+    path: PathBuf,
+    file: Mutex<Option<Arc<File>>>,
+}
 
-impl ReadAt for FileByName {
+impl ClosableFile {
+    pub fn new(path: &Path, file: File) -> Self {
+        Self { path: path.to_owned(), file: Mutex::new(Some(Arc::new(file))) }
+    }
+
+    /// Closes the file until the next read, and after it.
+    pub fn close(&self) {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn file(&self) -> io::Result<Arc<File>> {
+        let open = self.file.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        open.map_or_else(|| open_file(&self.path).map(Arc::new), Ok)
+    }
+}
+
+impl ReadAt for ClosableFile {
     fn length(&self) -> io::Result<u64> {
-        open_file(&self.0)?.length()
+        self.file()?.length()
     }
 
     fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        open_file(&self.0)?.read_some_at(into, offset)
+        self.file()?.read_some_at(into, offset)
     }
 }
 

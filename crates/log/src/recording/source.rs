@@ -14,7 +14,7 @@ use perfset_engine::{
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, ReadAt};
-use super::files::{self, RecordingError, RecordingFile};
+use super::files::{self, ClosableFile, RecordingError, RecordingFile};
 use super::player::RecordingPlayer;
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
 use crate::damage::Damages;
@@ -60,14 +60,14 @@ impl Recording {
             return Ok(Self::of(vec![file], Vec::new()));
         }
         let paths = files::paths(path)?;
-        let by_name = paths.len().saturating_sub(OPEN);
+        let first_open = paths.len().saturating_sub(OPEN);
         let (mut all, mut refused) = (Vec::new(), Vec::new());
         for (at, path) in paths.into_iter().enumerate() {
-            match Self::read_file(&path, at < by_name) {
+            match Self::read_file(&path, at >= first_open) {
                 Ok(file) => all.push(file),
                 // The recorder has sealed it, or removed it as the oldest.
                 Err(RecordingError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                    let sealed = files::sealed_path(&path).map(|path| Self::read_file(&path, false));
+                    let sealed = files::sealed_path(&path).map(|path| Self::read_file(&path, true));
                     all.extend(sealed.and_then(Result::ok));
                 }
                 Err(error) => refused.push((path, error)),
@@ -79,13 +79,14 @@ impl Recording {
         Ok(Self::of(all, refused))
     }
 
-    fn read_file(path: &Path, by_name: bool) -> Result<RecordingFile, RecordingError> {
-        let file = files::open_file(path)?;
-        // A journal disappears when it is sealed, so it stays open.
-        let by_name = by_name && files::sealed_path(path).is_none();
-        let source: Arc<dyn ReadAt> =
-            if by_name { Arc::new(files::FileByName(path.to_owned())) } else { Arc::new(file) };
-        RecordingFile::read(path.to_owned(), source)
+    fn read_file(path: &Path, stays_open: bool) -> Result<RecordingFile, RecordingError> {
+        let source = Arc::new(ClosableFile::new(path, files::open_file(path)?));
+        let file = RecordingFile::read(path.to_owned(), Arc::<ClosableFile>::clone(&source))?;
+        // A journal disappears when it is sealed.
+        if !stays_open && files::sealed_path(path).is_none() {
+            source.close();
+        }
+        Ok(file)
     }
 
     /// Opens a recording of one file in memory.
