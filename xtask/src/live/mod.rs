@@ -45,6 +45,7 @@ mod prometheus;
 mod published;
 mod protocols;
 mod record;
+mod recordings;
 mod relations;
 mod services;
 mod totals;
@@ -144,6 +145,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("its examples print what the command prints", &c::examples),
         ("facts about processes are the kernel's, and command lines are not for everybody", &facts::check),
         ("a watch reports each busy process once, and starts a program for it", &watch::check),
+        ("a recorder that is killed at any moment loses no sample", &|| recordings::killed(args.full)),
+        ("a recorder on a full disk goes on", &recordings::full),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
@@ -162,6 +165,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
+        ("another reader of recordings reads the same values", &recordings::python),
         ("a Windows log as CSV and SQL has the values of a calculation in Python", &logs::python),
         ("links of other users lead no file elsewhere", &files::links),
         ("devices and pipes are written and stay what they are", &files::devices),

@@ -1,0 +1,163 @@
+//! Recordings: read by a reader that was written from their description, ended by SIGKILL, and on a full disk.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::owned::{Folder, Running};
+use super::{finished, perfset};
+use crate::repository::root;
+
+/// Tick, counterset, instance, instance id and counter of a value.
+type ValueKey = (u64, String, String, u64, String);
+
+/// Checks that the reader in Python, which was written from the documents alone, reads what the command reads: of a
+/// folder whose file is sealed, and of one file of ticks.
+pub fn python() -> Result<String> {
+    let folder = Folder::new("recordings")?;
+    let (into, file) = (folder.0.join("folder"), folder.0.join("one.perfset"));
+    // Begun processes, so that rows come and go.
+    let load = |_: &Path| -> Result<()> {
+        for _ in 0..40 {
+            Command::new("true").status().context("cannot start true")?;
+            sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    };
+    let mut texts = Vec::new();
+    for (option, path, log) in [("--dir", &into, &into), ("-o", &file, &file)] {
+        let mut command = perfset();
+        command.arg("record").arg(option).arg(path).args(["200ms", "10"]);
+        let recorder = command.spawn().context("cannot start perfset record")?;
+        load(path)?;
+        finished(recorder.wait_with_output()?)?;
+        texts.push(format!("{} of {option}", compare(log)?));
+    }
+    Ok(format!(": {} values are equal", texts.join(", ")))
+}
+
+/// Compares all values of a recording. Returns their number.
+fn compare(log: &Path) -> Result<usize> {
+    let files: Vec<_> = match log.is_dir() {
+        true => std::fs::read_dir(log)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?,
+        false => vec![log.to_owned()],
+    };
+    let mut command = Command::new("python3");
+    command.arg(root().join("xtask/src/live/recording_reader.py"));
+    command.args(files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "perfset")));
+    let output = command.output().context("cannot start python3")?;
+    let mut theirs: BTreeMap<ValueKey, Option<u64>> = BTreeMap::new();
+    for line in finished(output)?.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+        let number = |field: &str| row[field].as_u64();
+        let tick = number("tick").context("no tick")?;
+        let key = (tick, text("counterset"), text("instance"), number("id").unwrap_or(0), text("counter"));
+        ensure!(theirs.insert(key.clone(), number("raw")).is_none(), "{key:?} is there twice");
+    }
+    let sets: BTreeMap<&str, bool> = theirs.keys().map(|key| (&*key.1, !key.2.is_empty())).collect();
+    let mut count = 0;
+    for (set, is_multiple) in sets {
+        let path = format!(r"\{set}{}\*", if is_multiple { "(*)" } else { "" });
+        let name = log.to_str().context("a folder's name")?;
+        let mut command = super::record::command(&[&path], &["--raw", "--log", name]);
+        let mut times: Vec<String> = Vec::new();
+        for line in finished(command.output()?)?.lines() {
+            let row: Value = serde_json::from_str(line)?;
+            let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+            let time = text("time");
+            if times.last() != Some(&time) {
+                times.push(time);
+            }
+            let tick = u64::try_from(times.len() - 1)?;
+            let id = row["instance_id"].as_u64().unwrap_or(0);
+            let key = (tick, text("counterset"), text("instance"), id, text("counter"));
+            match (theirs.get(&key), row["raw"].as_u64()) {
+                (Some(their), ours) => {
+                    ensure!(*their == ours, "{key:?} is {ours:?}, and {their:?} to the other reader");
+                    count += 1;
+                }
+                // A counter that was not recorded.
+                (None, ours) => {
+                    ensure!(ours.is_none(), "{key:?} is {ours:?}, and missing to the other reader")
+                }
+            }
+        }
+    }
+    ensure!(count > 10_000, "only {count} values were compared");
+    Ok(count)
+}
+
+/// Checks that recorders that are killed at any moment, also while they begin and seal, lose no sample that was there
+/// before, and that nothing is damaged.
+pub fn killed(is_full: bool) -> Result<String> {
+    let folder = Folder::new("killed-recorders")?;
+    let kills = if is_full { 2_000 } else { 100 };
+    let (mut before, mut moment) = (0, 7_u64);
+    for kill in 1..=kills {
+        let mut command = perfset();
+        command.args(["record", "mem", "10ms", "--dir"]).arg(&folder.0).stderr(Stdio::null());
+        let recorder = Running(command.spawn().context("cannot start perfset record")?);
+        // A sequence of moments that is the same each time.
+        moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        sleep(Duration::from_millis(5 + (moment >> 33) % 120));
+        drop(recorder);
+        if kill % 10 == 0 {
+            let now = samples(&folder.0)?;
+            ensure!(now >= before, "{now} samples after kill {kill}, and {before} before");
+            before = now;
+        }
+    }
+    ensure!(before > kills, "{before} samples of {kills} recorders");
+    Ok(format!(": {kills} kills, {before} samples, no damage"))
+}
+
+/// Returns the number of samples of a recording that has no damage.
+fn samples(log: &Path) -> Result<u64> {
+    let mut command = perfset();
+    command.args(["log", "info", "--format", "json"]).arg(log);
+    let info: Value = serde_json::from_str(&finished(command.output()?)?)?;
+    ensure!(info["damage_count"] == 0, "damage: {}", info["damages"]);
+    info["samples"].as_u64().context("no number of samples")
+}
+
+/// Checks that a recorder on a full disk goes on: it removes its oldest files, and has the newest samples.
+pub fn full() -> Result<String> {
+    let folder = Folder::new("full-disk")?;
+    let mount =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=260k", "tmpfs"]).arg(&folder.0).status()?;
+    ensure!(mount.success(), "cannot mount a file system in memory");
+    let checked = fill(&folder.0.join("recording"));
+    let unmounted = Command::new("umount").arg(&folder.0).status()?;
+    ensure!(unmounted.success(), "cannot unmount the file system");
+    checked
+}
+
+fn fill(into: &Path) -> Result<String> {
+    let began = Instant::now();
+    let mut command = perfset();
+    // Files of 125 kB at most, on a disk of 260 kB: a limit above the disk's size.
+    command.args(["record", "20ms", "600", "--keep", "1MB", "--dir"]).arg(into);
+    let output = command.output().context("cannot start perfset record")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    finished(output)?;
+    let count = samples(into)?;
+    let is_full = said.contains("samples are lost until writing works again") && count < 600;
+    ensure!(is_full, "the disk was never full: {count} samples, {said}");
+    let mut command = perfset();
+    command.args(["get", r"\Memory\Available Bytes", "--raw", "--format", "json", "--log"]).arg(into);
+    let out = finished(command.output()?)?;
+    let last: Value = serde_json::from_str(out.lines().last().context("no sample")?)?;
+    let time = last["time"].as_str().context("no time")?;
+    let now = Command::new("date").args(["-u", "+%s"]).output()?;
+    let at = Command::new("date").args(["-u", "+%s", "-d", time]).output()?;
+    let seconds = |output| -> Result<u64> { Ok(finished(output)?.trim().parse()?) };
+    let age = seconds(now)?.saturating_sub(seconds(at)?);
+    ensure!(age <= 5, "the newest sample is {age} s old");
+    Ok(format!(": {count} samples are left after {} s, the newest {age} s old", began.elapsed().as_secs()))
+}
