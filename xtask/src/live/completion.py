@@ -35,6 +35,8 @@ class Shell:
             environment = dict(os.environ, TERM="xterm", COLUMNS="200", LINES="50", HOME=folder, ZDOTDIR=folder)
             environment.update(XDG_CONFIG_HOME=folder, XDG_DATA_HOME=folder, LANG="C.UTF-8", LC_ALL="C.UTF-8")
             os.execvpe(arguments[0], arguments, environment)
+        # The prompt comes when the shell has read its setup, which takes as long as it takes.
+        select.select([self.terminal], [], [], LONGEST)
         self.read()
 
     def read(self, quiet=QUIET):
