@@ -111,7 +111,7 @@ fn sample(overview: &mut Overview) -> u64 {
 #[derive(Debug)]
 struct Groups {
     folders: Vec<PathBuf>,
-    /// How many groups there are; 0 if the kernel's file system of groups cannot be written.
+    /// Number of groups; 0 if the kernel's file system of groups cannot be written.
     count: usize,
 }
 

@@ -292,7 +292,7 @@ pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u
 
 /// Largest window of a zstd frame, as a power of two: 8 MiB.
 #[cfg(feature = "zstd")]
-const WINDOW_LOG: u32 = 23;
+pub(super) const WINDOW_LOG: u32 = 23;
 
 /// Bytes that can be read at any place.
 pub trait ReadAt: Send + Sync {

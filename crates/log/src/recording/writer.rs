@@ -78,7 +78,7 @@ pub struct TickPart<'a> {
     pub entry: usize,
 }
 
-/// Where a recording is written.
+/// Folder or file that a recording is written to.
 #[derive(Debug)]
 enum WriterTarget {
     /// Files of a folder, one after the other.

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
 
+#[cfg(feature = "zstd")]
+use super::super::block::WINDOW_LOG;
 use super::super::block::{BlockHeader, Codec, ReadAt};
 use super::super::bytes::{Malformed, PayloadCursor};
 use super::super::state::state;
@@ -260,9 +262,6 @@ impl std::fmt::Debug for Decompressor {
     }
 }
 
-/// Largest window of a zstd frame, as a power of two: 8 MiB.
-#[cfg(feature = "zstd")]
-const WINDOW_LOG: u32 = 23;
 /// Memory that is allocated at once, before there are bytes to fill it.
 #[cfg(feature = "zstd")]
 const STEP: usize = 1 << 20;

@@ -4,6 +4,7 @@ use perfset_core::Utf16;
 
 use super::super::bytes::{Malformed, PayloadCursor, put_int, put_len, put_uint};
 use super::super::table::{RecordedTable, RowIdentity, index, position};
+use super::super::tick::{name, owner, put_name, put_owner};
 
 /// Identity without interruption in consecutive readings of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +43,6 @@ pub(super) struct Placement {
 
 /// Most runs of a table: twice the rows that it can have at a time.
 const MOST_RUNS: usize = 2 * RecordedTable::MOST_ROWS;
-/// Longest name of an instance, in UTF-16 units.
-const LONGEST_NAME: usize = 1_024;
 /// Fewest bytes of a run: in each of the seven parts one.
 const LEAST_RUN: usize = 7;
 
@@ -51,8 +50,7 @@ const LEAST_RUN: usize = 7;
 pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement], readings: u32) {
     put_len(out, runs.len());
     for run in runs {
-        put_len(out, run.key.name.len());
-        run.key.name.units().iter().for_each(|unit| put_uint(out, (*unit).into()));
+        put_name(out, &run.key.name);
     }
     let mut before = 0_i64;
     for run in runs {
@@ -66,14 +64,7 @@ pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement]
         before = run.key.birth;
     }
     for run in runs {
-        match run.key.owner {
-            None => out.push(0),
-            Some((pid, user)) => {
-                out.push(1);
-                put_uint(out, pid.into());
-                put_uint(out, user.into());
-            }
-        }
+        put_owner(out, run.key.owner);
     }
     runs.iter().for_each(|run| put_uint(out, run.first.into()));
     // Mostly 0: the row was there to the end.
@@ -126,11 +117,7 @@ pub(super) fn runs(
         run.key.birth = before;
     }
     for run in &mut runs {
-        run.key.owner = match from.byte("owner of an instance")? {
-            0 => None,
-            1 => Some((from.small("process of an owner")?, from.small("user of an owner")?)),
-            number => return Err(from.error(format!("owner of the unknown kind {number}"))),
-        };
+        run.key.owner = owner(from)?;
     }
     for run in &mut runs {
         run.first = from.small("first reading of a run")?;
@@ -149,18 +136,6 @@ pub(super) fn runs(
     let placements = placements(from, &runs)?;
     from.end()?;
     Ok((runs, placements))
-}
-
-fn name(from: &mut PayloadCursor<'_>) -> Result<Utf16, Malformed> {
-    let len = from.count(1, "units of a name")?;
-    if len > LONGEST_NAME {
-        return Err(from.error(format!("name of {len} units")));
-    }
-    let mut units = Vec::with_capacity(len);
-    for _ in 0..len {
-        units.push(from.small::<u16>("unit of a name")?);
-    }
-    Ok(Utf16::from(&*units))
 }
 
 /// Checks that no reading has more rows or cells than a table can have.

@@ -606,7 +606,7 @@ fn cpu_time() -> Duration {
 
 /// Prints CPU times, which depend on the machine. Run it with `--release`.
 #[test]
-#[ignore = "prints times; for releases"]
+#[ignore = "prints times, which depend on the machine, and checks nothing: run it with --release"]
 fn times_of_segments() {
     for (rows, ticks) in [(500, 300), (10_000, 60)] {
         let states = processes(rows, 22, ticks);

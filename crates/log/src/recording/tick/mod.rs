@@ -36,7 +36,7 @@ pub(super) struct TickTable {
 /// Most tables that a recording can have.
 pub(super) const MOST_TABLES: usize = 8_192;
 
-/// How a table is stored in a tick.
+/// Form in which a tick stores a table.
 #[derive(Clone, Copy)]
 enum Form {
     /// Collected, and as before.
@@ -211,12 +211,22 @@ fn own_clocks(from: &mut PayloadCursor<'_>, at: &ClockReading) -> Result<Option<
 }
 
 pub(super) fn put_row_key(out: &mut Vec<u8>, key: &RowIdentity) {
-    put_len(out, key.name.len());
-    // Nearly all names are ASCII, of which each unit has one byte here.
-    key.name.units().iter().for_each(|unit| put_uint(out, (*unit).into()));
+    put_name(out, &key.name);
     put_uint(out, key.id.into());
     put_uint(out, key.birth);
-    match key.owner {
+    put_owner(out, key.owner);
+}
+
+/// Appends the name of an instance.
+pub(super) fn put_name(out: &mut Vec<u8>, name: &Utf16) {
+    put_len(out, name.len());
+    // Nearly all names are ASCII, of which each unit has one byte here.
+    name.units().iter().for_each(|unit| put_uint(out, (*unit).into()));
+}
+
+/// Appends the owner of an instance: process and user, or the system.
+pub(super) fn put_owner(out: &mut Vec<u8>, owner: Option<(u32, u32)>) {
+    match owner {
         None => out.push(0),
         Some((pid, user)) => {
             out.push(1);
@@ -232,6 +242,14 @@ const LONGEST_NAME: usize = 1_024;
 pub(super) const ROW_KEY: usize = 4;
 
 pub(super) fn row_key(from: &mut PayloadCursor<'_>) -> Result<RowIdentity, Malformed> {
+    let name = name(from)?;
+    let id = from.small("id of an instance")?;
+    let birth = from.uint("birth of an instance")?;
+    Ok(RowIdentity { name, id, birth, owner: owner(from)? })
+}
+
+/// Reads the name of an instance.
+pub(super) fn name(from: &mut PayloadCursor<'_>) -> Result<Utf16, Malformed> {
     let len = from.count(1, "units of a name")?;
     if len > LONGEST_NAME {
         return Err(from.error(format!("name of {len} units")));
@@ -240,15 +258,16 @@ pub(super) fn row_key(from: &mut PayloadCursor<'_>) -> Result<RowIdentity, Malfo
     for _ in 0..len {
         units.push(from.small::<u16>("unit of a name")?);
     }
-    let name = Utf16::from(&*units);
-    let id = from.small("id of an instance")?;
-    let birth = from.uint("birth of an instance")?;
-    let owner = match from.byte("owner of an instance")? {
-        0 => None,
-        1 => Some((from.small("process of an owner")?, from.small("user of an owner")?)),
-        number => return Err(from.error(format!("owner of the unknown kind {number}"))),
-    };
-    Ok(RowIdentity { name, id, birth, owner })
+    Ok(Utf16::from(&*units))
+}
+
+/// Reads the owner of an instance.
+pub(super) fn owner(from: &mut PayloadCursor<'_>) -> Result<Option<(u32, u32)>, Malformed> {
+    match from.byte("owner of an instance")? {
+        0 => Ok(None),
+        1 => Ok(Some((from.small("process of an owner")?, from.small("user of an owner")?))),
+        number => Err(from.error(format!("owner of the unknown kind {number}"))),
+    }
 }
 
 fn put_whole(out: &mut Vec<u8>, table: &RecordedTable) {

@@ -56,7 +56,7 @@ fn any_content(columns: usize) -> impl Strategy<Value = ContentAndStates> {
     prop_oneof![6 => rows, 1 => failed]
 }
 
-/// What is collected in a tick: contents of the tables that are due, and clocks.
+/// Collection of a tick: contents of the tables that are due, and clocks.
 pub type CollectedTick = (ClockReading, Vec<Option<ContentAndStates>>);
 
 pub fn any_collected() -> impl Strategy<Value = CollectedTick> {
