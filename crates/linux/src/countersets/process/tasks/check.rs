@@ -42,8 +42,9 @@ impl TaskIterCollector {
     /// If an iterator returns other data, or too few processes.
     pub(super) fn check(&mut self, from: usize) -> Result<(), Fallback> {
         /// Maximum number of attempts: this process may execute something in between, or its record may be
-        /// inconsistent.
-        const TIMES: u32 = 3;
+        /// inconsistent. Threads that start and end all the time change levels such as the number of threads during
+        /// most attempts, so three were too few; a wrong column differs in all of them.
+        const TIMES: u32 = 16;
         // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
         rules::may_show_all(&self.roots).map_err(|why| Fallback::Permanent(why.to_owned()))?;
         let mut table = ProcessTable::default();
