@@ -58,6 +58,8 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
         fs::remove_file(&path)?;
         return Err(invalid("the sealed file lacks samples: the journal stays as it is").into());
     }
+    // Windows keeps the name of a removed file for as long as the file is open.
+    drop(file);
     match fs::remove_file(journal) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         // The folder may have been too large meanwhile.

@@ -279,7 +279,8 @@ fn any_samples() -> impl Strategy<Value = Vec<Vec<ScriptedSet>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    // Files are slow under Wine, where this ran a minute.
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(windows) { 8 } else { 64 }))]
 
     /// Played samples equal the collected ones, in whatever files they are: in journals, sealed, or both.
     #[test]
@@ -293,6 +294,8 @@ proptest! {
         prop_assert_eq!(play(&recording), &want[..]);
         prop_assert!(recording.damages().iter().all(|(_, damages)| damages.is_empty()));
         prop_assert_eq!(recording.times().count(), samples.len());
+        // Windows keeps the name of a removed file for as long as the file is open.
+        drop(recording);
         for (journal, is_sealed) in unsealed(&folder.0, None).unwrap().iter().zip(sealed) {
             if is_sealed {
                 let copy = std::fs::read(journal).unwrap();
