@@ -12,6 +12,7 @@ use perfset_engine::{
 };
 
 use super::files::{ReachedTick, RecordingError, RecordingFile};
+use super::registration::TableDefinition;
 use super::table::{Content, RowIdentity, StateList};
 use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
@@ -132,6 +133,8 @@ impl Player for RecordingPlayer {
                 played.state = None;
             }
             match played.load(&self.files, place) {
+                // A rate between two ticks that have the same collection would be none.
+                Ok(()) if played.is_between(&self.files) => {}
                 Ok(()) => {
                     (played.clocks, played.is_begun) = (clocks, true);
                     return Ok(true);
@@ -168,6 +171,30 @@ impl Played {
         found.iter().for_each(|damage| files.damaged_part(file, damage));
         Ok(())
     }
+
+    /// Returns `true` if the tick has wanted tables, and all of them are as they were collected at an earlier tick.
+    fn is_between(&self, files: &RecordingFiles) -> bool {
+        let (Some(state), Some(file)) = (&self.state, files.files.get(self.file)) else { return false };
+        let (state, mut is_held) = (state.state(), false);
+        for (definition, table) in file.tables.iter().zip(&state.tables) {
+            let Some(definition) = definition else { continue };
+            let guid = definition.counterset.guid;
+            if !self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&guid)) {
+                continue;
+            }
+            match table.collected {
+                Some(collected) if collected == state.sequence => return false,
+                collected => is_held |= collected.is_some() && holds(definition, table, state),
+            }
+        }
+        is_held
+    }
+}
+
+/// Returns `true` if a table that is not in a tick still has the values of an earlier one. A table whose program has
+/// ended is not collected any more.
+fn holds(definition: &TableDefinition, table: &TickTable, state: &TickState) -> bool {
+    age_of(table, state).as_millis().saturating_mul(2) <= u128::from(definition.interval_ms).saturating_mul(5)
 }
 
 impl Clock for RecordingPlayer {
@@ -239,11 +266,8 @@ fn collect(
         // A table of other counters only can have been collected at other times.
         columns.iter().any(Option::is_some).then_some(())?;
         let collected = table.collected?;
-        // A table whose program has ended is not collected any more.
-        let age = age_of(table, state).as_millis();
-        let is_held = collected == state.sequence
-            || age.saturating_mul(2) <= u128::from(definition.interval_ms).saturating_mul(5);
-        is_held.then_some(PlayedTable { collected, table, columns })
+        let is_there = collected == state.sequence || holds(definition, table, state);
+        is_there.then_some(PlayedTable { collected, table, columns })
     });
     let mut tables: Vec<PlayedTable<'_>> = of_set.collect();
     let Some(newest) = tables.iter().map(|table| table.collected).max() else {
