@@ -57,7 +57,10 @@ Examples:
   The screen every two seconds, until q or Ctrl+C.
 
   $ perfset disk 1 1 > now.txt
-  One sample as text, with all rows.";
+  One sample as text, with all rows.
+
+  $ perfset proc --log rec --at 14:03:07
+  The same of an instant in a recording.";
 
 /// Examples for `perfset get`.
 pub const GET: &str = r"Examples:
@@ -198,8 +201,10 @@ pub const RECORD: &str = r"Examples:
   Three samples of everything into the folder rec. Without 3, until Ctrl+C;
   without --dir, into the folder of this user and machine.
 
-  $ perfset get '\Process V2(*)\% Processor Time' --log rec --top 5
-  What used most processor time then. Every command that reads logs reads it.
+  $ perfset --log rec --at -2s
+  The overview of that instant: two seconds before the end. 14:03:07 and
+  'mark deploy' are instants too. Every command that reads logs reads it:
+  get, list, instances, plot, watch, relog.
 
   $ perfset record --dir rec cpu mem '\Process V2(*)\*' 500ms 2
   Only these counters, twice a second.

@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 
+use jiff::tz::TimeZone;
+use perfset::log::recording::{Recording, SeenInstance};
 use perfset::output::text::escaped;
 use perfset::{
     Attributes, Birth, Counterset, Entry, Fact, FactOptions, Identity, Instance, InstanceType, Machine, Name,
-    Snapshot, SourceError,
+    Snapshot, Source, SourceError,
 };
 use serde::Serialize;
 
@@ -15,11 +18,22 @@ use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::counterset;
+use crate::when::zoned;
 
 /// Prints the instances of a counterset, one per line.
 pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;
     let set = counterset(&asked, &args.name)?;
+    if let QuerySource::Logs { logs, .. } = &asked {
+        if let Some(recording) = logs.recording().filter(|_| set.instance_type.is_multiple()) {
+            return recorded(args, &asked, recording, &set);
+        }
+        if args.facts {
+            let error =
+                anyhow::anyhow!("--facts needs this machine or a recording: other logs have no facts");
+            return Err(Failure::new(Exit::Usage, error));
+        }
+    }
     let found = match asked.machine().instances(&set.guid) {
         Ok(found) => found,
         // Publishers of other users may be the reason, so what is not shown is part of the message.
@@ -59,11 +73,7 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     for (name, instance) in names.iter().zip(&found) {
         writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
         for fact in facts(instance) {
-            let text = match &fact.text {
-                Ok(text) => escaped(text),
-                Err(reason) => format!("- ({})", escaped(&reason.to_string())),
-            };
-            writeln!(out, "    {:12}  {text}", fact.kind.keyword())?;
+            write_fact(&mut out, &fact)?;
         }
     }
     let not_shown = asked.not_shown(Some(&set.guid));
@@ -75,6 +85,101 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     }
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// Prints every instance that ever had a sample in a recording, with its first and its last one. Two processes of one
+/// number are two instances.
+fn recorded(
+    args: &InstancesArgs,
+    asked: &QuerySource,
+    recording: &Recording,
+    set: &Counterset,
+) -> Result<Exit, Failure> {
+    let failed = |error| asked.failed(Failure::escaped(Exit::SourceFailed, error));
+    let seen = recording.seen_instances(&set.guid).map_err(failed)?;
+    if seen.is_empty() {
+        let error = SourceError::NoInstances(set.guid);
+        return Err(asked.failed(Failure::new(Exit::NothingMatched, error)));
+    }
+    let mut source = recording.clone();
+    let mut facts = |seen: &SeenInstance| {
+        let (bytes, options) = (little_endian(&seen.instance), FactOptions::default());
+        let identity = Identity {
+            counterset: set.guid,
+            instance: Name::until_nul(&bytes),
+            instance_id: seen.instance.id,
+            birth: NonZeroU64::new(seen.birth),
+        };
+        // Facts are an extra: the instance is listed without them.
+        if args.facts { source.facts(&identity, options).unwrap_or_default() } else { Vec::new() }
+    };
+    if let Some(records) = RecordWriter::stdout(args.output.format()) {
+        if args.facts {
+            let of = |seen| {
+                facts(seen).into_iter().map(|fact| FactRecord::new(set, &seen.instance, fact)).collect()
+            };
+            records.all(seen.iter().map(of).flat_map(|facts: Vec<_>| facts))?;
+        } else {
+            records.all(seen.iter().map(|seen| SeenRecord::new(set, seen)))?;
+        }
+    } else {
+        let zone = asked.zone();
+        let time = |time: i64| {
+            zoned(time, &zone).map_or_else(String::new, |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+        };
+        let names: Vec<_> = seen.iter().map(|seen| escaped(&seen.instance.name.to_string())).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
+        let mut out = io::stdout().lock();
+        writeln!(out, "{:width$}  {:>10}  {:19}  {:19}", "instance", "id", "first sample", "last sample")?;
+        for (name, seen) in names.iter().zip(&seen) {
+            let (first, last) = (time(seen.first), time(seen.last));
+            writeln!(out, "{name:width$}  {:>10}  {first}  {last}", seen.instance.id.0)?;
+            for fact in facts(seen) {
+                write_fact(&mut out, &fact)?;
+            }
+        }
+        out.flush()?;
+    }
+    Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
+}
+
+fn write_fact(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
+    let text = match &fact.text {
+        Ok(text) => escaped(text),
+        Err(reason) => format!("- ({})", escaped(&reason.to_string())),
+    };
+    writeln!(out, "    {:12}  {text}", fact.kind.keyword())
+}
+
+/// Returns the name of an instance as its identity has it.
+fn little_endian(instance: &Instance) -> Vec<u8> {
+    instance.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect()
+}
+
+/// Fields of one instance of a recording, in the order in which CSV and JSON contain them.
+#[derive(Serialize)]
+struct SeenRecord<'a> {
+    #[serde(flatten)]
+    instance: InstanceRecord<'a>,
+    /// Time of the first sample of the instance, in UTC.
+    first_sample: String,
+    /// Time of the last sample.
+    last_sample: String,
+}
+
+impl ListRecord for SeenRecord<'_> {
+    const CSV_HEADER: &'static str = "counterset,instance,instance_id,first_sample,last_sample";
+}
+
+impl<'a> SeenRecord<'a> {
+    fn new(set: &'a Counterset, seen: &SeenInstance) -> Self {
+        let time = |time: i64| {
+            let time = zoned(time, &TimeZone::UTC);
+            time.map_or_else(String::new, |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+        };
+        let (first_sample, last_sample) = (time(seen.first), time(seen.last));
+        Self { instance: InstanceRecord::new(set, &seen.instance), first_sample, last_sample }
+    }
 }
 
 /// Fields of one instance, in the order in which CSV and JSON contain them.
@@ -160,7 +265,7 @@ fn facts_of(
 ) -> Vec<Fact> {
     // An instance that the collection of the births lacks has ended, or is another one: its facts could be of a third.
     let (true, Some(birth)) = (args.facts, births.get(instance)) else { return Vec::new() };
-    let bytes: Vec<u8> = instance.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let bytes = little_endian(instance);
     let identity = Identity {
         counterset: set.guid,
         instance: Name::until_nul(&bytes),

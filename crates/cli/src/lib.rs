@@ -87,12 +87,12 @@ pub fn run(is_output_closed: bool) -> ExitCode {
     if let Some(files) = log::only_files(args) {
         return ended(log::show_files(&files));
     }
-    let Args { command, screen } = match Args::try_parse() {
+    let Args { command, part } = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage::print(error),
     };
     let done = match command {
-        None => screen::run(&screen, None),
+        None => screen::run(&part, None),
         Some(Command::Cpu(args)) => screen::processors::run(&args),
         Some(Command::Mem(args)) => screen::run(&args, Some(ScreenPart::Memory)),
         Some(Command::Disk(args)) => screen::run(&args, Some(ScreenPart::Disks)),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use jiff::tz::{Offset, TimeZone};
+use perfset::log::recording::{Recording, RecordingAbout};
 use perfset::log::{Input, Logs, OpenError, Pick};
 use perfset::output::text::{escaped, grouped_digits, name_of};
 use perfset::path::CounterPath;
@@ -69,7 +70,8 @@ impl QuerySource {
             return Err(Failure::new(Exit::Usage, error));
         }
         let logs = opened(&files.log, name, false)?;
-        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(logs.offset()));
+        let zone = zone_of(&logs);
+        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(&zone));
         let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
         Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }
@@ -124,15 +126,9 @@ impl QuerySource {
 
     /// Returns the time zone in which times are shown: that of a log, else this machine's.
     pub fn zone(&self) -> TimeZone {
-        const SECOND: i64 = 10_000_000;
         match self {
             Self::Machine(_) => TimeZone::system(),
-            Self::Logs { logs, .. } => {
-                // A log contains its offset only, not the rules of its time zone.
-                let east = i32::try_from(logs.offset().wrapping_div(SECOND).saturating_neg());
-                let offset = east.ok().and_then(|east| Offset::from_seconds(east).ok());
-                offset.unwrap_or(Offset::UTC).to_time_zone()
-            }
+            Self::Logs { logs, .. } => zone_of(logs),
         }
     }
 
@@ -196,6 +192,19 @@ impl QuerySource {
         }
         is_damaged
     }
+}
+
+/// Returns the time zone of a log: times of other programs' logs are local, and a recording names its zone.
+pub fn zone_of(logs: &Logs) -> TimeZone {
+    const SECOND: i64 = 10_000_000;
+    let about = logs.recording().and_then(Recording::about);
+    // A recording may come from anywhere, so its zone may be unknown here.
+    let named = about.and_then(|about| TimeZone::get(about.get(RecordingAbout::TIME_ZONE)?).ok());
+    named.unwrap_or_else(|| {
+        let east = i32::try_from(logs.offset().wrapping_div(SECOND).saturating_neg());
+        let offset = east.ok().and_then(|east| Offset::from_seconds(east).ok());
+        offset.unwrap_or(Offset::UTC).to_time_zone()
+    })
 }
 
 /// Opens logs as one, and selects the machine: by name, else the only one. With `is_any`, several are accepted.

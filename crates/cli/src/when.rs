@@ -2,10 +2,13 @@
 
 use std::str::FromStr;
 
-use jiff::civil::DateTime;
+use jiff::civil::{DateTime, Time};
 use jiff::fmt::strtime;
-use jiff::{Timestamp, tz};
+use jiff::tz::{self, TimeZone};
+use jiff::{Timestamp, Zoned};
 use perfset::clock::UNIX_EPOCH_100NS;
+use perfset::log::recording::Annotation;
+use perfset::output::text::escaped;
 
 /// Time as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +20,14 @@ pub enum TimeArg {
 }
 
 impl TimeArg {
-    /// Returns the time in UTC; `offset` is added to local times.
-    pub fn to_utc(self, offset: i64) -> i64 {
+    /// Returns the time in UTC; local times are those of `zone`.
+    pub fn to_utc(self, zone: &TimeZone) -> i64 {
         match self {
-            Self::Local(time) => time.saturating_add(offset),
+            // A time that the zone does not have is out of the range of all times.
+            Self::Local(time) => moment(time)
+                .map(|time| tz::Offset::UTC.to_datetime(time))
+                .and_then(|civil| zone.to_timestamp(civil).ok())
+                .map_or(time, in_100ns),
             Self::Utc(time) => time,
         }
     }
@@ -50,6 +57,101 @@ impl FromStr for TimeArg {
         let time = tz::Offset::UTC.to_timestamp(civil).map_err(|_| "there is no such time")?;
         Ok(Self::Local(in_100ns(time)))
     }
+}
+
+/// Instant of a log as the user gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstantArg {
+    /// Day and time of day.
+    Time(TimeArg),
+    /// Time of day: the last one that the log has.
+    TimeOfDay(Time),
+    /// Time before the end of the log, in 100 ns.
+    BeforeEnd(i64),
+    /// Last mark whose text contains this.
+    Mark(String),
+}
+
+impl InstantArg {
+    /// Returns the time in UTC; `last` is that of the last sample, and `zone` that of the log.
+    ///
+    /// # Errors
+    /// If there is no such mark.
+    pub fn to_utc(&self, zone: &TimeZone, last: i64, marks: &[&Annotation]) -> Result<i64, String> {
+        Ok(match self {
+            Self::Time(time) => time.to_utc(zone),
+            Self::BeforeEnd(time) => last.saturating_sub(*time),
+            Self::TimeOfDay(time) => {
+                let day = zoned(last, zone).map(|last| last.date());
+                let of_day = |day: jiff::civil::Date| zone.to_timestamp(day.to_datetime(*time)).ok();
+                let found = day.and_then(of_day).map(in_100ns).filter(|time| *time <= last);
+                let before = || day.and_then(|day| of_day(day.yesterday().ok()?)).map(in_100ns);
+                found.or_else(before).unwrap_or(last)
+            }
+            Self::Mark(text) => {
+                let wanted = text.to_lowercase();
+                let found = marks.iter().rev().find(|mark| mark.text.to_lowercase().contains(&wanted));
+                found.map(|mark| mark.time).ok_or_else(|| no_mark(text, marks))?
+            }
+        })
+    }
+}
+
+fn no_mark(text: &str, marks: &[&Annotation]) -> String {
+    let known: Vec<_> =
+        marks.iter().rev().take(5).map(|mark| format!("\"{}\"", escaped(&mark.text))).collect();
+    let known = match known.is_empty() {
+        true => "the log has no marks".to_owned(),
+        false => format!("the last marks are {}", known.join(", ")),
+    };
+    format!("no mark contains \"{}\": {known}", escaped(text))
+}
+
+impl FromStr for InstantArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if let Some(mark) = text.strip_prefix("mark ").map(str::trim).filter(|mark| !mark.is_empty()) {
+            return Ok(Self::Mark(mark.to_owned()));
+        }
+        if let Some(time) = text.strip_prefix('-') {
+            return before_end(time)
+                .map(Self::BeforeEnd)
+                .ok_or("a time before the end is like -90s, -10m or -2h");
+        }
+        // A timestamp has a day.
+        if let Some(time) = text.parse::<Time>().ok().filter(|_| !text.contains(['-', '/', '+', 'Z'])) {
+            return Ok(Self::TimeOfDay(time));
+        }
+        text.parse().map(Self::Time).map_err(|_| {
+            "an instant is like 14:03:07, 2026-11-22 10:30:00, -10m (before the end), or \"mark deploy 42\""
+        })
+    }
+}
+
+/// Returns a length of time in 100 ns: a number of seconds, or one with a unit.
+fn before_end(text: &str) -> Option<i64> {
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(at)?;
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    number.parse::<i64>().ok()?.checked_mul(seconds)?.checked_mul(10_000_000)
+}
+
+/// Returns a time in 100 ns since 1601 in a time zone, if the library knows such a time.
+pub fn zoned(time: i64, zone: &TimeZone) -> Option<Zoned> {
+    moment(time).map(|time| time.to_zoned(zone.clone()))
+}
+
+fn moment(time: i64) -> Option<Timestamp> {
+    let since_1970 = i128::from(time).saturating_sub(i128::from(UNIX_EPOCH_100NS)).saturating_mul(100);
+    Timestamp::from_nanosecond(since_1970).ok()
 }
 
 fn in_100ns(time: Timestamp) -> i64 {
@@ -84,7 +186,51 @@ mod tests {
         for bad in ["", "x", "10:00", "13/13/2026 10:00:00", "2026-02-30", "now"] {
             assert!(bad.parse::<TimeArg>().is_err(), "{bad}");
         }
-        assert_eq!(TimeArg::Local(ten).to_utc(HOUR), ten + HOUR);
-        assert_eq!(TimeArg::Utc(ten).to_utc(HOUR), ten);
+        let west = TimeZone::fixed(tz::offset(-1));
+        assert_eq!(TimeArg::Local(ten).to_utc(&west), ten + HOUR);
+        assert_eq!(TimeArg::Utc(ten).to_utc(&west), ten);
+        for time in [i64::MIN, -1, 0, i64::MAX] {
+            assert_eq!(TimeArg::Local(time).to_utc(&TimeZone::UTC), time);
+        }
+    }
+
+    #[test]
+    fn instants() {
+        const SECOND: i64 = 10_000_000;
+        const HOUR: i64 = 3_600 * SECOND;
+        let ten = 134_383_464_000_000_000; // 2026-11-05 10:00 UTC
+        let east = TimeZone::fixed(tz::offset(1));
+        let mark = |text: &str, time| Annotation { time, is_of_recorder: false, text: text.to_owned() };
+        let marks = [mark("Deploy 41", 1), mark("deploy 42", 2), mark("restart", 3)];
+        let marks: Vec<&Annotation> = marks.iter().collect();
+        for (text, want) in [
+            ("2026-11-05 10:00:00", ten - HOUR),
+            ("2026-11-05T10:00:00Z", ten),
+            ("10:59:59", ten - SECOND),
+            ("10:59", ten - 60 * SECOND),
+            // The last sample is at 11:00 there, so a later time is one of the day before.
+            ("11:00", ten),
+            ("11:00:01", ten - 24 * HOUR + SECOND),
+            ("-90", ten - 90 * SECOND),
+            ("-90s", ten - 90 * SECOND),
+            ("-10m", ten - 600 * SECOND),
+            ("-2h", ten - 2 * HOUR),
+            ("-1d", ten - 24 * HOUR),
+            ("mark deploy", 2),
+            ("mark DEPLOY 41", 1),
+        ] {
+            let instant: InstantArg = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(instant.to_utc(&east, ten, &marks), Ok(want), "{text}");
+        }
+        for bad in ["", "-", "-x", "-10y", "mark", "mark ", "25:00", "10", "-99999999999999999999", "now"] {
+            assert!(bad.parse::<InstantArg>().is_err(), "{bad}");
+        }
+        let unknown = "mark x\u{1b}".parse::<InstantArg>().unwrap();
+        let error = unknown.to_utc(&east, ten, &marks).unwrap_err();
+        assert_eq!(
+            error,
+            r#"no mark contains "x\u{1b}": the last marks are "restart", "deploy 42", "Deploy 41""#
+        );
+        assert!(unknown.to_utc(&east, ten, &[]).unwrap_err().ends_with("the log has no marks"));
     }
 }

@@ -137,3 +137,80 @@ fn a_file_is_written_once() {
     assert_eq!(fs::metadata(&file).unwrap().len(), length);
     assert_eq!(samples(&file), (3, 0));
 }
+
+/// Returns the lines of a screen that do not depend on when it was drawn.
+fn steady(screen: &str) -> Vec<&str> {
+    let is_steady = |line: &&str| !line.starts_with('-') && !line.contains("load ") && !line.contains("up ");
+    screen.lines().filter(is_steady).map(str::trim_end).filter(|line| !line.is_empty()).collect()
+}
+
+/// The overview of the past is that of the present then: the same source, live and recorded.
+#[test]
+fn the_past_looks_as_the_present_did() {
+    let folder = folder("recorded-past");
+    let name = folder.to_str().unwrap();
+    assert_eq!(run("small-vm", &["record", "--dir", name, "10ms", "4"]).0, 0);
+    for part in [&[][..], &["mem"], &["disk"], &["net"], &["proc"], &["cgroup"]] {
+        let (code, live, err) = run("small-vm", &[part, &["10ms", "1"]].concat());
+        assert_eq!(code, 0, "{part:?} {err}");
+        let (code, past, err) = run("small-vm", &[part, &["--log", name]].concat());
+        assert_eq!(code, 0, "{part:?} {err}");
+        assert!(past.contains(" before the end of the log"), "{past}");
+        assert_eq!(steady(&past), steady(&live), "{part:?}");
+    }
+}
+
+#[test]
+fn instants_of_a_recording() {
+    let folder = folder("recorded-instants");
+    let name = folder.to_str().unwrap();
+    assert_eq!(run("small-vm", &["record", "--dir", name, "mem", "cpu", "10ms", "5"]).0, 0);
+    assert_eq!(run("small-vm", &["mark", "deploy 42", "--dir", name]).0, 0);
+    let at = |at: &str| run("small-vm", &["mem", "--log", name, "--at", at]);
+    let (code, out, err) = at("mark deploy");
+    assert!(code == 0 && out.contains(" 0 s before the end of the log") && err.is_empty(), "{out} {err}");
+    let (code, out, err) = at("2000-01-01 00:00");
+    assert!(
+        code == 3 && out.is_empty() && err.contains("the log begins later than 2000-01-01"),
+        "{code} {err}"
+    );
+    let (code, _, err) = at("-1d");
+    assert!(code == 3 && err.contains("it is from 20"), "{code} {err}");
+    let (code, _, err) = at("2200-01-01 00:00");
+    assert!(code == 0 && err.starts_with("note: the log has no sample at 2200-01-01"), "{code} {err}");
+    let (code, _, err) = at("mark other");
+    let is_named = err.contains("no mark contains \"other\"") && err.contains("\"deploy 42\"");
+    assert!(code == 3 && is_named, "{code} {err}");
+    let (code, _, err) = at("yesterday");
+    assert!(code == 2 && err.contains("14:03:07"), "{code} {err}");
+    assert_eq!(run("small-vm", &["--at", "-1m"]).0, 2);
+    assert_eq!(run("small-vm", &["--log", name, "1"]).0, 2);
+}
+
+/// Every instance that had a sample is listed with its first and last one, and with the facts that were recorded.
+#[test]
+fn instances_of_a_recording() {
+    let folder = folder("recorded-instances");
+    let name = folder.to_str().unwrap();
+    assert_eq!(run("processes", &["record", "--dir", name, r"\Process V2(*)\*", "10ms", "3"]).0, 0);
+    let facts = |words: &[&str]| run("processes", &[&["instances", "process v2", "--facts"], words].concat());
+    let (code, live, err) = facts(&["--with-command-lines"]);
+    assert_eq!(code, 0, "{err}");
+    let (code, past, err) = facts(&["--log", name]);
+    assert_eq!(code, 0, "{err}");
+    // A reason is none of the facts that are recorded.
+    let known = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with("    ") && !line.contains("  - ("));
+        lines.filter(|line| !line.contains("command_line")).map(str::to_owned).collect()
+    };
+    assert!(known(&live).len() > 3, "{live}");
+    assert_eq!(known(&past), known(&live));
+    let (_, out, _) = run("processes", &["instances", "process v2", "--log", name, "--format", "csv"]);
+    let mut lines = out.lines();
+    assert_eq!(lines.next(), Some("counterset,instance,instance_id,first_sample,last_sample"));
+    for line in lines {
+        let (line, last) = line.rsplit_once(',').unwrap();
+        let (_, first) = line.rsplit_once(',').unwrap();
+        assert!(first.starts_with("20") && first < last, "{line}");
+    }
+}

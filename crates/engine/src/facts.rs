@@ -51,6 +51,27 @@ pub enum FactKind {
 }
 
 impl FactKind {
+    /// All kinds, in the order in which they are shown.
+    pub const ALL: [Self; 11] = [
+        Self::User,
+        Self::CommandLine,
+        Self::Executable,
+        Self::Cgroup,
+        Self::Unit,
+        Self::Container,
+        Self::Pod,
+        Self::Model,
+        Self::MountPoints,
+        Self::Speed,
+        Self::Driver,
+    ];
+
+    /// Returns the kind with a keyword, if there is one.
+    #[must_use]
+    pub fn from_keyword(keyword: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.keyword() == keyword)
+    }
+
     /// Returns the keyword of the kind, for programs.
     #[must_use]
     pub const fn keyword(self) -> &'static str {

@@ -10,7 +10,7 @@ use perfset_engine::path::CounterPath;
 
 use crate::damage::Damages;
 use crate::open::{Log, LogError};
-use crate::recording::{Annotation, Recording};
+use crate::recording::{Annotation, MissedTicks, Recording};
 use crate::{blg, records, text};
 
 /// Summary of a log.
@@ -32,8 +32,10 @@ pub struct Info {
     pub counters: Vec<Counters>,
     /// Damage found in the log.
     pub damages: Damages,
-    /// Annotations, by time; only recordings have some.
+    /// Annotations, by time, which is local; only recordings have some.
     pub annotations: Vec<Annotation>,
+    /// Samples that a recorder could not write, with local times.
+    pub missed: Vec<MissedTicks>,
 }
 
 /// Unusual step from one sample to the next: too long, or back in time.
@@ -84,8 +86,10 @@ impl Info {
     /// # Errors
     /// If a tick cannot be read.
     pub fn of_recording(recording: &Recording) -> Result<Self, SourceError> {
+        let offset = recording.offset();
+        let local = |time: i64| time.saturating_sub(offset);
         let mut steps = Steps::default();
-        recording.times().for_each(|time| steps.add(time));
+        recording.times().for_each(|time| steps.add(local(time)));
         let mut counters = Vec::new();
         for set in recording.countersets() {
             let seen = recording.seen_instances(&set.guid)?;
@@ -104,10 +108,19 @@ impl Info {
         counters.sort_by_cached_key(|counters| counters.path.to_lowercase());
         let mut info = Self {
             machines: BTreeSet::from([format!(r"\\{}", recording.machine_name())]),
-            bias_minutes: Some(0),
+            bias_minutes: i32::try_from(offset / 600_000_000).ok(),
             counters,
             damages: recording.all_damages(),
-            annotations: recording.annotations().into_iter().cloned().collect(),
+            annotations: (recording.annotations().into_iter())
+                .map(|mark| Annotation { time: local(mark.time), ..mark.clone() })
+                .collect(),
+            missed: (recording.missed().into_iter())
+                .map(|missed| MissedTicks {
+                    from: local(missed.from),
+                    to: local(missed.to),
+                    ..missed.clone()
+                })
+                .collect(),
             ..Self::default()
         };
         steps.finish(&mut info);

@@ -80,7 +80,7 @@ pub struct DescribeArgs {
     pub files: LogFiles,
 }
 
-/// List the instances of a counterset that exist now
+/// List the instances of a counterset: those that exist now, or all of a log
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::INSTANCES)]
 pub struct InstancesArgs {
@@ -89,8 +89,8 @@ pub struct InstancesArgs {
     /// Print facts about processes, disks and network interfaces below each
     ///
     /// Facts of a process: user, command line, executable, control group, and unit, container and pod if any. Of a
-    /// disk: model and mount points. Of a network interface: speed and driver.
-    #[arg(long, conflicts_with = "log")]
+    /// disk: model and mount points. Of a network interface: speed and driver. Of a recording: those that were recorded.
+    #[arg(long)]
     pub facts: bool,
     /// Print the command lines of the processes of all users
     ///

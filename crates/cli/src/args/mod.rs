@@ -35,7 +35,7 @@ pub use processes::ProcessArgs;
 #[cfg(feature = "publish")]
 pub use publish::*;
 pub use record::{Every, Keep, MarkArgs, RecordArgs, Sync};
-pub use screen::{ProcessorsArgs, ScreenArgs};
+pub use screen::{PartArgs, PastArgs, ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
 pub use serve::ServeArgs;
 pub use watch::WatchArgs;
@@ -51,7 +51,7 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
-    pub screen: ScreenArgs,
+    pub part: PartArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,19 +61,19 @@ pub enum Command {
     Cpu(ProcessorsArgs),
     /// Show memory, swap, and the processes that use most memory
     #[command(after_long_help = examples::SCREENS)]
-    Mem(ScreenArgs),
+    Mem(PartArgs),
     /// Show disks, file systems, and the processes that read and write most
     #[command(after_long_help = examples::SCREENS)]
-    Disk(ScreenArgs),
+    Disk(PartArgs),
     /// Show network interfaces and TCP
     #[command(after_long_help = examples::SCREENS)]
-    Net(ScreenArgs),
+    Net(PartArgs),
     /// Show the processes that use most processor time
     #[command(after_long_help = examples::SCREENS)]
-    Proc(ScreenArgs),
+    Proc(PartArgs),
     /// Show the control groups that use most: services, containers, sessions
     #[command(after_long_help = examples::SCREENS)]
-    Cgroup(ScreenArgs),
+    Cgroup(PartArgs),
     Get(GetArgs),
     List(ListArgs),
     Find(FindArgs),

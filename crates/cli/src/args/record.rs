@@ -37,6 +37,11 @@ pub struct RecordArgs {
     /// Record expensive counters too
     #[arg(long)]
     pub all: bool,
+    /// Record the command lines of other users' processes too, which can contain secrets
+    ///
+    /// Without it, those of this user's processes are recorded, and for root those of all; into a file, none.
+    #[arg(long)]
+    pub with_command_lines: bool,
     /// Text that is stored with the recording
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,

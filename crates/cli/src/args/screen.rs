@@ -1,9 +1,11 @@
 //! Options of the screens.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{ProcessArgs, live_interval};
 use crate::terminal::ColorChoice;
+use crate::when::InstantArg;
 
 /// Options of the overview and of the screens of its parts.
 #[derive(Debug, clap::Args)]
@@ -19,6 +21,34 @@ pub struct ScreenArgs {
     pub color: ColorChoice,
     #[command(flatten)]
     pub processes: ProcessArgs,
+}
+
+/// Instant of a log that a screen shows instead of this machine.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
+pub struct PastArgs {
+    /// Show a recording or another log instead of this machine
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "count"])]
+    pub log: Vec<PathBuf>,
+    /// Machine to show, if the log contains several
+    #[arg(long, value_name = "NAME", requires = "log")]
+    pub machine: Option<String>,
+    /// Instant to show: 14:03:07, '2026-11-22 10:30:00', -10m, 'mark deploy' [default: the last sample]
+    ///
+    /// A time of day is the last one that the log has. -10m is ten minutes before its end, and 'mark deploy' the last
+    /// mark with that text. Times are local where the log was written; with Z, they are UTC. The sample is the last one
+    /// at or before the instant.
+    #[arg(long, value_name = "TIME", requires = "log", allow_hyphen_values = true)]
+    pub at: Option<InstantArg>,
+}
+
+/// Options of the overview, and of screens that can show the past.
+#[derive(Debug, clap::Args)]
+pub struct PartArgs {
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+    #[command(flatten)]
+    pub past: PastArgs,
 }
 
 /// Options of the screen of processors.

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use perfset::CostClass;
+use jiff::Zoned;
+use perfset::catalogue::{network_interface, physical_disk, process_v2};
 use perfset::log::recording::{
     Annotation, FolderLock, LockError, RecordingAbout, RecordingWriter, RingLimits, TickPart, WriterOptions,
     unsealed,
 };
 use perfset::output::text::{escaped, name_of};
+use perfset::{CostClass, Fact, FactKind, FactOptions, Guid, Identity};
 
 use crate::args::{Keep, MarkArgs, RecordArgs};
 use crate::exit::{Exit, Failure};
@@ -79,7 +81,9 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let left = unsealed(&folder, None).map_err(|error| failed(error, &folder))?;
         left.into_iter().for_each(|journal| sealer.add(journal));
     }
-    let mut recorder = Recorder { asked, groups, writer, limits, sealer, _lock: lock, is_warned: false };
+    let with_command_lines = args.with_command_lines;
+    let mut recorder =
+        Recorder { asked, groups, writer, limits, sealer, _lock: lock, with_command_lines, is_warned: false };
     recorder.run(pace)
 }
 
@@ -104,13 +108,19 @@ fn limits(args: &RecordArgs) -> RingLimits {
 }
 
 fn about(interval: Duration) -> RecordingAbout {
-    RecordingAbout::default()
+    let now = Zoned::now();
+    let about = RecordingAbout::default()
         .with(RecordingAbout::WRITER, concat!("perfset ", env!("CARGO_PKG_VERSION")))
         .with(RecordingAbout::MACHINE, perfset::own_name())
         .with(RecordingAbout::SYSTEM, perfset::system())
         .with(RecordingAbout::BOOT, boot())
         .with(RecordingAbout::RUN, format!("{}-{}", std::process::id(), perfset::now().time_100ns))
         .with(RecordingAbout::INTERVAL_MS, interval.as_millis().to_string())
+        .with(RecordingAbout::UTC_OFFSET_S, now.offset().seconds().to_string());
+    match now.time_zone().iana_name() {
+        Some(name) => about.with(RecordingAbout::TIME_ZONE, name),
+        None => about,
+    }
 }
 
 /// Returns the id of the time since the machine started; empty if the system has none.
@@ -139,6 +149,8 @@ struct Recorder {
     limits: RingLimits,
     sealer: Sealer,
     _lock: Option<FolderLock>,
+    /// `true` to record the command lines of all users.
+    with_command_lines: bool,
     /// `true` if the user was told that writing fails; until it works again.
     is_warned: bool,
 }
@@ -175,12 +187,33 @@ impl Recorder {
         match writer.tick(&clocks, &parts) {
             Ok(finished) => {
                 self.is_warned = false;
+                self.note();
                 if let Some(finished) = finished {
                     self.sealer.add(finished.path);
                     self.keep_limits();
                 }
             }
             Err(error) => self.not_written(&error),
+        }
+    }
+
+    /// Reads the facts about instances that are new: they are written with the next sample.
+    fn note(&mut self) {
+        /// Countersets whose instances have facts that users ask for later: who was it?
+        const NOTED: [Guid; 3] = [process_v2::GUID, physical_disk::GUID, network_interface::GUID];
+        /// Most instances whose facts are read after one sample, so that the next one is not late.
+        const MOST: usize = 200;
+        let options = FactOptions::default().with_command_lines(self.with_command_lines);
+        let machine = self.asked.machine();
+        // A file is to be sent to somebody else, and command lines can contain secrets.
+        let has_command_lines = self.with_command_lines || self.writer.is_folder();
+        let is_allowed = |fact: &Fact| fact.kind != FactKind::CommandLine || has_command_lines;
+        for counterset in NOTED {
+            let mut read = |instance: &Identity<'_>| {
+                let facts = machine.facts(instance, options).unwrap_or_default();
+                facts.into_iter().filter(is_allowed).collect()
+            };
+            self.writer.note_new(&counterset, MOST, &mut read);
         }
     }
 

@@ -25,7 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
 use crate::paths::paths_of;
 use crate::printer::warn;
-use crate::query_source::{QuerySource, opened, unopened};
+use crate::query_source::{QuerySource, opened, unopened, zone_of};
 use crate::samples::{source_failed, unbound};
 use progress::Progress;
 
@@ -188,7 +188,8 @@ impl RelogJob {
             let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
             return Err(Failure::new(Exit::NothingMatched, error));
         }
-        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(all.offset()));
+        let zone = zone_of(&all);
+        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(&zone));
         let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
         let all = all.within(window).picking(self.pick);
         all.for_machines(&names).map_err(|error| unopened(&self.files, error))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use perfset::overview::{FactCache, MachineState, Overview};
 use perfset::{NextOutcome, SourceError};
 
-use crate::args::ScreenArgs;
+use crate::args::{PartArgs, ScreenArgs};
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
@@ -21,6 +21,7 @@ mod history;
 mod keys;
 mod lists;
 mod overview;
+mod past;
 pub mod processors;
 #[cfg(test)]
 mod tests;
@@ -32,11 +33,19 @@ const WARMUP: Duration = Duration::from_millis(300);
 /// Least number of processes and control groups of each list on a terminal, so that a part's table is a full screen.
 const LISTED: usize = 30;
 
-/// Shows the overview, or one part of the machine.
+/// Shows the overview, or one part of the machine: now, or at an instant of a log.
 ///
 /// # Errors
-/// If this machine cannot be read, or the screen cannot be written.
-pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
+/// If the machine or the log cannot be read, or the screen cannot be written.
+pub fn run(args: &PartArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
+    if args.past.log.is_empty() {
+        live(&args.screen, part)
+    } else {
+        past::run(&args.screen, &args.past, part)
+    }
+}
+
+fn live(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
     args.processes.apply()?;
     // Before the first thread: threads would keep the capabilities.
     bpf_capabilities::settle(true);
@@ -80,6 +89,7 @@ pub fn run(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure>
             machine: &machine,
             system: &system,
             right: &right,
+            when: None,
             width,
             height,
             facts,

@@ -34,6 +34,8 @@ pub struct Screen<'a> {
     pub system: &'a str,
     /// Text on the right of the second line, such as the keys.
     pub right: &'a str,
+    /// Day, time and zone of an instant in the past; `None` for now.
+    pub when: Option<&'a str>,
     pub width: usize,
     /// Number of lines; `None` for everything.
     pub height: Option<usize>,
@@ -198,12 +200,13 @@ impl<'a> Screen<'a> {
         let size = memory.total.as_ref().map_or(String::new(), |total| format!("  {}", human(*total, "By")));
         let about = format!("{}  {}  {} processor{s}{size}", self.machine, self.system, processors.count);
         let up = up_time.as_ref().map_or(String::new(), |up| format!("up {}  ", duration(*up)));
-        let time = match self.height {
+        let time = match (self.when, self.height) {
+            (Some(when), _) => when.to_owned(),
             // On a terminal, the day is known.
-            Some(_) => format!("{:02}:{:02}:{:02}", time.hour, time.minute, time.second),
-            None => time.to_string(),
+            (None, Some(_)) => format!("{:02}:{:02}:{:02} UTC", time.hour, time.minute, time.second),
+            (None, None) => format!("{time} UTC"),
         };
-        let first = self.ends(StyledLine::new(Style::Head, about), &format!("{up}{time} UTC"));
+        let first = self.ends(StyledLine::new(Style::Head, about), &format!("{up}{time}"));
         let mut second = StyledLine::new(Style::Head, "load ");
         match load.iter().all(Result::is_ok) {
             true => second.push(Style::Plain, load.each_ref().map(|load| number(load, 2)).join(" ")),

@@ -24,6 +24,10 @@ impl RecordingAbout {
     pub const RUN: &'static str = "run";
     /// Key of the time between two ticks in milliseconds.
     pub const INTERVAL_MS: &'static str = "interval_ms";
+    /// Key of the name of the machine's time zone, such as `Europe/Berlin`.
+    pub const TIME_ZONE: &'static str = "time_zone";
+    /// Key of the seconds that local time was ahead of UTC when the file was begun.
+    pub const UTC_OFFSET_S: &'static str = "utc_offset_s";
     /// Key of the user's note.
     pub const NOTE: &'static str = "note";
 

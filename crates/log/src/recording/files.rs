@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use perfset_core::Guid;
 use perfset_core::clock::{ClockReading, SystemTime};
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, BlockKind, ReadAt};
 use super::bytes::Malformed;
+use super::notes::{self, InstanceNote};
 use super::registration::{TableDefinition, definition};
 use super::segment::{SegmentTicks, StoredSegment};
 use super::tick::{TickState, WantedTables, clocks_of, key};
@@ -185,6 +187,8 @@ pub(super) struct RecordingFile {
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
+    /// Offsets of the blocks with notes, which are read when they are asked for.
+    notes: Vec<u64>,
     pub damages: Damages,
     /// Number of bytes that definitions, marks and gaps may still have.
     room: u64,
@@ -246,6 +250,7 @@ impl RecordingFile {
             segments: Vec::new(),
             annotations: Vec::new(),
             missed: Vec::new(),
+            notes: Vec::new(),
             damages: Damages::default(),
             room: MOST_TEXTS,
             torn: 0,
@@ -283,6 +288,11 @@ impl RecordingFile {
             let left = self.room.checked_sub(u64::from(raw).saturating_add(64));
             self.room = left
                 .ok_or_else(|| Malformed { offset: 0, what: "too many definitions or marks".to_owned() })?;
+        }
+        if kind == BlockKind::Notes {
+            let left = self.room.checked_sub(64).filter(|_| raw <= notes::MOST_BYTES);
+            self.room = left.ok_or_else(|| Malformed { offset: 0, what: "too many notes".to_owned() })?;
+            self.notes.push(offset);
         }
         match kind {
             BlockKind::Set => {
@@ -431,6 +441,21 @@ impl RecordingFile {
     /// Returns `true` if a tick is a whole one, which needs no tick before.
     pub fn is_whole(&self, tick: usize) -> bool {
         matches!(self.ticks.get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
+    }
+
+    /// Reads the notes of a block, with their counterset; 0 is the last block, and `None` means that there are no more.
+    /// What is damaged is left out.
+    pub fn notes(&self, from_end: usize) -> Option<Vec<(Guid, InstanceNote)>> {
+        let offset = *self.notes.iter().rev().nth(from_end)?;
+        let read = || {
+            let mut walker = BlockWalker::new(Arc::clone(&self.source)).ok()?;
+            walker.seek(offset);
+            let block = walker.next_block().ok()?.filter(|block| block.offset == offset);
+            let payload = block.filter(|block| block.header.raw <= notes::MOST_BYTES)?.into_payload().ok()?;
+            notes::notes(&payload).ok()
+        };
+        let Some((counterset, notes)) = read() else { return Some(Vec::new()) };
+        Some(notes.into_iter().map(|note| (counterset, note)).collect())
     }
 
     /// Reads the payload of a tick that is a block.

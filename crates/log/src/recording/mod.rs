@@ -5,6 +5,7 @@ mod block;
 mod bytes;
 mod files;
 mod lock;
+mod notes;
 mod player;
 mod registration;
 mod ring;

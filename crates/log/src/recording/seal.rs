@@ -5,8 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use perfset_core::Guid;
+
 use super::block::{BlockHeader, BlockKind, Codec, Compressor, put_block, put_stored};
 use super::files::{self, RecordingError, RecordingFile};
+use super::notes::{InstanceNote, put_notes};
 use super::registration::{RegistrationTexts, put_definition};
 use super::segment::{MOST_TICKS, SegmentWriter};
 use super::tick::{TickState, key};
@@ -111,6 +114,16 @@ fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
     for missed in &file.missed {
         missed.put(&mut payload);
         put(&mut out, BlockKind::Gap, &mut payload)?;
+    }
+    let mut notes: Vec<(Guid, InstanceNote)> = (0..).map_while(|at| file.notes(at)).flatten().collect();
+    notes.reverse();
+    let mut countersets: Vec<Guid> = notes.iter().map(|(counterset, _)| *counterset).collect();
+    countersets.sort_unstable();
+    countersets.dedup();
+    for counterset in countersets {
+        let notes = notes.iter().filter(|(of, _)| *of == counterset);
+        let notes: Vec<_> = notes.map(|(_, note)| (&note.instance, note.facts.as_slice())).collect();
+        put_notes(&mut out, first, counterset, &notes, &mut Compressor::new(3))?;
     }
     let mut payloads = Payloads::new(file);
     let ticks: Vec<usize> = (0..file.ticks.len()).collect();

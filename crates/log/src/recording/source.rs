@@ -4,17 +4,18 @@ use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::{
-    Clock, Machine, Player, Provider, QueryHandle, RecordedSample, RegInfo, RegRequest, Replay, Sampler,
-    Source, SourceError, SourceKind, Window,
+    Clock, Fact, FactOptions, Machine, Player, Provider, QueryHandle, RecordedSample, RegInfo, RegRequest,
+    Replay, Sampler, Source, SourceError, SourceKind, Window,
 };
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, ReadAt};
 use super::files::{self, ClosableFile, RecordingError, RecordingFile};
+use super::notes::NotesIndex;
 use super::player::RecordingPlayer;
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
 use crate::damage::Damages;
@@ -33,6 +34,7 @@ pub struct Recording {
     window: Window,
     pick: Pick,
     machine: Machine,
+    notes: Arc<Mutex<NotesIndex>>,
 }
 
 /// Returns `true` if a path is that of a recording: of a folder, or of a file that begins with a block.
@@ -101,13 +103,13 @@ impl Recording {
     fn of(all: Vec<RecordingFile>, refused: Vec<(PathBuf, RecordingError)>) -> Self {
         let files = Arc::new(RecordingFiles::new(all, refused));
         let machine = RecordingPlayer::new(&files, Window::default(), Pick::All).machine();
-        Self { files, window: Window::default(), pick: Pick::All, machine }
+        Self { files, window: Window::default(), pick: Pick::All, machine, notes: Arc::default() }
     }
 
     /// Returns the same recording, restricted to the ticks in a window.
     #[must_use]
     pub fn within(&self, window: Window) -> Self {
-        Self { window, ..self.clone() }
+        Self { window, notes: Arc::default(), ..self.clone() }
     }
 
     /// Returns the same recording, restricted to some ticks.
@@ -126,6 +128,18 @@ impl Recording {
     #[must_use]
     pub fn machine_name(&self) -> &str {
         self.about().and_then(|about| about.get(RecordingAbout::MACHINE)).unwrap_or_default()
+    }
+
+    /// Returns the offset that turns local times of the machine into UTC, in 100 ns, as it was when the newest file was
+    /// begun.
+    #[must_use]
+    pub fn offset(&self) -> i64 {
+        /// Greatest offset of a time zone, in seconds.
+        const MOST: i32 = 26 * 3_600;
+        let text = self.about().and_then(|about| about.get(RecordingAbout::UTC_OFFSET_S));
+        let east =
+            text.and_then(|text| text.parse::<i32>().ok()).filter(|east| (-MOST..=MOST).contains(east));
+        i64::from(east.unwrap_or(0)).saturating_mul(-10_000_000)
     }
 
     /// Returns what the newest file says about the recording.
@@ -202,6 +216,20 @@ impl Source for Recording {
 
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
         Ok(Box::new(Replay::new(self.player())))
+    }
+
+    /// Returns the facts that were recorded about an instance, the newest ones up to the end of the window.
+    fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = &self.files.files;
+        let is_after = |file: &RecordingFile| {
+            let first = file.ticks.first().map(|tick| tick.clocks.utc_100ns());
+            first.zip(self.window.end).is_some_and(|(first, end)| first > end)
+        };
+        let count = files.iter().rposition(|file| !is_after(file)).map_or(0, |last| last.saturating_add(1));
+        let found = notes.facts(instance, count, |file, from_end| files.get(file)?.notes(from_end));
+        let facts = found.into_iter().flatten();
+        Ok(facts.map(|(kind, text)| Fact::new(*kind, Ok(text.clone()))).collect())
     }
 
     fn series(

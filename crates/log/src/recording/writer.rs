@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
-use perfset_engine::Snapshot;
+use perfset_core::{Guid, Identity};
+use perfset_engine::{Fact, Snapshot};
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, BlockKind, Compressor, put_block};
 use super::files;
+use super::notes::RecorderNotes;
 use super::registration::{RegistrationTexts, TableDefinition, put_definition};
-use super::table::{Content, StateList};
+use super::table::{Content, RowIdentity, StateList};
 use super::tick::{MOST_TABLES, TickState, TickTable, put_key, put_tick};
 
 /// Options of a recording.
@@ -110,6 +112,7 @@ pub struct RecordingWriter {
     /// Bytes of the write that is prepared.
     out: Vec<u8>,
     missed: Option<MissedTicks>,
+    notes: RecorderNotes,
     bytes_written: u64,
     ticks_written: u64,
     bytes_of_last_file: u64,
@@ -121,6 +124,15 @@ struct TableSlot {
     definition: TableDefinition,
     now: TickTable,
     before: Option<Content>,
+}
+
+impl TableSlot {
+    fn rows(&self) -> &[RowIdentity] {
+        match &self.now.content {
+            Content::Rows(table) => &table.rows,
+            Content::Failed(_) => &[],
+        }
+    }
 }
 
 /// File that is being written.
@@ -199,6 +211,7 @@ impl RecordingWriter {
             compressor: Compressor::new(1),
             out: Vec::new(),
             missed: None,
+            notes: RecorderNotes::default(),
             bytes_written: 0,
             ticks_written: 0,
             bytes_of_last_file: 0,
@@ -296,6 +309,23 @@ impl RecordingWriter {
         Ok(number)
     }
 
+    /// Stores facts about the instances of a counterset that are new in the last tick, at most this number: `read`
+    /// returns them. They are written with the next tick, and again into each file for as long as the instance is there.
+    pub fn note_new(
+        &mut self,
+        counterset: &Guid,
+        most: usize,
+        read: &mut dyn FnMut(&Identity<'_>) -> Vec<Fact>,
+    ) {
+        let last = self.sequence.saturating_sub(1);
+        let of_last = |slot: &&TableSlot| slot.now.collected == Some(last);
+        for slot in self.tables.iter().filter(of_last) {
+            if slot.definition.counterset.guid == *counterset {
+                self.notes.add_new(*counterset, slot.rows().iter(), most, read);
+            }
+        }
+    }
+
     /// Writes a tick. Returns the file that it finished, if any.
     ///
     /// # Errors
@@ -343,6 +373,7 @@ impl RecordingWriter {
         let is_broken = self.journal.as_ref().is_some_and(|journal| journal.is_broken);
         let is_whole = is_broken || self.states.len() >= STATES;
         self.put_definitions(sequence)?;
+        self.notes.put(&mut self.out, sequence, &mut self.compressor)?;
         if let Some(missed) = &self.missed {
             let missed = MissedTicks { to: self.clocks.utc_100ns(), ..missed.clone() };
             let mut payload = Vec::new();
@@ -370,6 +401,7 @@ impl RecordingWriter {
         self.append()?;
         self.written_states = self.states.len();
         self.undefined.clear();
+        self.notes.written();
         self.missed = None;
         self.ticks_written = self.ticks_written.saturating_add(1);
         if let Some(journal) = &mut self.journal {
@@ -412,6 +444,11 @@ impl RecordingWriter {
         self.about.put(&mut payload);
         put_block(&mut self.out, BlockKind::About, sequence, &payload, &mut self.compressor)?;
         self.undefined = (0..self.tables.len()).collect();
+        let tables = &self.tables;
+        self.notes.begin_file(|counterset| {
+            let of_set = tables.iter().filter(|slot| slot.definition.counterset.guid == *counterset);
+            of_set.flat_map(|slot| slot.rows().iter().cloned()).collect()
+        });
         Ok(())
     }
 
@@ -510,6 +547,8 @@ impl RecordingWriter {
             // Without it the ticks are missing all the same: their numbers are.
             let _ = put_block(&mut self.out, BlockKind::Gap, self.sequence, &payload, &mut self.compressor);
         }
+        // As good without them: the next file has them again.
+        let _ = self.notes.put(&mut self.out, self.sequence, &mut self.compressor);
         // If the end cannot be written, the file is as good as one whose writer was ended.
         if put_block(&mut self.out, BlockKind::End, self.sequence, &[], &mut self.compressor).is_ok() {
             let _ = journal.file.write_all(&self.out);

@@ -8,7 +8,8 @@ use std::path::Path;
 use perfset_core::{CounterId, Guid, Identity, Instance};
 use perfset_engine::path::CounterPath;
 use perfset_engine::{
-    Machine, QueryHandle, RecordedSample, RegInfo, RegRequest, Source, SourceError, SourceKind, Window,
+    Fact, FactOptions, Machine, NextOutcome, QueryHandle, RecordedSample, RegInfo, RegRequest, Snapshot,
+    Source, SourceError, SourceKind, Window,
 };
 
 use super::selection::INSTANCES;
@@ -176,10 +177,33 @@ impl Logs {
         }
     }
 
-    /// Returns the offset that turns local times of the first log into UTC, in 100 ns. It is 0 for a recording.
+    /// Returns the offset that turns local times of the first log into UTC, in 100 ns. That of a recording was valid
+    /// when its newest file was begun.
     #[must_use]
     pub fn offset(&self) -> i64 {
-        self.merged().map_or(0, MergedSource::offset)
+        match &self.0 {
+            Kind::Merged(logs) => logs.offset(),
+            Kind::Recording(recording) => recording.offset(),
+        }
+    }
+
+    /// Returns the times of all samples, in 100 ns since 1601 UTC, in their order. Logs that are no recording are read
+    /// to their end.
+    ///
+    /// # Errors
+    /// If a log cannot be read.
+    pub fn times(&self) -> Result<Vec<i64>, SourceError> {
+        match &self.0 {
+            Kind::Merged(logs) => {
+                let (mut query, mut sample) = (logs.clone().open()?, Snapshot::default());
+                let mut times = Vec::new();
+                while query.next(&mut sample)? == NextOutcome::Sample {
+                    times.push(sample.clocks().utc_100ns());
+                }
+                Ok(times)
+            }
+            Kind::Recording(recording) => Ok(recording.times().collect()),
+        }
     }
 
     /// Returns counter paths for everything in the logs, with countersets by GUID, in the order of the counter lists.
@@ -246,6 +270,10 @@ impl Source for Logs {
 
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
         self.source().open()
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        self.source().facts(instance, options)
     }
 
     fn series(

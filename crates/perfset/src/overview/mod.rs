@@ -65,10 +65,26 @@ pub struct Overview {
     rates: RateTracker,
     /// Number of collections of control groups, at most two.
     group_samples: u32,
+    /// Times of the samples of processes and of control groups, if the source is a log; there, each has its own times.
+    past: Option<[Option<i64>; 2]>,
     /// Times of the last sample and the one before, in 100 ns.
     times: [Option<i64>; 2],
     /// Earlier states, the oldest first.
     history: VecDeque<EarlierState>,
+}
+
+/// Collects the samples of a log up to a time. `reached` is the time of the last sample, if there is one.
+fn catch_up(query: &mut PathQuery, reached: &mut Option<i64>, time: i64) -> Result<NextOutcome, SourceError> {
+    while reached.is_none_or(|reached| reached < time) {
+        match query.collect()? {
+            NextOutcome::Sample => *reached = Some(query.snapshot().clocks().utc_100ns()),
+            NextOutcome::End if reached.is_none() => {
+                return Err(SourceError::Failed("not recorded at that time".into()));
+            }
+            NextOutcome::End => break,
+        }
+    }
+    Ok(NextOutcome::Sample)
 }
 
 /// Duration of a collection of control groups above which they are read less often.
@@ -95,6 +111,17 @@ impl Overview {
         Self::with(source, ProcessPaths::bind_for_findings, |_, _| GroupPaths::unbound())
     }
 
+    /// Creates the overview of a log, whose samples are collected one after the other. Processes and control groups may
+    /// have been recorded at other times than the rest: those of the next such time are in the state, except at the end
+    /// of the log, where they are the last ones. So the state after the last sample is that of an instant.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn open_log(log: &mut dyn Source) -> Result<Self, SourceError> {
+        let overview = Self::open(log)?;
+        Ok(Self { past: Some([None; 2]), ..overview })
+    }
+
     fn with(
         source: &mut dyn Source,
         process_paths: fn(&mut PathQuery, &mut dyn Source) -> ProcessPaths,
@@ -119,6 +146,7 @@ impl Overview {
             group_error: None,
             rates: RateTracker::default(),
             group_samples: 0,
+            past: None,
             times: [None; 2],
             history: VecDeque::new(),
         })
@@ -132,6 +160,23 @@ impl Overview {
         if self.query.collect()? == NextOutcome::End {
             return Ok(NextOutcome::End);
         }
+        match &mut self.past {
+            Some([processes, groups]) => {
+                let now = self.query.snapshot().clocks().utc_100ns();
+                self.process_error = failure(catch_up(&mut self.process_query, processes, now));
+                self.group_error = failure(catch_up(&mut self.group_query, groups, now));
+            }
+            None => self.collect_lists(),
+        }
+        let values = SampleValues::new(&self.query);
+        let now = self.query.snapshot().clocks().time_100ns;
+        self.times = [Some(now), self.times[0]];
+        self.rates.learn(&values, self.paths.drops.iter().chain(&self.paths.errors), now);
+        Ok(NextOutcome::Sample)
+    }
+
+    /// Collects processes and control groups of now.
+    fn collect_lists(&mut self) {
         self.process_error = failure(self.process_query.collect());
         match self.group_wait.checked_sub(1) {
             Some(left) => self.group_wait = left,
@@ -145,11 +190,6 @@ impl Overview {
                 self.group_wait = if is_costly { GROUP_WAIT } else { 0 };
             }
         }
-        let values = SampleValues::new(&self.query);
-        let now = self.query.snapshot().clocks().time_100ns;
-        self.times = [Some(now), self.times[0]];
-        self.rates.learn(&values, self.paths.drops.iter().chain(&self.paths.errors), now);
-        Ok(NextOutcome::Sample)
     }
 
     /// Returns the state at the last sample, with this number of processes and control groups for each use: those with

@@ -1,0 +1,126 @@
+//! Screens of an instant in a log: who was busy then.
+
+use std::io::{self, Write};
+
+use anyhow::anyhow;
+use perfset::clock::SystemTime;
+use perfset::log::recording::{Annotation, Recording, RecordingAbout};
+use perfset::log::{Logs, Pick};
+use perfset::output::text::escaped;
+use perfset::overview::{FactCache, Overview};
+use perfset::{NextOutcome, SourceError, Window};
+
+use super::canvas::Canvas;
+use super::history::History;
+use super::overview::{self, ScreenPart};
+use super::{LISTED, readable};
+use crate::args::{PastArgs, ScreenArgs};
+use crate::exit::{Exit, Failure};
+use crate::query_source::{opened, zone_of};
+use crate::when::zoned;
+
+/// Time before the instant that is read too, in 100 ns: the screen tells what changed in a minute.
+const BEFORE: i64 = 700_000_000;
+
+/// Least number of samples before the instant that are read too. Rates need one, and what is recorded less often needs
+/// more.
+const SAMPLES: usize = 25;
+
+/// Time after the last sample from which an instant has no sample, in 100 ns and in intervals of the log.
+const GAP: i64 = 20_000_000;
+const GAP_INTERVALS: i64 = 3;
+
+/// Shows the overview of an instant, or one part of it.
+///
+/// # Errors
+/// If the log cannot be read or has no such instant, or the screen cannot be written.
+pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
+    let logs = opened(&past.log, past.machine.as_deref(), false)?;
+    let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
+    let times = logs.times().map_err(failed)?;
+    let (at, window) = instant(past, &logs, &times)?;
+    let mut logs = logs.within(window).picking(Pick::All);
+    let mut overview = Overview::open_log(&mut logs).map_err(failed)?;
+    let mut canvas = Canvas::stdout(args.color);
+    let (width, height) = canvas.size();
+    let listed = match (height, part) {
+        (Some(height), _) => height.max(LISTED),
+        (None, None) => overview::PIPE_ROWS,
+        (None, Some(_)) => usize::MAX,
+    };
+    let (mut history, mut last) = (History::default(), None);
+    while overview.collect().map_err(failed)? == NextOutcome::Sample {
+        let state = overview.state(listed);
+        history.push(&state);
+        last = Some(state);
+    }
+    let state = last.ok_or_else(|| failed(SourceError::Failed("the log has no sample there".into())))?;
+    readable(&state)?;
+    let zone = zone_of(&logs);
+    let when = zoned(at, &zone).map_or_else(
+        || format!("{} UTC", SystemTime::from_100ns(at)),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+    );
+    let about = logs.recording().and_then(Recording::about);
+    let system = about.and_then(|about| about.get(RecordingAbout::SYSTEM)).unwrap_or_default();
+    let (machine, system) = (escaped(logs.machine_name()), escaped(system));
+    let before_end = times.last().map_or(0, |last| last.saturating_sub(at) / 10_000_000);
+    let right = format!("past, {before_end} s before the end of the log");
+    let (mut facts, no_facts) = (FactCache::default(), FactCache::default());
+    let screen = |facts| overview::Screen {
+        state: &state,
+        machine: &machine,
+        system: &system,
+        right: &right,
+        when: Some(&when),
+        width,
+        height,
+        facts,
+        history: &history,
+        glyphs: canvas.glyphs(),
+    };
+    let (processes, disks) = screen(&no_facts).described(part);
+    facts.read(&mut logs.clone(), processes, disks);
+    let screen = screen(&facts);
+    let lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
+    canvas.draw(&lines)?;
+    canvas.finish()?;
+    Ok(Exit::Ok)
+}
+
+/// Returns the time of the sample at an instant, and the window of samples that its screen needs.
+fn instant(past: &PastArgs, logs: &Logs, times: &[i64]) -> Result<(i64, Window), Failure> {
+    let nothing = |text: String| Failure::new(Exit::NothingMatched, anyhow!(text));
+    let (Some(first), Some(last)) = (times.iter().min().copied(), times.iter().max().copied()) else {
+        return Err(nothing("the log has no sample".to_owned()));
+    };
+    let zone = zone_of(logs);
+    let marks: Vec<&Annotation> = logs.recording().map(Recording::annotations).unwrap_or_default();
+    let wanted = match &past.at {
+        Some(at) => at.to_utc(&zone, last, &marks).map_err(nothing)?,
+        None => last,
+    };
+    let shown = |time| {
+        zoned(time, &zone).map_or_else(String::new, |time| time.strftime("%Y-%m-%d %H:%M:%S %Z").to_string())
+    };
+    // The last in the order of the log: a clock that was set back has times twice.
+    let Some(found) = times.iter().rposition(|time| *time <= wanted) else {
+        let (first, last) = (shown(first), shown(last));
+        let error = format!("the log begins later than {}: it is from {first} to {last}", shown(wanted));
+        return Err(nothing(error));
+    };
+    let time = |at: usize| times.get(at).copied().unwrap_or(wanted);
+    let at = time(found);
+    let interval = found.checked_sub(1).map_or(0, |before| at.saturating_sub(time(before)));
+    let late = wanted.saturating_sub(at);
+    if late > GAP.max(interval.saturating_mul(GAP_INTERVALS)) {
+        // Standard error is the last place to report to, so a failure of it is ignored.
+        let (wanted, at) = (shown(wanted), shown(at));
+        let _ = writeln!(
+            io::stderr(),
+            "note: the log has no sample at {wanted}: this is the last before, of {at}"
+        );
+    }
+    let begin = time(found.saturating_sub(SAMPLES)).min(at.saturating_sub(BEFORE));
+    Ok((at, Window { begin: Some(begin), end: Some(at) }))
+}

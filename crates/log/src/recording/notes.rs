@@ -1,0 +1,313 @@
+//! Notes: facts about instances as text, such as the command line of a process.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use perfset_core::{Guid, Identity, InstanceId, Name};
+use perfset_engine::{Fact, FactKind};
+
+use super::block::{BlockKind, Compressor, put_block};
+use super::bytes::{Malformed, PayloadCursor, put_len, put_text};
+use super::table::RowIdentity;
+use super::tick::{ROW_KEY, put_row_key, row_key};
+
+/// Most characters of a fact; the end of a longer one is not stored.
+const LONGEST: usize = 1_000;
+
+/// Length from which another block is begun.
+const BLOCK: usize = 1 << 20;
+
+/// Most bytes of the notes of a block: one more instance than fit into [`BLOCK`].
+pub(super) const MOST_BYTES: u32 = 2 << 20;
+
+/// Known facts about an instance: kinds and texts.
+pub(super) type KnownFacts = Vec<(FactKind, String)>;
+
+/// Instance with its facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InstanceNote {
+    pub instance: RowIdentity,
+    pub facts: KnownFacts,
+}
+
+/// Notes of a recorder: of all instances that the file being written knows.
+#[derive(Debug, Default)]
+pub(super) struct RecorderNotes {
+    known: HashMap<Guid, HashMap<RowIdentity, KnownFacts>>,
+    /// Instances whose notes are not in the file yet.
+    pending: Vec<(Guid, RowIdentity)>,
+}
+
+impl RecorderNotes {
+    /// Reads the facts about instances that have no note, at most this number.
+    pub fn add_new<'r>(
+        &mut self,
+        counterset: Guid,
+        rows: impl Iterator<Item = &'r RowIdentity>,
+        most: usize,
+        read: &mut dyn FnMut(&Identity<'_>) -> Vec<Fact>,
+    ) {
+        let known = self.known.entry(counterset).or_default();
+        let new: Vec<&RowIdentity> = rows.filter(|row| !known.contains_key(*row)).take(most).collect();
+        for row in new {
+            let name: Vec<u8> = row.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect();
+            let identity = Identity {
+                counterset,
+                instance: Name::until_nul(&name),
+                instance_id: InstanceId(row.id),
+                birth: row.birth(),
+            };
+            let facts = read(&identity).into_iter().filter_map(|fact| Some((fact.kind, fact.text.ok()?)));
+            let facts: KnownFacts =
+                facts.map(|(kind, text)| (kind, text.chars().take(LONGEST).collect())).collect();
+            if !facts.is_empty() {
+                self.pending.push((counterset, row.clone()));
+            }
+            known.insert(row.clone(), facts);
+        }
+    }
+
+    /// Begins a file: it gets the notes of all instances that are there, and the others are forgotten.
+    pub fn begin_file(&mut self, is_there: impl Fn(&Guid) -> HashSet<RowIdentity>) {
+        self.pending.clear();
+        for (counterset, known) in &mut self.known {
+            let there = is_there(counterset);
+            known.retain(|row, _| there.contains(row));
+            let with_facts = known.iter().filter(|(_, facts)| !facts.is_empty());
+            self.pending.extend(with_facts.map(|(row, _)| (*counterset, row.clone())));
+        }
+    }
+
+    /// Appends blocks of the notes that are not in the file yet.
+    pub fn put(&self, out: &mut Vec<u8>, sequence: u64, compressor: &mut Compressor) -> io::Result<()> {
+        let mut countersets: Vec<Guid> = self.pending.iter().map(|(counterset, _)| *counterset).collect();
+        countersets.sort_unstable();
+        countersets.dedup();
+        for counterset in countersets {
+            let Some(known) = self.known.get(&counterset) else { continue };
+            let pending = self.pending.iter().filter(|(of, _)| *of == counterset);
+            let notes: Vec<_> =
+                pending.filter_map(|(_, row)| Some((row, known.get(row)?.as_slice()))).collect();
+            put_notes(out, sequence, counterset, &notes, compressor)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the pending notes are in the file.
+    pub fn written(&mut self) {
+        self.pending.clear();
+    }
+}
+
+/// Appends blocks of the notes of a counterset.
+pub(super) fn put_notes(
+    out: &mut Vec<u8>,
+    sequence: u64,
+    counterset: Guid,
+    notes: &[(&RowIdentity, &[(FactKind, String)])],
+    compressor: &mut Compressor,
+) -> io::Result<()> {
+    let mut left = notes;
+    while !left.is_empty() {
+        let (mut body, mut count) = (Vec::new(), 0_usize);
+        for (instance, facts) in left {
+            put_row_key(&mut body, instance);
+            put_len(&mut body, facts.len());
+            for (kind, text) in *facts {
+                put_text(&mut body, kind.keyword());
+                put_text(&mut body, text);
+            }
+            count = count.saturating_add(1);
+            if body.len() >= BLOCK {
+                break;
+            }
+        }
+        left = left.get(count..).unwrap_or_default();
+        let mut payload = Vec::new();
+        payload.extend_from_slice(&counterset.to_wire());
+        put_len(&mut payload, count);
+        payload.append(&mut body);
+        put_block(out, BlockKind::Notes, sequence, &payload, compressor)?;
+    }
+    Ok(())
+}
+
+/// Reads the notes of a block, and the counterset of their instances. Facts of kinds that this version does not know are
+/// left out.
+pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malformed> {
+    let mut from = PayloadCursor::new(payload);
+    let counterset = from.guid("counterset of notes")?;
+    let count = from.count(ROW_KEY.saturating_add(1), "notes")?;
+    let mut notes = Vec::new();
+    for _ in 0..count {
+        let instance = row_key(&mut from)?;
+        let facts_count = from.count(2, "facts of a note")?;
+        let mut facts = Vec::new();
+        for _ in 0..facts_count {
+            let (keyword, text) = (from.text("kind of a fact")?, from.text("text of a fact")?);
+            facts.extend(FactKind::from_keyword(keyword).map(|kind| (kind, text.to_owned())));
+        }
+        notes.push(InstanceNote { instance, facts });
+    }
+    from.end()?;
+    Ok((counterset, notes))
+}
+
+/// Notes of a recording, read block by block from the newest one back, as far as was asked.
+#[derive(Debug, Default)]
+pub(super) struct NotesIndex {
+    /// Number of files that are left, and number of blocks that are read of the last of them; `None` before the first.
+    left: Option<(usize, usize)>,
+    found: HashMap<(Guid, u32, u64), Vec<InstanceNote>>,
+    len: usize,
+}
+
+impl NotesIndex {
+    /// Most notes that are kept. What is older is unknown.
+    const MOST: usize = 200_000;
+
+    /// Returns the newest facts about an instance. `files` is the number of files that may have some. `read` reads a
+    /// block of a file: 0 is the last one; `None` if there are no more.
+    pub fn facts(
+        &mut self,
+        instance: &Identity<'_>,
+        files: usize,
+        mut read: impl FnMut(usize, usize) -> Option<Vec<(Guid, InstanceNote)>>,
+    ) -> Option<&KnownFacts> {
+        let key = (instance.counterset, instance.instance_id.0, instance.birth.map_or(0, u64::from));
+        let is_it =
+            |note: &InstanceNote| note.instance.name.units().iter().copied().eq(instance.instance.units());
+        while !self.found.get(&key).is_some_and(|notes| notes.iter().any(is_it)) {
+            let (left, block) = self.left.unwrap_or((files, 0));
+            let file = left.checked_sub(1).filter(|_| self.len < Self::MOST)?;
+            let Some(notes) = read(file, block) else {
+                self.left = Some((file, 0));
+                continue;
+            };
+            self.left = Some((left, block.saturating_add(1)));
+            // The last note of an instance is the newest.
+            for (counterset, note) in notes.into_iter().rev() {
+                let row = &note.instance;
+                let of_key = self.found.entry((counterset, row.id, row.birth)).or_default();
+                // A program that executes others has few names; a hostile file has any number of one id and birth.
+                if of_key.len() < 16 && !of_key.iter().any(|known| known.instance.name == row.name) {
+                    of_key.push(note);
+                    self.len = self.len.saturating_add(1);
+                }
+            }
+        }
+        self.found.get(&key)?.iter().find(|note| is_it(note)).map(|note| &note.facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perfset_core::Utf16;
+    use proptest::prelude::*;
+
+    use super::super::walk::BlockWalker;
+    use super::*;
+
+    fn row(name: &str, id: u32) -> RowIdentity {
+        RowIdentity { name: Utf16::from(name), id, birth: 7, owner: Some((1, 2)) }
+    }
+
+    /// Returns the notes in blocks.
+    fn read(blocks: &[u8]) -> Vec<(Guid, InstanceNote)> {
+        let mut walker = BlockWalker::new(blocks.to_vec()).unwrap();
+        let mut all = Vec::new();
+        while let Some(block) = walker.next_block().unwrap() {
+            let (counterset, notes) = notes(&block.into_payload().unwrap()).unwrap();
+            all.extend(notes.into_iter().map(|note| (counterset, note)));
+        }
+        all
+    }
+
+    #[test]
+    fn each_instance_is_noted_once_a_file() {
+        let (a, b, guid) = (row("a", 1), row("b", 2), Guid::from_u128(5));
+        let mut recorder = RecorderNotes::default();
+        let mut compressor = Compressor::new(1);
+        let mut count = 0;
+        let mut facts = |identity: &Identity<'_>| {
+            count += 1;
+            let text = format!("{} {count}", identity.instance_id.0);
+            let refused = perfset_core::NoValue::Denied("no".into());
+            vec![Fact::new(FactKind::User, Err(refused)), Fact::new(FactKind::CommandLine, Ok(text))]
+        };
+        let mut put = |recorder: &mut RecorderNotes| {
+            let mut out = Vec::new();
+            recorder.put(&mut out, 3, &mut compressor).unwrap();
+            recorder.written();
+            let notes = read(&out).into_iter();
+            let mut notes: Vec<_> =
+                notes.map(|(_, note)| (note.instance.name.to_string(), note.facts[0].1.clone())).collect();
+            notes.sort();
+            notes
+        };
+        let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        recorder.add_new(guid, [&a, &b].into_iter(), 1, &mut facts);
+        assert_eq!(put(&mut recorder), [pair("a", "1 1")]);
+        recorder.add_new(guid, [&a, &b].into_iter(), 9, &mut facts);
+        recorder.add_new(guid, [&a, &b].into_iter(), 9, &mut facts);
+        assert_eq!(put(&mut recorder), [pair("b", "2 2")]);
+        assert_eq!(put(&mut recorder), []);
+        // The next file has the notes of those that are there, without reading anything.
+        recorder.begin_file(|_| [b.clone()].into());
+        assert_eq!(put(&mut recorder), [pair("b", "2 2")]);
+        recorder.add_new(guid, [&a, &b].into_iter(), 9, &mut facts);
+        assert_eq!(put(&mut recorder), [pair("a", "1 3")]);
+    }
+
+    #[test]
+    fn long_notes_are_several_blocks() {
+        let rows: Vec<_> = (0..3_000).map(|id| row("long", id)).collect();
+        let facts = vec![(FactKind::CommandLine, "\u{e4}".repeat(LONGEST))];
+        let notes: Vec<_> = rows.iter().map(|row| (row, facts.as_slice())).collect();
+        let mut out = Vec::new();
+        put_notes(&mut out, 0, Guid::from_u128(1), &notes, &mut Compressor::new(1)).unwrap();
+        assert_eq!(read(&out).len(), rows.len());
+    }
+
+    #[test]
+    fn the_newest_note_of_an_instance_counts() {
+        let guid = Guid::from_u128(1);
+        let note = |name: &str, text: &str| {
+            let facts = vec![(FactKind::User, text.to_owned())];
+            (guid, InstanceNote { instance: row(name, 1), facts })
+        };
+        let files = [vec![note("a", "old"), note("c", "c")], vec![note("a", "older"), note("a", "new")]];
+        let mut index = NotesIndex::default();
+        let mut facts = |name: &str| {
+            let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let (instance, birth) = (Name::until_nul(&name), std::num::NonZeroU64::new(7));
+            let identity = Identity { counterset: guid, instance, instance_id: InstanceId(1), birth };
+            let block = |file: usize, block| (block == 0).then(|| files[file].clone());
+            index.facts(&identity, 2, block).map(|facts| facts[0].1.clone())
+        };
+        assert_eq!(facts("a").as_deref(), Some("new"));
+        assert_eq!(facts("c").as_deref(), Some("c"));
+        assert_eq!(facts("a").as_deref(), Some("new"));
+        assert_eq!(facts("b"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_notes_or_an_error(payload: Vec<u8>) {
+            let _ = notes(&payload);
+        }
+    }
+
+    #[test]
+    fn each_cut_is_an_error() {
+        let (a, facts) = (row("a", 1), vec![(FactKind::User, "root".to_owned())]);
+        let mut out = Vec::new();
+        put_notes(&mut out, 0, Guid::from_u128(1), &[(&a, &facts)], &mut Compressor::new(1)).unwrap();
+        let mut walker = BlockWalker::new(out).unwrap();
+        let payload = walker.next_block().unwrap().unwrap().into_payload().unwrap();
+        assert!(notes(&payload).is_ok());
+        for len in 0..payload.len() {
+            assert!(notes(&payload[..len]).is_err());
+        }
+    }
+}
