@@ -2,7 +2,7 @@
 
 use perfset::FactKind;
 use perfset::output::text::wrapped;
-use perfset::overview::{GroupState, MachineState, ProcessState, StateValue, busiest};
+use perfset::overview::{FactCache, GroupState, MachineState, ProcessState, StateValue, busiest};
 
 use super::draw::{
     AGE, ScreenTable, Style, StyledLine, TableHead, Thresholds, beside, column, cut_end, padded, reason,
@@ -62,7 +62,10 @@ impl<'a> Screen<'a> {
     /// Returns the facts about a process in a text for this width: its user, where it runs, and its command line, as
     /// far as they are known.
     fn about_process(&self, process: &ProcessState, width: usize) -> String {
-        let Some(facts) = self.facts.process(process).filter(|_| width > 0) else { return String::new() };
+        if width == 0 {
+            return String::new();
+        }
+        let Some(facts) = self.facts.process(process) else { return not_read() };
         // Everything is in the root group.
         let group = || facts.text(FactKind::Cgroup).filter(|path| *path != "/");
         let place = facts.text(FactKind::Container).or_else(|| facts.text(FactKind::Unit)).or_else(group);
@@ -181,6 +184,11 @@ const USES: [Use<ProcessState>; 3] = [
     Use { head: "memory", width: 11, unit: "By", of: |process| process.memory.clone() },
     Use { head: "disk", width: 13, unit: "By/s", of: ProcessState::storage },
 ];
+
+/// Returns the text of a row whose facts are not read yet: a table in a pipe can have more rows than are read at once.
+pub(super) fn not_read() -> String {
+    format!("not read yet: {} rows a sample", FactCache::NEW_AT_ONCE)
+}
 
 /// Least width of texts about processes that have a column for the control group.
 const WIDE_TEXT: usize = 60;

@@ -13,6 +13,7 @@ use super::draw::{
     reason, shortened, sparkline, text_of,
 };
 use super::history::{self, History, ShareHistory};
+use super::lists::not_read;
 
 /// Part of a machine that has a screen of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -505,8 +506,8 @@ impl<'a> Screen<'a> {
 
     /// Returns the model of a disk and the mount points on it, as far as they are known.
     fn about_disk(&self, disk: &DiskState) -> String {
-        let facts = self.facts.disk(disk);
-        let text = |kind| facts.and_then(|facts| facts.text(kind));
+        let Some(facts) = self.facts.disk(disk) else { return not_read() };
+        let text = |kind| facts.text(kind);
         let points = text(FactKind::MountPoints).map(|points| format!("on {points}"));
         let model = text(FactKind::Model).map(str::to_owned);
         model.into_iter().chain(points).collect::<Vec<_>>().join("  ")

@@ -390,6 +390,34 @@ fn sparklines() {
     assert_eq!(text, "\x1b[32m__\x1b[0m\x1b[33m+\x1b[0m\x1b[1;31m#\x1b[0m");
 }
 
+/// A table in a pipe can have more rows than facts are read at once; the next samples fill the others.
+#[test]
+fn rows_without_facts_say_why() {
+    let mut state = troubled();
+    let row = |id| process("many", id, 1.0, 1e6, Ok(0.0));
+    state.processes = (1..=FactCache::NEW_AT_ONCE as u32 + 5).map(row).collect();
+    state.disks = Vec::new();
+    let (mut facts, no_facts, history) = (FactCache::default(), FactCache::default(), History::default());
+    fn screen<'a>(state: &'a MachineState, facts: &'a FactCache, history: &'a History) -> Screen<'a> {
+        let (machine, system, right, glyphs) = ("", "", "", SparkGlyphs::ASCII);
+        Screen { state, machine, system, right, width: 100, height: None, facts, history, glyphs }
+    }
+    for without in [5, 0] {
+        let (processes, disks) =
+            screen(&state, &no_facts, &history).described(Some(ScreenPart::Processes));
+        facts.read(&mut KnownFacts, processes, disks);
+        let mut text = String::new();
+        for line in screen(&state, &facts, &history).part(ScreenPart::Processes) {
+            line.render(usize::MAX, false, &mut text);
+            text.push('\n');
+        }
+        let rows: Vec<_> = text.lines().filter(|line| line.starts_with("many:")).collect();
+        assert_eq!(rows.len(), state.processes.len());
+        let not_read = rows.iter().filter(|line| line.ends_with("  not read yet: 1000 rows a sample"));
+        assert_eq!(not_read.count(), without, "{text}");
+    }
+}
+
 /// Facts are read only where they are shown.
 #[test]
 fn narrow_screens_need_no_facts() {

@@ -1,5 +1,6 @@
 //! Facts about the processes and disks that a screen shows, such as their users and mount points.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::catalogue::{physical_disk, process_v2};
@@ -7,14 +8,11 @@ use crate::{Birth, FactKind, FactOptions, Guid, Identity, InstanceId, Name, Sour
 
 use super::state::{DiskState, ProcessState};
 
-/// Maximum number of instances whose facts are read for the first time after one sample.
-const NEW: usize = 1_000;
-
-/// Maximum number of instances whose facts are read again after one sample.
+/// Least number of instances whose facts may be read again after one sample.
 const AGAIN: usize = 2;
 
 /// Number of samples after which facts are read again: a process can move to another group, a disk be mounted.
-const FRESH: u64 = 30;
+const FRESH: u16 = 30;
 
 /// Number of samples for which the facts of instances that are no longer shown are kept.
 const KEPT: u64 = 60;
@@ -65,10 +63,15 @@ impl InstanceFacts {
 }
 
 impl FactCache {
+    /// Maximum number of instances whose facts are read for the first time after one sample.
+    pub const NEW_AT_ONCE: usize = 1_000;
+
     /// Reads the facts about the shown instances, and forgets those of others. To be called once after each sample.
     ///
-    /// One call reads a limited number of instances; the others follow after the next samples. A source that has no
-    /// facts costs a call for each instance and no more.
+    /// One call reads at most [`NEW_AT_ONCE`](Self::NEW_AT_ONCE) instances for the first time; the others follow after
+    /// the next samples. Facts that are 30 samples old are read again, the oldest first. One call does so for two
+    /// instances, or a thirtieth of the shown ones, so no shown fact becomes older than 60 samples. A source that has
+    /// no facts costs a call for each instance and no more.
     pub fn read<'s>(
         &mut self,
         source: &mut dyn Source,
@@ -77,23 +80,35 @@ impl FactCache {
     ) {
         self.sample = self.sample.wrapping_add(1);
         let now = self.sample;
-        let (mut new, mut again) = (NEW, AGAIN);
+        let mut new = Self::NEW_AT_ONCE;
+        let mut shown = 0_usize;
+        let mut stale = Vec::new();
         let keys = processes.into_iter().map(of_process).chain(disks.into_iter().map(of_disk));
         for key in keys {
-            let known = self.facts.get_mut(&key);
-            let is_stale = match known {
+            match self.facts.get_mut(&key) {
+                // A process can be in several lists.
+                Some(known) if known.shown == now => {}
                 Some(known) => {
-                    known.shown = now;
-                    now.wrapping_sub(known.read) >= FRESH
+                    (known.shown, shown) = (now, shown.saturating_add(1));
+                    let age = now.wrapping_sub(known.read);
+                    if age >= FRESH.into() {
+                        stale.push((age, key));
+                    }
                 }
-                None => true,
-            };
-            let left = if self.facts.contains_key(&key) { &mut again } else { &mut new };
-            if let Some(less) = left.checked_sub(1).filter(|_| is_stale) {
-                *left = less;
-                let facts = read(source, &key);
-                self.facts.insert(key, StoredFacts { facts, read: now, shown: now });
+                None => {
+                    if let Some(less) = new.checked_sub(1) {
+                        new = less;
+                        let facts = read(source, &key);
+                        self.facts.insert(key, StoredFacts { facts, read: now, shown: now });
+                    }
+                }
             }
+        }
+        // In the order of the rows, those below the first ones would never have their turn.
+        stale.sort_by_key(|(age, _)| Reverse(*age));
+        for (_, key) in stale.into_iter().take(shown.div_ceil(FRESH.into()).max(AGAIN)) {
+            let facts = read(source, &key);
+            self.facts.insert(key, StoredFacts { facts, read: now, shown: now });
         }
         self.facts.retain(|_, stored| now.wrapping_sub(stored.shown) <= KEPT);
     }
@@ -145,6 +160,8 @@ mod tests {
     struct CountedReads {
         reads: u32,
         births: Vec<Birth>,
+        /// Ids whose facts were read, in order.
+        ids: Vec<u32>,
     }
 
     impl Source for CountedReads {
@@ -168,6 +185,7 @@ mod tests {
             assert!(!options.with_command_lines, "command lines of others are private");
             self.reads = self.reads.wrapping_add(1);
             self.births.push(instance.birth);
+            self.ids.push(instance.instance_id.0);
             Ok(vec![
                 Fact::new(FactKind::User, Ok(self.reads.to_string())),
                 Fact::new(FactKind::CommandLine, Err(NoValue::Denied("hidden".into()))),
@@ -209,14 +227,40 @@ mod tests {
         assert_eq!(source.births, [NonZeroU64::new(1), NonZeroU64::new(2)]);
     }
 
+    /// Every shown row has its turn, however many there are, and the oldest facts are read first.
+    #[test]
+    fn no_shown_fact_becomes_older_than_60_samples() {
+        for count in [1, 2, 60, 61, 100, 700] {
+            let (mut source, mut cache) = (CountedReads::default(), FactCache::default());
+            // The second list is that of another use, with the same processes.
+            let shown: Vec<_> = (0..count).map(|id| process(id, 1)).collect();
+            let mut last_read = vec![0_u32; shown.len()];
+            for sample in 1..400 {
+                source.ids.clear();
+                cache.read(&mut source, shown.iter().chain(&shown), []);
+                let ids = std::mem::take(&mut source.ids);
+                let most = if sample == 1 { count } else { 2.max(count.div_ceil(30)) };
+                assert!(ids.len() <= most as usize, "sample {sample} reads {} of {count}", ids.len());
+                for id in &ids {
+                    last_read[*id as usize] = sample;
+                }
+                let oldest = last_read.iter().map(|read| sample - read).max().unwrap();
+                assert!(oldest <= 60, "a fact of {count} is {oldest} samples old in sample {sample}");
+            }
+            assert!(last_read.iter().all(|read| *read > 300), "{last_read:?}");
+        }
+    }
+
     #[test]
     fn work_and_memory_are_bounded() {
         let (mut source, mut cache) = (CountedReads::default(), FactCache::default());
         let many: Vec<_> = (0..3_000).map(|id| process(id, 1)).collect();
         let mut before = 0;
-        for _ in 0..100 {
+        for sample in 0..100 {
             cache.read(&mut source, &many, []);
-            assert!(source.reads - before <= 1_002, "{} reads", source.reads - before);
+            // A thirtieth of them is read again.
+            let most = if sample < 3 { 1_000 } else { 100 };
+            assert!(source.reads - before <= most, "{} reads", source.reads - before);
             before = source.reads;
         }
         assert!(many.iter().all(|process| cache.process(process).is_some()));
