@@ -111,12 +111,8 @@ pub const RULES: &[FindingRule] = &[
         next: "perfset proc",
         find: |state| {
             let text = |busy: f64| {
-                let first = busiest(&state.processes, 1, |process| process.processor_time.clone());
-                let first = first.first().and_then(|process| {
-                    let time = process.processor_time.as_ref().ok()?;
-                    Some(format!("; {} uses {} of one", process.name, percentage(*time)))
-                });
-                format!("the processors are {} busy{}", percentage(busy), first.unwrap_or_default())
+                let users = busiest_process(state, busy).unwrap_or_default();
+                format!("the processors are {} busy{users}", percentage(busy))
             };
             above(&state.processors.busy, 90.0).map(|busy| (Severity::Note, text(busy))).into_iter().collect()
         },
@@ -296,6 +292,22 @@ fn busy_disk(disk: &DiskState) -> Option<(Severity, String)> {
         }
         (Some(times), _) => (Severity::Warning, format!("{text}, {times}")),
         (None, _) => (Severity::Warning, format!("{text}, and no request ended")),
+    })
+}
+
+/// Least share of the processors' busy time from which a process is named as its user, in percent. A smaller one says
+/// nothing about the machine, and without it there would still be nine tenths of the work.
+const NAMED_SHARE: f64 = 10.0;
+
+/// Returns the process that uses the processors most, as the end of a sentence, or that no process does.
+fn busiest_process(state: &MachineState, busy: f64) -> Option<String> {
+    let process = *busiest(&state.processes, 1, |process| process.processor_time.clone()).first()?;
+    // In percent of one processor, as the time of a process.
+    let time = *process.processor_time.as_ref().ok()?;
+    let count = u32::try_from(state.processors.count.max(1)).unwrap_or(u32::MAX);
+    Some(match time / (busy * f64::from(count)) * 100.0 >= NAMED_SHARE {
+        true => format!("; {} uses {} of one", process.name, percentage(time)),
+        false => format!("; no process uses {NAMED_SHARE} % of that, many small or short ones share it"),
     })
 }
 

@@ -200,6 +200,31 @@ fn every_rule_finds_its_condition() {
     }
 }
 
+/// A process is named from 10 % of the busy time of all processors on, whatever their number.
+#[test]
+fn small_processes_are_not_named_as_users_of_the_processors() {
+    let text = |count, busy, time: StateValue| {
+        let mut state = state();
+        (state.processors.count, state.processors.busy) = (count, Ok(busy));
+        state.processes =
+            vec![process("make:5", 1.0, 1e6), ProcessState { processor_time: time, ..process("cc:9", 0.0, 1e6) }];
+        let found = findings::findings(&state);
+        found.first().map(|finding| finding.text.to_string()).unwrap_or_default()
+    };
+    let small = "the processors are 100 % busy; no process uses 10 % of that, many small or short ones share it";
+    assert_eq!(text(64, 100.0, Ok(639.0)), small);
+    assert_eq!(text(64, 100.0, Ok(640.0)), "the processors are 100 % busy; cc:9 uses 640 % of one");
+    assert_eq!(text(1, 90.0, Ok(9.0)), "the processors are 90 % busy; cc:9 uses 9.0 % of one");
+    assert!(text(1, 90.0, Ok(8.9)).ends_with("share it"));
+    assert_eq!(text(0, 90.0, Ok(90.0)), "the processors are 90 % busy; cc:9 uses 90 % of one", "no number of them");
+    // Without the times of processes, nothing is known of their shares.
+    let mut state = state();
+    state.processors.busy = Ok(95.0);
+    assert_eq!(findings::findings(&state)[0].text.to_string(), "the processors are 95 % busy");
+    state.processes = vec![ProcessState { processor_time: Err(NoValue::Late), ..process("cc:9", 0.0, 1e6) }];
+    assert_eq!(findings::findings(&state)[0].text.to_string(), "the processors are 95 % busy");
+}
+
 fn interface(drops: StateValue, errors: StateValue) -> InterfaceState {
     InterfaceState { name: "eth0".into(), received: Ok(1e6), sent: Ok(1e6), drops, errors }
 }
