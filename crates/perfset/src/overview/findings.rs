@@ -5,7 +5,9 @@ use crate::output::human;
 use crate::NoValue;
 
 use super::busiest;
-use super::state::{DiskState, Finding, InterfaceState, MachineState, Severity, StateValue, UncheckedRule};
+use super::state::{
+    DiskState, Finding, InterfaceState, MachineState, Severity, StateValue, UncheckedRule, is_no_time,
+};
 
 /// Rule of the table: a condition, the text of a finding, and the next command.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +46,10 @@ pub const RULES: &[FindingRule] = &[
         condition: "a file system has less than 10 % free space; critical below 3 %",
         next: "perfset disk",
         find: full_file_systems,
-        needs: |state| each(&state.file_systems, |one| (&one.name, vec![&one.free])),
+        needs: |state| {
+            let needed = state.file_systems.iter().filter(|one| !is_snap(&one.name));
+            each(needed, |one| (&one.name, vec![&one.free, &one.size]))
+        },
     },
     FindingRule {
         name: "memory-low",
@@ -103,7 +108,7 @@ pub const RULES: &[FindingRule] = &[
         condition: "a disk that is not busy needs at least 100 ms for a read or a write",
         next: "perfset disk",
         find: |state| state.disks.iter().filter_map(slow_disk).collect(),
-        needs: |state| each(&state.disks, |disk| (&disk.name, vec![&disk.busy])),
+        needs: |state| each(&state.disks, |disk| (&disk.name, needed_for_slow(disk))),
     },
     FindingRule {
         name: "processors-busy",
@@ -177,6 +182,9 @@ pub(super) fn findings(state: &MachineState) -> Vec<Finding> {
 }
 
 /// Returns the rules whose condition is not known, in the order of the table, each with the first missing value.
+///
+/// An instance that began in the last interval is not unknown: it has no rate before the next sample, and its lack
+/// would come and go with each new interface.
 pub(super) fn unchecked(state: &MachineState, no_instances: &[(&str, NoValue)]) -> Vec<UncheckedRule> {
     let unchecked = |rule: &FindingRule, subject: Option<&str>, reason: &NoValue| UncheckedRule {
         rule: rule.name,
@@ -190,7 +198,11 @@ pub(super) fn unchecked(state: &MachineState, no_instances: &[(&str, NoValue)]) 
             return Some(unchecked(rule, None, reason));
         }
         let needed = (rule.needs)(state);
-        needed.into_iter().find_map(|(subject, value)| Some(unchecked(rule, subject, value.as_ref().err()?)))
+        needed.into_iter().find_map(|(subject, value)| {
+            let is_new = |reason: &NoValue| matches!(reason, NoValue::NewInstance | NoValue::Replaced);
+            let reason = value.as_ref().err().filter(|reason| subject.is_none() || !is_new(reason))?;
+            Some(unchecked(rule, subject, reason))
+        })
     });
     rules.collect()
 }
@@ -201,14 +213,14 @@ fn machine<const N: usize>(values: [&StateValue; N]) -> Vec<NeededValue<'_>> {
 }
 
 /// Returns values of each disk, file system or interface as needed values.
-fn each<'a, T>(
-    all: &'a [T],
+fn each<'a, T: 'a>(
+    all: impl IntoIterator<Item = &'a T>,
     values: impl Fn(&'a T) -> (&'a String, Vec<&'a StateValue>),
 ) -> Vec<NeededValue<'a>> {
     let named = |(name, values): (&'a String, Vec<&'a StateValue>)| {
         values.into_iter().map(|value| (Some(name.as_str()), value))
     };
-    all.iter().map(values).flat_map(named).collect()
+    all.into_iter().map(values).flat_map(named).collect()
 }
 
 /// Returns a value that is at least `limit`; one that is just 0 never is.
@@ -311,10 +323,24 @@ fn busiest_process(state: &MachineState, busy: f64) -> Option<String> {
     })
 }
 
+/// Mean time of a request from which a disk is slow, in seconds.
+const SLOW: f64 = 0.1;
+
 fn slow_disk(disk: &DiskState) -> Option<(Severity, String)> {
     let busy = below(&disk.busy, 80.0)?;
-    let times = latencies(disk).filter(|_| slowest(disk).is_some_and(|time| time >= 0.1))?;
+    let times = latencies(disk).filter(|_| slowest(disk).is_some_and(|time| time >= SLOW))?;
     Some((Severity::Warning, format!("{} is slow: {times}, at {} busy", disk.name, percentage(busy))))
+}
+
+/// Returns the values without which it is not known if a disk is slow.
+fn needed_for_slow(disk: &DiskState) -> Vec<&StateValue> {
+    // A busy disk is not slow by this rule, and one slow kind of request is enough.
+    if below(&disk.busy, 80.0).is_none() || slowest(disk).is_some_and(|time| time >= SLOW) {
+        return vec![&disk.busy];
+    }
+    let times = [(&disk.read, &disk.read_latency), (&disk.written, &disk.write_latency)];
+    let needed = times.into_iter().filter(|(_, time)| !is_no_time(time));
+    needed.flat_map(|(bytes, time)| [bytes, time]).collect()
 }
 
 fn lost_packets(interface: &InterfaceState) -> Vec<(Severity, String)> {

@@ -35,6 +35,7 @@ use changes::EarlierState;
 use groups::groups;
 use paths::{GroupPaths, MachinePaths, ProcessPaths, SampleValues, capped};
 use rates::RateTracker;
+use state::{NO_REQUEST, NO_TIME};
 
 pub use facts::{FactCache, InstanceFacts};
 pub use findings::{FindingRule, RULES};
@@ -351,11 +352,11 @@ fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
         let reading = |path| values.reading(path, at, v);
         // Without a request there is no time of one, and the formula gives 0.
         let latency = |bytes, path| match reading(bytes) {
-            Ok(bytes) if bytes <= 0.0 => Err(NoValue::Unavailable("no request in this interval".into())),
+            Ok(bytes) if bytes <= 0.0 => Err(NoValue::Unavailable(NO_REQUEST.into())),
             // The kernel counts whole milliseconds.
             Ok(_) => reading(path).and_then(|time| match time > 0.0 {
                 true => Ok(time),
-                false => Err(NoValue::Unavailable("shorter than the kernel measures".into())),
+                false => Err(NoValue::Unavailable(NO_TIME.into())),
             }),
             Err(reason) => Err(reason),
         };

@@ -164,6 +164,18 @@ pub struct DiskState {
     pub queue: StateValue,
 }
 
+/// Reason for the missing latency of a disk without requests.
+pub(super) const NO_REQUEST: &str = "no request in this interval";
+
+/// Reason for the missing latency of requests of which the kernel counted no time.
+pub(super) const NO_TIME: &str = "shorter than the kernel measures";
+
+/// Returns `true` for the latency of requests that took no time, or that there were none of: it is missing, and it is
+/// known not to be long.
+pub(super) fn is_no_time(latency: &StateValue) -> bool {
+    matches!(latency, Err(NoValue::Unavailable(why)) if [NO_REQUEST, NO_TIME].contains(&&**why))
+}
+
 /// File system on a block device.
 #[derive(Clone, Debug)]
 pub struct FileSystemState {

@@ -270,7 +270,8 @@ fn unchecked_rules_have_the_first_missing_value() {
     let late = || Err(NoValue::Late);
     let find = |change: &dyn Fn(&mut MachineState), no_instances: &[(&str, NoValue)]| {
         let mut state = state();
-        state.disks = vec![disk(1.0, Ok(0.001), Err(NoValue::NotGiven))];
+        let no_request = Err(NoValue::Unavailable(NO_REQUEST.into()));
+        state.disks = vec![disk(1.0, Ok(0.001), no_request)];
         state.interfaces = vec![interface(Ok(0.0), Ok(0.0))];
         state.file_systems = vec![file_system("/", 50.0)];
         change(&mut state);
@@ -289,8 +290,60 @@ fn unchecked_rules_have_the_first_missing_value() {
     let disk =
         |state: &mut MachineState| state.disks.push(DiskState { busy: late(), ..state.disks[0].clone() });
     assert_eq!(find(&disk, &[]), [of("disk-busy", Some("sda")), of("disk-slow", Some("sda"))]);
+    // A size is needed as much as the free space. Images are always full, so theirs is not needed.
+    let size = |name: &'static str| {
+        move |state: &mut MachineState| {
+            state.file_systems.push(FileSystemState { size: late(), ..file_system(name, 50.0) });
+        }
+    };
+    assert_eq!(find(&size("/net"), &[]), [of("file-system-full", Some("/net"))]);
+    assert_eq!(find(&size("/snap/core/1"), &[]), []);
     let no_disks = [("file-system-full", NoValue::Late)];
     assert_eq!(find(&|state| state.file_systems.clear(), &no_disks), [of("file-system-full", None)]);
+}
+
+/// A disk without a known time of its requests might be slow, unless there were none, or they took no time at all, or
+/// the rule is not about it.
+#[test]
+fn disks_without_a_latency_are_unchecked() {
+    let late = || Err(NoValue::Late);
+    let short = |why: &'static str| Err(NoValue::Unavailable(why.into()));
+    let unchecked = |disk: DiskState| {
+        let mut state = state();
+        state.disks = vec![disk];
+        let unchecked = findings::unchecked(&state, &[]);
+        unchecked.into_iter().map(|one| (one.rule, one.subject, one.reason)).collect::<Vec<_>>()
+    };
+    let slow = [("disk-slow", Some("sda".to_owned()), NoValue::Late)];
+    assert_eq!(unchecked(disk(1.0, late(), Ok(0.001))), slow);
+    assert_eq!(unchecked(disk(1.0, short(NO_TIME), late())), slow);
+    // No bytes are known, so neither is whether there was a request.
+    assert_eq!(unchecked(DiskState { read: late(), ..disk(1.0, late(), Ok(0.001)) }), slow);
+    for (busy, read, written) in [
+        (1.0, short(NO_REQUEST), short(NO_REQUEST)),
+        (1.0, short(NO_TIME), Ok(0.001)),
+        (99.0, late(), late()),
+        (1.0, late(), Ok(0.5)),
+    ] {
+        assert_eq!(unchecked(disk(busy, read, written)), []);
+    }
+}
+
+/// An interface, disk or file system that is new is no rule unchecked: it would come and go with each of them.
+#[test]
+fn new_instances_are_not_unknown() {
+    for reason in [NoValue::NewInstance, NoValue::Replaced] {
+        let new = || Err(reason.clone());
+        let mut state = state();
+        state.interfaces = vec![interface(new(), new()), interface(Ok(0.0), Ok(0.0))];
+        state.disks = vec![DiskState { busy: new(), ..disk(1.0, new(), new()) }];
+        assert_eq!(findings::unchecked(&state, &[]), []);
+        // Another one beside a new one is still unknown, and so is the machine.
+        state.interfaces.push(interface(Err(NoValue::Late), Ok(0.0)));
+        state.processors.busy = new();
+        let rules: Vec<_> = findings::unchecked(&state, &[]).into_iter().map(|one| (one.rule, one.reason)).collect();
+        assert_eq!(rules, [("processors-busy", reason.clone()), ("packets-lost", NoValue::Late)]);
+    }
 }
 
 /// An overview for findings has the findings of a whole one, and does not read what they do not need.
