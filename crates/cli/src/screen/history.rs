@@ -17,8 +17,10 @@ pub struct History {
     pub busy: ShareHistory,
     /// Use of the memory.
     pub memory: ShareHistory,
+    /// Time in which a task waited for memory.
+    pub memory_waits: ShareHistory,
     /// Time in which a task waited for storage.
-    pub storage: ShareHistory,
+    pub storage_waits: ShareHistory,
 }
 
 impl History {
@@ -32,6 +34,7 @@ impl History {
         };
         push(&mut self.busy, state.processors.busy.clone());
         push(&mut self.memory, state.memory.used_percent());
-        push(&mut self.storage, state.pressure.storage.clone());
+        push(&mut self.memory_waits, state.pressure.memory.clone());
+        push(&mut self.storage_waits, state.pressure.storage.clone());
     }
 }

@@ -148,7 +148,7 @@ impl<'a> Screen<'a> {
         };
         match part {
             ScreenPart::Memory => {
-                lines.extend([self.memory(), self.swap(), self.pressure()]);
+                lines.extend([self.memory(), self.swap(), self.memory_pressure()]);
                 lines.extend(findings("perfset mem"));
                 lines.push(StyledLine::default());
                 let table = self.processes(|process| process.memory.clone());
@@ -336,7 +336,17 @@ impl<'a> Screen<'a> {
         self.gauge("swap", &share, FULL, texts)
     }
 
+    /// Returns the line of waits, with a sparkline of those for storage.
     fn pressure(&self) -> StyledLine {
+        self.with_spark(self.waits(), "storage", &self.history.storage_waits, WAITING)
+    }
+
+    /// Returns the line of waits, with a sparkline of those for memory.
+    fn memory_pressure(&self) -> StyledLine {
+        self.with_spark(self.waits(), "memory", &self.history.memory_waits, WAITING)
+    }
+
+    fn waits(&self) -> StyledLine {
         let PressureState { processors, memory, storage, .. } = &self.state.pressure;
         let mut line = StyledLine::new(Style::Head, "waits ");
         for (name, value, limits) in
@@ -348,7 +358,7 @@ impl<'a> Screen<'a> {
         }
         line.push(Style::Plain, " ");
         line.extend(self.tcp());
-        self.with_spark(line, "storage", &self.history.storage, WAITING)
+        line
     }
 
     fn tcp(&self) -> StyledLine {

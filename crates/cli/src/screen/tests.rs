@@ -251,6 +251,7 @@ fn history(state: &MachineState) -> History {
         let mut state = state.clone();
         let share = f64::from(second * second) / 49.0;
         state.processors.busy = if second % 40 > 37 { Err(NoValue::Late) } else { Ok(share) };
+        state.pressure.memory = Ok(if second < 60 { 12.3 } else { 99.0 });
         state.pressure.storage = Ok(if second < 40 { 0.0 } else { 64.0 });
         history.push(&state);
     }
@@ -321,6 +322,20 @@ fn the_screens_look_like_their_texts() {
         compare(&format!("{name}-120x40.txt"), &drawn(&troubled(), Some(part), 120, Some(40)));
         compare(&format!("{name}-pipe.txt"), &drawn(&troubled(), Some(part), 100, None));
     }
+}
+
+/// The screen of memory has the history of waits for memory, and the others that of waits for storage.
+#[test]
+fn the_sparkline_of_waits_is_that_of_the_screen() {
+    let line = |part| {
+        let text = drawn(&troubled(), part, 120, Some(40));
+        let line = text.lines().find(|line| line.starts_with("waits ")).unwrap().to_owned();
+        line.rsplit_once("    ").map(|(_, spark)| spark.to_owned()).unwrap()
+    };
+    // 36 samples of 70: memory has ten high ones, storage thirty.
+    assert_eq!(line(Some(ScreenPart::Memory)), format!("memory {}{}", "▁".repeat(26), "█".repeat(10)));
+    let storage = format!("storage {}{}", "▁".repeat(6), "▆".repeat(30));
+    assert_eq!([line(None), line(Some(ScreenPart::Disks))], [storage.clone(), storage]);
 }
 
 /// A rule that cannot be checked is no good news.
