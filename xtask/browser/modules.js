@@ -10,21 +10,22 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       document.body.append(section);
       const findings = new Findings(section, "ada", 1e9);
       const said = () => [section.querySelector(".summary").textContent, section.dataset.state ?? null, section.querySelectorAll("ul:not(details ul) > li").length, section.querySelector("details").hidden];
-      const answer = (findings, unchecked, more = 0) => ({ time: 0, findings, more, rules: 3, unchecked });
-      const one = (severity, text) => ({ rule: "r", severity, text, next: "perfset disk" });
+      const answer = (summary, findings, unchecked, more = 0) => ({ time: 0, summary, findings, more, rules: 3, unchecked });
+      const one = (severity, name, words) => ({ rule: "r", severity, subject: name, text: name + words, parts: [{ name }, { words }], next: "perfset disk" });
       const name = "<img src=x onerror=\"owned=1\">";
       const unknown = { rule: "r", condition: "a disk is busy", subject: name, status: "late", reason: "late" };
       const all = [said()];
-      for (const shown of [answer([], []), answer([], [unknown]), answer([one("critical", `${name} is full`), one("note", "b")], [unknown], 7), answer([], [unknown, unknown, unknown])]) {
+      for (const shown of [answer("nothing", [], []), answer("nothing_in_part", [], [unknown]), answer("found", [one("critical", name, " is full"), one("note", "b", " is busy")], [unknown], 7), answer("unknown", [], [unknown, unknown, unknown])]) {
         findings.show(shown);
         all.push(said());
       }
-      findings.show(answer([one("critical", `${name} is full`)], [unknown]));
+      findings.show(answer("found", [one("critical", name, " is full")], [unknown]));
+      const isolated = [...section.querySelectorAll("bdi")].map(one => one.textContent);
       const texts = [section.querySelector(".text").textContent, section.querySelector("details li").textContent, section.querySelectorAll("img").length];
       findings.fail("the server is busy");
       all.push(said());
       section.remove();
-      return { all, texts, owned: globalThis.owned ?? null };
+      return { all, texts, isolated, owned: globalThis.owned ?? null };
     });
     same(got.all, [
       ["Measuring the first interval", null, 0, true], ["Nothing remarkable", "fine", 0, true],
@@ -32,8 +33,44 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       ["Unknown", "unknown", 0, false], ["Unknown: the server is busy", "unknown", 0, true],
     ], "what it says");
     same([got.texts, got.owned], [["<img src=x onerror=\"owned=1\"> is full", "a disk is busy: <img src=x onerror=\"owned=1\">: late", 0], null], "names");
+    same(got.isolated, ["<img src=x onerror=\"owned=1\">", "<img src=x onerror=\"owned=1\">", "late"], "isolated names");
     await close(page);
     return `${got.all.length} states`;
+  },
+
+  async "a row of findings stays with its finding, and an unknown time is none"() {
+    const page = await open("#w=60&none=1");
+    const got = await page.evaluate(async () => {
+      const { Findings } = await import("/assets/findings.js");
+      const section = document.createElement("section");
+      document.body.append(section);
+      const findings = new Findings(section, "ada", 1e9);
+      const one = (rule, subject, words, severity = "warning") => ({ rule, severity, subject, text: words, parts: [{ words }], next: `perfset ${rule}` });
+      const show = (...findings_) => findings.show({ time: null, summary: "found", findings: findings_, more: 0, rules: 3, unchecked: [] });
+      const rows = () => [...section.querySelectorAll(".text")].map(text => text.textContent);
+      const seen = [];
+      const see = () => seen.push([rows(), document.activeElement.title]);
+      show(one("disk", "sda", "a 1"), one("net", "eth0", "drops 1"), one("net", "eth0", "errors 1"));
+      section.querySelectorAll("button")[1].focus();
+      see();
+      show(one("disk", "sda", "a 2"), one("disk", "sdb", "b 2"), one("net", "eth0", "drops 2"), one("net", "eth0", "errors 2"));
+      see();
+      show(one("net", "eth0", "drops 3"), one("net", "eth0", "errors 3"));
+      see();
+      show(one("mem", null, "m 4", "critical"), one("net", "eth0", "drops 4"));
+      see();
+      const time = section.querySelector("header small").textContent;
+      section.remove();
+      return { seen, time };
+    });
+    const focus = "Copy perfset net";
+    same(got.seen, [
+      [["a 1", "drops 1", "errors 1"], focus], [["a 2", "b 2", "drops 2", "errors 2"], focus],
+      [["drops 3", "errors 3"], focus], [["m 4", "drops 4"], focus],
+    ], "rows and the focus");
+    same(got.time, "", "the time");
+    await close(page);
+    return `${got.seen.length} states`;
   },
 
   async "of many instances the largest are drawn, stay, and the others are one line"() {

@@ -10,6 +10,14 @@ const CALM = 10_000;
 /** How long to wait after an error, in ms, unless a sample comes. */
 const RETRY = 5000;
 
+/** What is said where there are no findings. */
+const SUMMARIES = {
+  measuring: "Measuring the first interval",
+  nothing: "Nothing remarkable",
+  nothing_in_part: "Nothing remarkable in what is known",
+  unknown: "Unknown",
+};
+
 export class Findings {
   #machine;
   #interval;
@@ -19,8 +27,10 @@ export class Findings {
   #list = h("ul");
   #unknown = h("ul");
   #details = h("details", { hidden: true }, h("summary"), this.#unknown);
+  /** What the list of what is unknown shows. */
+  #lines = "[]";
   /** Rows of the list, by finding: they stay as long as it does, so that a button keeps its focus. */
-  #rows = [];
+  #rows = new Map();
   #asking = false;
   #asked = 0;
   #retry = 0;
@@ -41,7 +51,7 @@ export class Findings {
     this.#isLive = isLive;
     this.#element.classList.toggle("old", !isLive);
     if (isLive) this.ask();
-    else if (!this.#rows.length && !this.#time.textContent) setText(this.#summary, "Paused: Resume shows the findings of now");
+    else if (!this.#rows.size && !this.#time.textContent) setText(this.#summary, "Paused: Resume shows the findings of now");
   }
 
   /** Asks the server, unless it was asked just now. Nothing happens while nobody can see the page. */
@@ -80,32 +90,49 @@ export class Findings {
   }
 
   /** Shows a response of the server. */
-  show({ time, findings, more, rules, unchecked }) {
+  show({ time, summary, findings, more, rules, unchecked }) {
     this.#draw(findings, unchecked);
-    const isPart = unchecked.length > 0;
-    let text = `${findings.length + more} now`;
+    let text = SUMMARIES[summary] ?? `${findings.length + more} now`;
     if (more) text = `${text}, the first ${findings.length} are shown`;
-    if (findings.length === 0 && unchecked.length >= rules) text = "Unknown";
-    else if (findings.length === 0) text = isPart ? "Nothing remarkable in what is known" : "Nothing remarkable";
     setText(this.#summary, text);
-    setText(this.#time, `at ${clock(time)}`);
-    this.#element.dataset.state = findings[0]?.severity ?? (isPart ? "unknown" : "fine");
+    setText(this.#time, time === null ? "" : `at ${clock(time)}`);
+    this.#element.dataset.state = findings[0]?.severity ?? (summary === "nothing" ? "fine" : "unknown");
     setText(this.#details.firstChild, `Unknown: ${unchecked.length} of ${rules} rules lack a value`);
   }
 
   #draw(findings, unchecked) {
-    while (this.#rows.length > findings.length) this.#rows.pop().element.remove();
-    findings.forEach((finding, n) => {
-      const row = this.#rows[n] ??= new Row(this.#machine);
+    const gone = new Map(this.#rows);
+    this.#rows = new Map();
+    for (const finding of findings) {
+      const key = this.#keyOf(finding);
+      const row = gone.get(key) ?? new Row(this.#machine);
+      gone.delete(key);
       row.show(finding);
-      if (!row.element.isConnected) this.#list.append(row.element);
-    });
+      this.#rows.set(key, row);
+    }
+    for (const { element } of gone.values()) element.remove();
+    let next = this.#list.firstChild;
+    for (const { element } of this.#rows.values()) {
+      // A row that is moved loses its focus, so one in its place is left there.
+      if (element === next) next = next.nextSibling;
+      else this.#list.insertBefore(element, next);
+    }
     this.#details.hidden = unchecked.length === 0;
-    const lines = unchecked.map(({ condition, subject, reason }) => `${condition}: ${subject === null ? "" : `${subject}: `}${reason}`);
-    if (lines.join("\n") !== [...this.#unknown.children].map(line => line.textContent).join("\n")) {
-      this.#unknown.replaceChildren(...lines.map(line => h("li", {}, line)));
+    const lines = JSON.stringify(unchecked);
+    if (lines !== this.#lines) {
+      this.#lines = lines;
+      this.#unknown.replaceChildren(...unchecked.map(({ condition, subject, reason }) =>
+        h("li", {}, `${condition}: `, subject === null ? null : [h("bdi", {}, subject), ": "], h("bdi", {}, reason))));
     }
     this.#calm();
+  }
+
+  /** A finding stays the same while its numbers change. Of one rule and subject there can be several. */
+  #keyOf({ rule, subject }) {
+    for (let n = 0; ; n++) {
+      const key = JSON.stringify([rule, subject, n]);
+      if (!this.#rows.has(key)) return key;
+    }
   }
 
   /** Keeps the height of the list for a while after findings end. */
@@ -113,7 +140,7 @@ export class Findings {
     const now = Date.now();
     const { style } = this.#list;
     const kept = parseFloat(style.minHeight) || 0;
-    const needed = this.#rows.reduce((sum, { element }) => sum + element.offsetHeight, 0);
+    const needed = [...this.#rows.values()].reduce((sum, { element }) => sum + element.offsetHeight, 0);
     if (needed >= kept || now - this.#high > CALM) {
       style.minHeight = needed ? `${needed}px` : "";
       this.#high = now;
@@ -128,6 +155,8 @@ class Row {
   #command = h("code");
   #button;
   #said = 0;
+  /** The parts of the sentence that is shown. */
+  #parts = "";
 
   constructor(machine) {
     this.#button = iconButton("copy", "Copy this command", () => this.#copy());
@@ -135,10 +164,15 @@ class Row {
       h("span", { class: "next" }, h("small", {}, `more, on ${machine}:`), this.#command, this.#button));
   }
 
-  show({ severity, text, next }) {
+  show({ severity, parts, next }) {
     this.element.dataset.severity = severity;
     setText(this.#severity, severity);
-    setText(this.#text, text);
+    const known = JSON.stringify(parts);
+    if (known !== this.#parts) {
+      this.#parts = known;
+      // A name in another direction would change the order of the words beside it.
+      this.#text.replaceChildren(...parts.map(({ words, name }) => words ?? h("bdi", {}, name)));
+    }
     setText(this.#command, next);
     const title = `Copy ${next}`;
     if (this.#button.title === title) return;

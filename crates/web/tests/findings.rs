@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use perfset::overview::{Overview, RULES};
+use perfset::overview::{Overview, RULES, SentencePart};
 use perfset::testing::{FixedClock, Scripted};
 use perfset::{Machine, NoValue, catalogue};
 use serde_json::{Value, json};
@@ -42,7 +42,14 @@ fn own(machine: &mut Machine) -> Value {
     let state = overview.state(5);
     let findings = state.findings.iter().map(|one| {
         let severity = format!("{:?}", one.severity).to_lowercase();
-        json!({"rule": one.rule, "severity": severity, "text": one.text, "next": one.next})
+        let parts = one.text.parts().iter().map(|part| match part {
+            SentencePart::Words(words) => json!({"words": words}),
+            SentencePart::Name(name) => json!({"name": name}),
+        });
+        json!({
+            "rule": one.rule, "severity": severity, "subject": one.subject, "text": one.text.to_string(),
+            "parts": parts.collect::<Vec<_>>(), "next": one.next,
+        })
     });
     let unchecked = state.unchecked.iter().map(|one| {
         json!({
@@ -51,7 +58,7 @@ fn own(machine: &mut Machine) -> Value {
         })
     });
     json!({
-        "findings": findings.collect::<Vec<_>>(), "more": 0, "rules": RULES.len(),
+        "summary": "found", "findings": findings.collect::<Vec<_>>(), "more": 0, "rules": RULES.len(),
         "unchecked": unchecked.collect::<Vec<_>>(),
     })
 }
@@ -68,6 +75,11 @@ fn findings_are_those_of_the_overview() {
     assert_eq!(got, want);
     let rules: Vec<_> = got["findings"].as_array().unwrap().iter().map(|one| &one["rule"]).collect();
     assert_eq!(rules, ["file-system-full"; 2]);
+    // Names of the machine are apart from the words, and exactly those that it has.
+    let parts = &got["findings"][0]["parts"];
+    assert_eq!(parts[0], json!({"name": "/boot"}), "{parts}");
+    let names: Vec<_> = got["findings"].as_array().unwrap().iter().map(|one| &one["subject"]).collect();
+    assert_eq!(names, [&Value::Null, &json!("/data <b>")]);
     let unchecked = got["unchecked"].as_array().unwrap();
     let late = unchecked.iter().find(|one| one["rule"] == "file-system-full").unwrap();
     assert_eq!((&late["subject"], &late["status"]), (&json!("/net"), &json!("late")));

@@ -3,7 +3,7 @@
 use perfset::FactKind;
 use perfset::output::human;
 use perfset::overview::{
-    DiskState, FactCache, Finding, MachineState, PressureState, ProcessState, RULES, Severity, StateValue,
+    DiskState, FactCache, Finding, FindingsSummary, MachineState, PressureState, ProcessState, RULES, Severity, StateValue,
 };
 
 use unicode_width::UnicodeWidthStr;
@@ -374,13 +374,13 @@ impl<'a> Screen<'a> {
 
     fn findings(&self, most: usize) -> Vec<StyledLine> {
         let all = &self.state.findings;
-        if all.is_empty() {
-            let MachineState { interval, unchecked, .. } = self.state;
-            let (count, rules) = (unchecked.len(), RULES.len());
-            let text = match (interval, count) {
-                (None, _) => "measuring the first interval".to_owned(),
-                (_, 0) => "nothing remarkable".to_owned(),
-                _ => format!("nothing remarkable in what is known; {count} of {rules} rules lack a value"),
+        let summary = self.state.summary();
+        if summary != FindingsSummary::Found {
+            let (count, rules, text) = (self.state.unchecked.len(), RULES.len(), summary.text());
+            let text = match summary {
+                FindingsSummary::NothingInPart => format!("{text}; {count} of {rules} rules lack a value"),
+                FindingsSummary::Unknown => format!("{text}: all {rules} rules lack a value"),
+                _ => text.to_owned(),
             };
             return vec![StyledLine::new(Style::Head, "found ").with(Style::Dim, text)];
         }

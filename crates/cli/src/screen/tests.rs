@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use perfset::clock::SystemTime;
 use perfset::overview::{
     ChangedValue, Changes, DiskState, FactCache, FileSystemState, Finding, GroupState, InterfaceState,
-    MachineState, MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState,
-    UncheckedRule,
+    MachineState, MemoryState, PressureState, ProcessState, ProcessorState, Sentence, Severity, StateValue,
+    TcpState, UncheckedRule,
 };
 use perfset::{
     Fact, FactKind, FactOptions, Guid, Identity, Instance, NoValue, QueryHandle, RegInfo, RegRequest, Source,
@@ -154,7 +154,7 @@ fn troubled() -> MachineState {
 }
 
 fn finding(severity: Severity, text: &str, next: &'static str) -> Finding {
-    Finding { rule: "", severity, text: text.into(), next }
+    Finding { rule: "", severity, subject: None, text: text.into(), next }
 }
 
 /// A machine of which nothing is known yet: the first sample, in a container without anything.
@@ -351,6 +351,8 @@ fn nothing_is_remarkable_only_in_what_is_known() {
     let [rule, condition] = ["storage-pressure", "tasks wait for storage"];
     state.unchecked = vec![UncheckedRule { rule, condition, subject: None, reason: NoValue::NotGiven }];
     assert_eq!(line(&state), "nothing remarkable in what is known; 1 of 13 rules lack a value");
+    state.unchecked = state.unchecked.into_iter().cycle().take(13).collect();
+    assert_eq!(line(&state), "unknown: all 13 rules lack a value");
     state.interval = None;
     assert_eq!(line(&state), "measuring the first interval");
 }
@@ -383,6 +385,21 @@ fn names_cannot_steer_the_terminal() {
     for part in [None, Some(ScreenPart::Processes)] {
         let text = drawn(&troubled(), part, 120, None);
         assert!(!text.contains('\x1b') && text.contains("\\u{1b}[2Jevil:7"), "{text}");
+    }
+}
+
+/// Names in sentences cannot either.
+#[test]
+fn names_in_findings_cannot_steer_the_terminal() {
+    let mut state = troubled();
+    let text = Sentence::from("the processors are 97 % busy; ").name("\u{1b}[2J\u{202e}evil:7\n").words(" uses 100 %");
+    state.findings = vec![Finding { text, ..finding(Severity::Note, "", "perfset proc") }];
+    for part in [None, Some(ScreenPart::Processes)] {
+        for height in [None, Some(24)] {
+            let text = drawn(&state, part, 120, height);
+            let line = text.lines().find(|line| line.starts_with("*  the processors")).unwrap();
+            assert!(line.contains("busy; \\u{1b}[2J\\u{202e}evil:7\\n uses 100 %"), "{line}");
+        }
     }
 }
 

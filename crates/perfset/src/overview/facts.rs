@@ -230,7 +230,7 @@ mod tests {
     /// Every shown row has its turn, however many there are, and the oldest facts are read first.
     #[test]
     fn no_shown_fact_becomes_older_than_60_samples() {
-        for count in [1, 2, 60, 61, 100, 700] {
+        for count in [1, 2, 60, 61, 200] {
             let (mut source, mut cache) = (CountedReads::default(), FactCache::default());
             // The second list is that of another use, with the same processes.
             let shown: Vec<_> = (0..count).map(|id| process(id, 1)).collect();

@@ -5,6 +5,7 @@ use crate::output::human;
 use crate::NoValue;
 
 use super::busiest;
+use super::sentence::Sentence;
 use super::state::{
     DiskState, Finding, InterfaceState, MachineState, Severity, StateValue, UncheckedRule, is_no_time,
 };
@@ -19,9 +20,29 @@ pub struct FindingRule {
     pub condition: &'static str,
     /// Command that shows more.
     pub next: &'static str,
-    find: fn(&MachineState) -> Vec<(Severity, String)>,
+    find: fn(&MachineState) -> Vec<RuleMatch>,
     /// Returns the values without which the condition is not known.
     needs: fn(&MachineState) -> Vec<NeededValue<'_>>,
+}
+
+/// Fact that a rule found.
+#[derive(Debug)]
+struct RuleMatch {
+    severity: Severity,
+    subject: Option<String>,
+    text: Sentence,
+}
+
+impl RuleMatch {
+    /// Creates a fact about the whole machine.
+    fn machine(severity: Severity, text: impl Into<Sentence>) -> Self {
+        Self { severity, subject: None, text: text.into() }
+    }
+
+    /// Creates a fact about one disk, file system or interface: a sentence that begins with its name.
+    fn of(severity: Severity, name: &str, words: impl Into<String>) -> Self {
+        Self { severity, subject: Some(name.to_owned()), text: Sentence::default().name(name).words(words) }
+    }
 }
 
 /// Value that a rule needs, with the name of the disk, file system or interface that it belongs to.
@@ -35,7 +56,9 @@ pub const RULES: &[FindingRule] = &[
         next: "perfset mem",
         find: |state| {
             above(&state.memory.kills, 0.0)
-                .map(|_| (Severity::Critical, "the kernel ended a process for lack of memory".into()))
+                .map(|_| {
+                    RuleMatch::machine(Severity::Critical, "the kernel ended a process for lack of memory")
+                })
                 .into_iter()
                 .collect()
         },
@@ -58,13 +81,16 @@ pub const RULES: &[FindingRule] = &[
         find: |state| {
             let free = state.memory.used_percent().ok().map(|used| 100.0 - used).filter(|free| *free < 5.0);
             let text = |free: f64| {
+                let text = Sentence::from(format!("only {} of the memory is available", percentage(free)));
                 let biggest = busiest(&state.processes, 1, |process| process.memory.clone());
-                let biggest = biggest.first().and_then(|process| {
-                    Some(format!("; {} uses {}", process.name, human(*process.memory.as_ref().ok()?, "By")))
-                });
-                format!("only {} of the memory is available{}", percentage(free), biggest.unwrap_or_default())
+                match biggest.first().map(|process| (&process.name, &process.memory)) {
+                    Some((name, Ok(memory))) => {
+                        text.words("; ").name(name).words(format!(" uses {}", human(*memory, "By")))
+                    }
+                    _ => text,
+                }
             };
-            free.map(|free| (Severity::Warning, text(free))).into_iter().collect()
+            free.map(|free| RuleMatch::machine(Severity::Warning, text(free))).into_iter().collect()
         },
         needs: |state| machine([&state.memory.total, &state.memory.available]),
     },
@@ -78,7 +104,7 @@ pub const RULES: &[FindingRule] = &[
             let text = || {
                 format!("memory is swapped: {} pages in, {} pages out per second", count(into), count(out))
             };
-            (both >= 50.0).then(|| (Severity::Warning, text())).into_iter().collect()
+            (both >= 50.0).then(|| RuleMatch::machine(Severity::Warning, text())).into_iter().collect()
         },
         needs: |state| machine([&state.memory.swap_in, &state.memory.swap_out]),
     },
@@ -115,11 +141,10 @@ pub const RULES: &[FindingRule] = &[
         condition: "the processors are busy for at least 90 % of the time",
         next: "perfset proc",
         find: |state| {
-            let text = |busy: f64| {
-                let users = busiest_process(state, busy).unwrap_or_default();
-                format!("the processors are {} busy{users}", percentage(busy))
-            };
-            above(&state.processors.busy, 90.0).map(|busy| (Severity::Note, text(busy))).into_iter().collect()
+            above(&state.processors.busy, 90.0)
+                .map(|busy| RuleMatch::machine(Severity::Note, busy_processors(state, busy)))
+                .into_iter()
+                .collect()
         },
         needs: |state| machine([&state.processors.busy]),
     },
@@ -137,7 +162,7 @@ pub const RULES: &[FindingRule] = &[
         find: |state| {
             let text = |steal| format!("the hypervisor takes {} of the processors' time", percentage(steal));
             above(&state.processors.steal, 10.0)
-                .map(|steal| (Severity::Warning, text(steal)))
+                .map(|steal| RuleMatch::machine(Severity::Warning, text(steal)))
                 .into_iter()
                 .collect()
         },
@@ -162,7 +187,7 @@ pub const RULES: &[FindingRule] = &[
             };
             share
                 .filter(|_| again.is_some())
-                .map(|share| (Severity::Warning, text(share)))
+                .map(|share| RuleMatch::machine(Severity::Warning, text(share)))
                 .into_iter()
                 .collect()
         },
@@ -173,7 +198,10 @@ pub const RULES: &[FindingRule] = &[
 /// Returns all findings, the most urgent first.
 pub(super) fn findings(state: &MachineState) -> Vec<Finding> {
     let found = RULES.iter().flat_map(|rule| {
-        let finding = |(severity, text)| Finding { rule: rule.name, severity, text, next: rule.next };
+        let finding = |RuleMatch { severity, subject, text }| {
+            let FindingRule { name, next, .. } = *rule;
+            Finding { rule: name, severity, subject, text, next }
+        };
         (rule.find)(state).into_iter().map(finding)
     });
     let mut found: Vec<_> = found.collect();
@@ -244,7 +272,7 @@ fn count(value: &StateValue) -> String {
 
 /// Returns the file systems with little free space. Those without any are named together: read-only images are among
 /// them, and there can be many.
-fn full_file_systems(state: &MachineState) -> Vec<(Severity, String)> {
+fn full_file_systems(state: &MachineState) -> Vec<RuleMatch> {
     let mut found = Vec::new();
     let mut without: Vec<&str> = Vec::new();
     for one in state.file_systems.iter().filter(|one| !is_snap(&one.name)) {
@@ -252,11 +280,8 @@ fn full_file_systems(state: &MachineState) -> Vec<(Severity, String)> {
             (Ok(free), Ok(_)) if *free <= 0.0 => without.push(&one.name),
             (Ok(free), Ok(percent)) if percent < 10.0 => {
                 let severity = if percent < 3.0 { Severity::Critical } else { Severity::Warning };
-                let full = percentage(100.0 - percent);
-                found.push((
-                    severity,
-                    format!("{} is {full} full, {} are free", one.name, human(*free, "By")),
-                ));
+                let (full, free) = (percentage(100.0 - percent), human(*free, "By"));
+                found.push(RuleMatch::of(severity, &one.name, format!(" is {full} full, {free} are free")));
             }
             _ => {}
         }
@@ -264,7 +289,8 @@ fn full_file_systems(state: &MachineState) -> Vec<(Severity, String)> {
     if let Some((first, others)) = without.split_first() {
         let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
         let verb = if others.is_empty() { "has" } else { "have" };
-        found.push((Severity::Critical, format!("{first}{more} {verb} no free space")));
+        let text = Sentence::default().name(*first).words(format!("{more} {verb} no free space"));
+        found.push(RuleMatch::machine(Severity::Critical, text));
     }
     found
 }
@@ -274,9 +300,10 @@ fn is_snap(mount_point: &str) -> bool {
     ["/snap/", "/var/lib/snapd/snap/"].iter().any(|folder| mount_point.starts_with(folder))
 }
 
-fn waiting(share: &StateValue, limit: f64, resource: &str) -> Vec<(Severity, String)> {
+fn waiting(share: &StateValue, limit: f64, resource: &str) -> Vec<RuleMatch> {
     let text = |share| format!("tasks wait for {resource} in {} of the time", percentage(share));
-    above(share, limit).map(|share| (Severity::Warning, text(share))).into_iter().collect()
+    let found = above(share, limit).map(|share| RuleMatch::machine(Severity::Warning, text(share)));
+    found.into_iter().collect()
 }
 
 /// Returns the time of a disk's reads and writes as text.
@@ -294,42 +321,47 @@ fn slowest(disk: &DiskState) -> Option<f64> {
     times.into_iter().filter_map(|time| time.as_ref().ok().copied()).reduce(f64::max)
 }
 
-fn busy_disk(disk: &DiskState) -> Option<(Severity, String)> {
-    let busy = above(&disk.busy, 80.0)?;
-    let text = format!("{} is {} busy", disk.name, percentage(busy));
-    Some(match (latencies(disk), slowest(disk)) {
+fn busy_disk(disk: &DiskState) -> Option<RuleMatch> {
+    let busy = percentage(above(&disk.busy, 80.0)?);
+    let (severity, rest) = match (latencies(disk), slowest(disk)) {
         // A device that serves requests in parallel can be busy all the time and still be fast.
-        (Some(times), Some(slowest)) if slowest < 0.01 => {
-            (Severity::Note, format!("{text} and fast: {times}"))
-        }
-        (Some(times), _) => (Severity::Warning, format!("{text}, {times}")),
-        (None, _) => (Severity::Warning, format!("{text}, and no request ended")),
-    })
+        (Some(times), Some(slowest)) if slowest < 0.01 => (Severity::Note, format!(" and fast: {times}")),
+        (Some(times), _) => (Severity::Warning, format!(", {times}")),
+        (None, _) => (Severity::Warning, ", and no request ended".into()),
+    };
+    Some(RuleMatch::of(severity, &disk.name, format!(" is {busy} busy{rest}")))
 }
 
 /// Least share of the processors' busy time from which a process is named as its user, in percent. A smaller one says
 /// nothing about the machine, and without it there would still be nine tenths of the work.
 const NAMED_SHARE: f64 = 10.0;
 
-/// Returns the process that uses the processors most, as the end of a sentence, or that no process does.
-fn busiest_process(state: &MachineState, busy: f64) -> Option<String> {
-    let process = *busiest(&state.processes, 1, |process| process.processor_time.clone()).first()?;
-    // In percent of one processor, as the time of a process.
-    let time = *process.processor_time.as_ref().ok()?;
+/// Returns the sentence about busy processors, with the process that uses them most, or that no process does.
+fn busy_processors(state: &MachineState, busy: f64) -> Sentence {
+    let text = Sentence::from(format!("the processors are {} busy", percentage(busy)));
+    let first = busiest(&state.processes, 1, |process| process.processor_time.clone());
+    // The time of a process is in percent of one processor.
+    let Some((name, Ok(time))) = first.first().map(|process| (&process.name, &process.processor_time)) else {
+        return text;
+    };
     let count = u32::try_from(state.processors.count.max(1)).unwrap_or(u32::MAX);
-    Some(match time / (busy * f64::from(count)) * 100.0 >= NAMED_SHARE {
-        true => format!("; {} uses {} of one", process.name, percentage(time)),
-        false => format!("; no process uses {NAMED_SHARE} % of that, many small or short ones share it"),
-    })
+    match time / (busy * f64::from(count)) * 100.0 >= NAMED_SHARE {
+        true => text.words("; ").name(name).words(format!(" uses {} of one", percentage(*time))),
+        false => {
+            let none = format!("; no process uses {NAMED_SHARE} % of that");
+            text.words(none).words(", many small or short ones share it")
+        }
+    }
 }
 
 /// Mean time of a request from which a disk is slow, in seconds.
 const SLOW: f64 = 0.1;
 
-fn slow_disk(disk: &DiskState) -> Option<(Severity, String)> {
+fn slow_disk(disk: &DiskState) -> Option<RuleMatch> {
     let busy = below(&disk.busy, 80.0)?;
     let times = latencies(disk).filter(|_| slowest(disk).is_some_and(|time| time >= SLOW))?;
-    Some((Severity::Warning, format!("{} is slow: {times}, at {} busy", disk.name, percentage(busy))))
+    let words = format!(" is slow: {times}, at {} busy", percentage(busy));
+    Some(RuleMatch::of(Severity::Warning, &disk.name, words))
 }
 
 /// Returns the values without which it is not known if a disk is slow.
@@ -343,13 +375,12 @@ fn needed_for_slow(disk: &DiskState) -> Vec<&StateValue> {
     needed.flat_map(|(bytes, time)| [bytes, time]).collect()
 }
 
-fn lost_packets(interface: &InterfaceState) -> Vec<(Severity, String)> {
-    let name = &interface.name;
-    let drops = above(&interface.drops, 1.0).map(|drops| {
-        (Severity::Warning, format!("{name} drops {} packets a second", human(drops.round(), "")))
-    });
-    let errors = above(&interface.errors, 1.0).map(|errors| {
-        (Severity::Warning, format!("{name} has errors in {} packets a second", human(errors.round(), "")))
-    });
+fn lost_packets(interface: &InterfaceState) -> Vec<RuleMatch> {
+    let text = |count: f64, verb: &str| {
+        let words = format!(" {verb} {} packets a second", human(count.round(), ""));
+        RuleMatch::of(Severity::Warning, &interface.name, words)
+    };
+    let drops = above(&interface.drops, 1.0).map(|drops| text(drops, "drops"));
+    let errors = above(&interface.errors, 1.0).map(|errors| text(errors, "has errors in"));
     drops.into_iter().chain(errors).collect()
 }

@@ -23,7 +23,9 @@ mod findings;
 mod groups;
 mod paths;
 mod rates;
+mod sentence;
 mod state;
+mod summary;
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -39,10 +41,12 @@ use state::{NO_REQUEST, NO_TIME};
 
 pub use facts::{FactCache, InstanceFacts};
 pub use findings::{FindingRule, RULES};
+pub use sentence::{Sentence, SentencePart};
 pub use state::{
     ChangedValue, Changes, DiskState, FileSystemState, Finding, GroupState, InterfaceState, MachineState,
     MemoryState, PressureState, ProcessState, ProcessorState, Severity, StateValue, TcpState, UncheckedRule,
 };
+pub use summary::FindingsSummary;
 
 /// Collector of the state of a machine.
 ///

@@ -3,6 +3,8 @@
 use crate::clock::SystemTime;
 use crate::{Birth, NoValue};
 
+use super::sentence::Sentence;
+
 /// Value of a counter, or the reason for none.
 pub type StateValue = Result<f64, NoValue>;
 
@@ -282,8 +284,11 @@ pub struct Finding {
     pub rule: &'static str,
     /// Urgency of the fact.
     pub severity: Severity,
-    /// Sentence for users. It can contain names from the machine: a screen must escape them.
-    pub text: String,
+    /// Disk, file system or interface that the fact is about; `None` for the machine, or several of them. It is a name
+    /// from the machine: a screen must escape it.
+    pub subject: Option<String>,
+    /// Sentence for users.
+    pub text: Sentence,
     /// Command that shows more.
     pub next: &'static str,
 }

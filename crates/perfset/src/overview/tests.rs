@@ -188,8 +188,8 @@ fn every_rule_finds_its_condition() {
         let mut state = state();
         bad(&mut state);
         let found = findings::findings(&state);
-        let text = found.iter().find(|finding| finding.rule == *rule).map(|finding| &*finding.text);
-        assert_eq!(text, Some(*want), "{found:?}");
+        let finding = found.iter().find(|finding| finding.rule == *rule);
+        assert_eq!(finding.map(|finding| finding.text.to_string()).as_deref(), Some(*want), "{found:?}");
         good(&mut state);
         let found = findings::findings(&state);
         assert!(found.iter().all(|finding| finding.rule != *rule), "{found:?}");
@@ -346,6 +346,73 @@ fn new_instances_are_not_unknown() {
     }
 }
 
+/// Every place that shows findings has the same summary, and nothing known is not nothing remarkable.
+#[test]
+fn summaries_depend_on_what_was_checked() {
+    let unchecked = |rule: &FindingRule| UncheckedRule {
+        rule: rule.name,
+        condition: rule.condition,
+        subject: None,
+        reason: NoValue::Late,
+    };
+    let summary = |rules: usize, interval, busy| {
+        let mut state = MachineState { interval, ..state() };
+        state.processors.busy = Ok(busy);
+        state.findings = findings::findings(&state);
+        state.unchecked = RULES.iter().take(rules).map(unchecked).collect();
+        state.summary()
+    };
+    let all = RULES.len();
+    assert_eq!(summary(0, Some(1.0), 50.0), FindingsSummary::Nothing);
+    assert_eq!(summary(1, Some(1.0), 50.0), FindingsSummary::NothingInPart);
+    assert_eq!(summary(all - 1, Some(1.0), 50.0), FindingsSummary::NothingInPart);
+    assert_eq!(summary(all, Some(1.0), 50.0), FindingsSummary::Unknown);
+    assert_eq!(summary(all - 1, None, 50.0), FindingsSummary::Measuring);
+    assert_eq!(summary(all, None, 99.0), FindingsSummary::Found);
+    assert_eq!(summary(all - 1, Some(1.0), 99.0), FindingsSummary::Found);
+}
+
+/// A name from the machine is a part of its own in every sentence, and the subject of a finding about one thing.
+#[test]
+fn names_are_apart_from_the_words() {
+    const HOSTILE: &str = "\u{5e9}\u{202e}\u{1b}[2J<b>";
+    let name = || HOSTILE.to_owned();
+    let mut state = state();
+    state.memory.available = Ok(1e8);
+    state.processors.busy = Ok(99.0);
+    state.processes = vec![process(HOSTILE, 150.0, 1e9)];
+    let slow = DiskState { name: name(), ..disk(5.0, Ok(0.3), Ok(0.3)) };
+    state.disks = vec![DiskState { busy: Ok(95.0), ..slow.clone() }, slow];
+    state.interfaces = vec![InterfaceState { name: name(), ..interface(Ok(5.0), Ok(5.0)) }];
+    state.file_systems = vec![file_system(HOSTILE, 5.0), file_system(HOSTILE, 0.0)];
+    let mut found = findings::findings(&state);
+    found.sort_by_key(|finding| finding.rule);
+    let rules: Vec<_> = found.iter().map(|finding| (finding.rule, finding.subject.is_some())).collect();
+    assert_eq!(
+        rules,
+        [
+            ("disk-busy", true),
+            ("disk-slow", true),
+            ("file-system-full", false),
+            ("file-system-full", true),
+            ("memory-low", false),
+            ("packets-lost", true),
+            ("packets-lost", true),
+            ("processors-busy", false),
+        ]
+    );
+    for finding in &found {
+        assert!(finding.subject.as_ref().is_none_or(|subject| subject == HOSTILE), "{finding:?}");
+        let is_name = |part: &SentencePart| matches!(part, SentencePart::Name(name) if name == HOSTILE);
+        assert!(finding.text.parts().iter().any(is_name), "{finding:?}");
+        for part in finding.text.parts() {
+            assert!(is_name(part) || matches!(part, SentencePart::Words(words) if words.is_ascii()), "{finding:?}");
+        }
+        let text = finding.text.to_string();
+        assert!(text.contains("\u{5e9}\\u{202e}\\u{1b}[2J<b>") && !text.contains(['\u{202e}', '\u{1b}']), "{text}");
+    }
+}
+
 /// An overview for findings has the findings of a whole one, and does not read what they do not need.
 #[test]
 fn overview_for_findings_reads_no_more_than_they_need() {
@@ -390,7 +457,7 @@ fn full_file_systems_take_one_line() {
         file_system("/media/cd", 0.0),
         file_system("/home", 50.0),
     ];
-    let texts: Vec<_> = findings::findings(&state).into_iter().map(|finding| finding.text).collect();
+    let texts: Vec<_> = findings::findings(&state).into_iter().map(|finding| finding.text.to_string()).collect();
     assert_eq!(texts, ["/ and 1 more have no free space"]);
 }
 

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use perfset::clock::ClockReading;
-use perfset::overview::{Finding, MachineState, Overview, RULES, Severity, UncheckedRule};
+use perfset::overview::{
+    Finding, MachineState, Overview, RULES, Sentence, SentencePart, Severity, UncheckedRule,
+};
 use perfset::{Machine, NextOutcome};
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -157,10 +159,11 @@ fn held(answer: &Result<String, ApiError>, unread: &UnreadBytes) -> Answer {
 /// Findings in the form in which clients receive them.
 #[derive(Serialize)]
 struct FindingsJson<'a> {
-    /// Time of the sample, in milliseconds since 1970.
-    time: i64,
+    /// Time of the sample, in milliseconds since 1970; `None` if it is no valid time.
+    time: Option<i64>,
     /// Seconds since the sample before.
     interval_s: Option<f64>,
+    summary: &'static str,
     findings: Vec<FindingJson<'a>>,
     /// Number of further findings.
     more: usize,
@@ -173,8 +176,27 @@ struct FindingsJson<'a> {
 struct FindingJson<'a> {
     rule: &'a str,
     severity: &'static str,
-    text: &'a str,
+    subject: Option<&'a str>,
+    text: String,
+    parts: Vec<PartJson<'a>>,
     next: &'a str,
+}
+
+/// Part of a sentence: its keyword is the field.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum PartJson<'a> {
+    Words(&'a str),
+    Name(&'a str),
+}
+
+/// Returns the parts of a sentence, so that a page can show names apart from the words.
+fn parts(text: &Sentence) -> Vec<PartJson<'_>> {
+    let parts = text.parts().iter().map(|part| match part {
+        SentencePart::Words(words) => PartJson::Words(words),
+        SentencePart::Name(name) => PartJson::Name(name),
+    });
+    parts.collect()
 }
 
 #[derive(Serialize)]
@@ -188,15 +210,18 @@ struct UncheckedJson<'a> {
 
 impl<'a> FindingsJson<'a> {
     fn new(state: &'a MachineState) -> Self {
-        let time = state.time.to_100ns().map_or(0, |time| ClockReading::recorded(time).unix_ms());
-        let finding = |Finding { rule, severity, text, next }: &'a Finding| FindingJson {
+        // 0 would be a time in 1970.
+        let time = state.time.to_100ns().map(|time| ClockReading::recorded(time).unix_ms());
+        let finding = |Finding { rule, severity, subject, text, next }: &'a Finding| FindingJson {
             rule,
             severity: match severity {
                 Severity::Note => "note",
                 Severity::Warning => "warning",
                 Severity::Critical => "critical",
             },
-            text,
+            subject: subject.as_deref(),
+            text: text.to_string(),
+            parts: parts(text),
             next,
         };
         let unchecked =
@@ -210,6 +235,7 @@ impl<'a> FindingsJson<'a> {
         Self {
             time,
             interval_s: state.interval,
+            summary: state.summary().keyword(),
             findings: state.findings.iter().take(FINDINGS_MOST).map(finding).collect(),
             more: state.findings.len().saturating_sub(FINDINGS_MOST),
             rules: RULES.len(),
@@ -286,7 +312,9 @@ mod tests {
         asked.findings.collect_due(due, &asked.unread.clone());
         let found = text(&mut first);
         assert!(
-            found.contains(r#""rule":"file-system-full","severity":"critical","text":"/data is "#),
+            found.contains(
+                r#""rule":"file-system-full","severity":"critical","subject":"/data","text":"/data is "#
+            ),
             "{found}"
         );
         assert_eq!(found, text(&mut second));
@@ -302,6 +330,19 @@ mod tests {
         assert_eq!((asked.collections(), asked.unread.waiting()), (3, 0));
         drop(asked.ask());
         assert_eq!(asked.collections(), 4, "the next request begins anew");
+    }
+
+    /// A time that no calendar has is no time, and not one in 1970.
+    #[test]
+    fn an_unknown_time_is_null() {
+        let mut asked = Asked::new();
+        let mut overview = Overview::open_for_findings(&mut asked.machine).unwrap();
+        overview.collect().unwrap();
+        let mut state = overview.state(1);
+        let json = |state: &MachineState| serde_json::to_value(FindingsJson::new(state)).unwrap();
+        assert!(json(&state)["time"].is_i64());
+        state.time.month = 0;
+        assert_eq!(json(&state)["time"], serde_json::Value::Null);
     }
 
     #[test]

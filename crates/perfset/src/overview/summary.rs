@@ -1,0 +1,60 @@
+//! Summary of the findings of a state, the same for every screen and page.
+
+use super::findings::RULES;
+use super::state::MachineState;
+
+/// Summary of the findings of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingsSummary {
+    /// There are findings.
+    Found,
+    /// There is none yet: rates need a second sample.
+    Measuring,
+    /// There is none, and all rules were checked.
+    Nothing,
+    /// There is none, and some rules were not checked.
+    NothingInPart,
+    /// There is none, and no rule was checked.
+    Unknown,
+}
+
+impl FindingsSummary {
+    /// Returns the summary as a keyword for programs: `found`, `measuring`, `nothing`, `nothing_in_part` or `unknown`.
+    #[must_use]
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Self::Found => "found",
+            Self::Measuring => "measuring",
+            Self::Nothing => "nothing",
+            Self::NothingInPart => "nothing_in_part",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the summary in words for users, without an end.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Found => "remarkable",
+            Self::Measuring => "measuring the first interval",
+            Self::Nothing => "nothing remarkable",
+            Self::NothingInPart => "nothing remarkable in what is known",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl MachineState {
+    /// Returns the summary of the findings.
+    #[must_use]
+    pub fn summary(&self) -> FindingsSummary {
+        match self.unchecked.len() {
+            _ if !self.findings.is_empty() => FindingsSummary::Found,
+            // Without rates, most rules lack a value, and soon they will not.
+            _ if self.interval.is_none() => FindingsSummary::Measuring,
+            0 => FindingsSummary::Nothing,
+            unchecked if unchecked < RULES.len() => FindingsSummary::NothingInPart,
+            _ => FindingsSummary::Unknown,
+        }
+    }
+}
