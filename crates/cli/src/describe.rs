@@ -134,10 +134,15 @@ fn counter_lines(counters: &[&Counter], terminal: Option<usize>) -> Vec<String> 
     let terminal = terminal.unwrap_or(usize::MAX);
     let names = longest.min(terminal.saturating_sub(taken).max(NAME_LEAST));
     let left = terminal.saturating_sub(taken).saturating_sub(names).saturating_sub(2);
+    let fits_beside = |from: &str| {
+        let word = from.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+        left >= FROM_LEAST.max(word) || from.chars().count() <= left
+    };
+    // Without a source in the column, its head would be over nothing.
+    let has_column = rows.iter().skip(1).any(|[.., from]| !from.is_empty() && fits_beside(from));
     let mut lines = Vec::new();
     for (number, [id, name, unit, counter_type, from]) in rows.iter().enumerate() {
-        let word = from.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
-        let is_beside = left >= FROM_LEAST.max(word) || from.chars().count() <= left;
+        let is_beside = fits_beside(from) && (number > 0 || has_column);
         let names_of = if longest > names { wrapped(name, names) } else { vec![name.clone()] };
         let beside = match (is_beside, terminal) {
             (false, _) => Vec::new(),
@@ -295,6 +300,30 @@ mod tests {
                 }
                 assert_eq!(words(&lines[1..]), words(&pipe[1..]), "{width} of {}", set.name);
             }
+        }
+    }
+
+    /// The column of sources has a head only if a source is in it.
+    #[test]
+    fn no_head_is_over_an_empty_column() {
+        for set in catalogue::ALL {
+            let counters: Vec<&Counter> = set.counters.iter().collect();
+            for width in (60..220).step_by(4) {
+                let lines = counter_lines(&counters, Some(width));
+                let Some(at) = lines[0].strip_suffix("  from").map(|before| before.chars().count() + 2) else {
+                    continue;
+                };
+                // Sources below their counters begin at the left.
+                let in_column = |line: &String| {
+                    let beside = line.chars().skip(at).any(|c| c != ' ');
+                    beside && line.chars().skip(at - 2).take(2).all(|c| c == ' ')
+                };
+                assert!(lines[1..].iter().any(in_column), "{width} of {}: {lines:#?}", set.name);
+            }
+        }
+        let counter = Counter::new(perfset::CounterId(7), perfset::CounterType::PERF_COUNTER_RAWCOUNT).name("a");
+        for terminal in [None, Some(200)] {
+            assert!(!counter_lines(&[&counter], terminal)[0].contains("from"), "it has no source");
         }
     }
 
