@@ -395,14 +395,19 @@ impl ScreenTable {
     }
 }
 
+/// Returns how many of a table's rows are shown in at most `most` lines: the last line has the number of the others.
+pub fn shown_of(rows: usize, most: usize) -> usize {
+    if rows > most { most.saturating_sub(1) } else { rows }
+}
+
 impl ScreenTable {
     /// Returns the head and at most `most` lines, the last of which has the number of rows that are left out.
     pub fn lines_and_rest(&self, most: usize) -> Vec<StyledLine> {
-        let Some(rest) = self.rows.len().checked_sub(most).filter(|rest| *rest > 0) else {
-            return self.lines(most);
-        };
-        let mut lines = self.lines(most.saturating_sub(1));
-        lines.push(StyledLine::new(Style::Dim, format!("+{} more", rest.saturating_add(1))));
+        let shown = shown_of(self.rows.len(), most);
+        let mut lines = self.lines(shown);
+        if let Some(rest) = self.rows.len().checked_sub(shown).filter(|rest| *rest > 0) {
+            lines.push(StyledLine::new(Style::Dim, format!("+{rest} more")));
+        }
         lines
     }
 }

@@ -6,7 +6,7 @@ use perfset::overview::{FactCache, GroupState, MachineState, ProcessState, State
 
 use super::draw::{
     AGE, ScreenTable, Style, StyledLine, TableHead, Thresholds, beside, column, cut_end, padded, reason,
-    shortened,
+    shortened, shown_of,
 };
 use super::overview::Screen;
 
@@ -18,7 +18,8 @@ impl<'a> Screen<'a> {
             let name_and_text = |process: &ProcessState| {
                 (process.name.clone(), self.about_process(process, table.text_width()))
             };
-            (self.list_width(one), list(table.clone(), &self.state.processes, name_and_text, one, rows))
+            let most = self.rows_of_list(one, rows);
+            (self.list_width(one), list(table.clone(), &self.state.processes, name_and_text, one, most))
         };
         let mut lists: Vec<_> = USES.iter().map(list).collect();
         if let (Some((count, _)), Some((_, disk))) = (&self.state.refused, lists.last_mut()) {
@@ -43,20 +44,28 @@ impl<'a> Screen<'a> {
             .with_text(text_head, false)
     }
 
+    /// Returns the number of rows of a list of processes: that of storage also has a line about refused ones.
+    fn rows_of_list(&self, one: &Use<ProcessState>, rows: usize) -> usize {
+        let is_last = USES.last().is_some_and(|last| last.head == one.head);
+        rows.saturating_sub(usize::from(is_last && self.state.refused.is_some()))
+    }
+
     /// Returns the processes of the lists whose facts are shown; `rows` returns the number of rows of a list.
     pub(super) fn described_in_lists(&self, rows: impl Fn() -> usize) -> Vec<&'a ProcessState> {
         let with_text = USES.iter().filter(|one| self.process_list(one).text_width() > 0);
-        with_text.flat_map(|one| busiest(&self.state.processes, rows(), one.of)).collect()
+        let shown = |one| shown_in_list(&self.state.processes, self.rows_of_list(one, rows()), one);
+        with_text.flat_map(shown).collect()
     }
 
-    /// Returns the processes of a table of that many rows whose facts are shown.
+    /// Returns the processes of a table whose facts are shown; `lines` returns the number of lines below its head.
     pub(super) fn described_in_table(
         &self,
-        rows: usize,
+        lines: impl Fn() -> usize,
         value: impl Fn(&ProcessState) -> StateValue,
     ) -> Vec<&'a ProcessState> {
+        let processes = &self.state.processes;
         let has_text = self.process_table().text_width() > 0;
-        busiest(&self.state.processes, if has_text { rows } else { 0 }, value)
+        busiest(processes, if has_text { shown_of(processes.len(), lines()) } else { 0 }, value)
     }
 
     /// Returns the facts about a process in a text for this width: its user, where it runs, and its command line, as
@@ -202,6 +211,13 @@ fn text_head(width: usize) -> &'static str {
     }
 }
 
+/// Returns the rows that a list shows: the busiest ones, without idle ones.
+fn shown_in_list<'r, T>(rows: &'r [T], most: usize, one: &Use<T>) -> Vec<&'r T> {
+    let mut busiest = busiest(rows, most, one.of);
+    busiest.retain(|row| (one.of)(row).is_ok_and(|value| value > 0.0));
+    busiest
+}
+
 /// Adds the busiest rows to an empty list, each with its name and its text. Returns the head and at most `most` rows.
 fn list<T>(
     mut table: ScreenTable,
@@ -210,13 +226,9 @@ fn list<T>(
     one: &Use<T>,
     most: usize,
 ) -> Vec<StyledLine> {
-    for row in busiest(rows, most, one.of) {
-        let value = (one.of)(row);
-        // An idle row is not busy.
-        if value.as_ref().is_ok_and(|value| *value > 0.0) {
-            let (name, text) = name_and_text(row);
-            table.row_with_text(&name, &[(&value, one.unit, Thresholds::NONE)], &text);
-        }
+    for row in shown_in_list(rows, most, one) {
+        let (name, text) = name_and_text(row);
+        table.row_with_text(&name, &[(&(one.of)(row), one.unit, Thresholds::NONE)], &text);
     }
     table.lines(most)
 }

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::draw::{
     ScreenTable, SparkGlyphs, Style, StyledLine, TableHead, Thresholds, bar, beside, column, duration,
-    reason, shortened, sparkline, text_of,
+    reason, shortened, shown_of, sparkline, text_of,
 };
 use super::history::{self, History, ShareHistory};
 use super::lists::not_read;
@@ -75,21 +75,31 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns the lines of the overview above the lists of processes.
-    fn above_lists(&self) -> Vec<StyledLine> {
+    /// Returns the lines of the overview above the disks and interfaces.
+    fn above_devices(&self) -> Vec<StyledLine> {
         let mut lines = self.head();
         lines.extend([self.processors(), self.memory(), self.swap(), self.pressure()]);
         let height = self.height.unwrap_or(usize::MAX);
-        let left = |lines: &[StyledLine]| height.saturating_sub(lines.len());
         lines.extend(self.findings(if height < 30 { 2 } else { 6 }));
         lines.push(self.changes());
+        lines
+    }
+
+    /// Returns the number of disks and of interfaces in the overview, below this number of lines.
+    fn device_rows(&self, above: usize) -> usize {
         // Of a small window, half of the rest is for processes, and what they leave for control groups.
         let rows = match self.height {
             None => PIPE_ROWS,
-            Some(_) => left(&lines).saturating_sub(3),
+            Some(height) => height.saturating_sub(above).saturating_sub(3),
         };
-        let devices = rows.saturating_div(6).max(2);
-        lines.extend(self.devices(devices));
+        rows.saturating_div(6).max(2)
+    }
+
+    /// Returns the lines of the overview above the lists of processes.
+    fn above_lists(&self) -> Vec<StyledLine> {
+        let mut lines = self.above_devices();
+        lines.extend(self.devices(self.device_rows(lines.len())));
+        let height = self.height.unwrap_or(usize::MAX);
         if self.width >= 100 && height >= 35 {
             lines.extend(self.file_systems(self.width).lines(3));
         }
@@ -114,83 +124,113 @@ impl<'a> Screen<'a> {
 
     /// Returns the processes and disks whose facts this screen shows: none where it has no space for them.
     pub fn described(&self, part: Option<ScreenPart>) -> (Vec<&'a ProcessState>, Vec<&'a DiskState>) {
-        let rows = self.height.unwrap_or(usize::MAX);
         let processes = match part {
             None => self.described_in_lists(|| self.list_rows(self.above_lists().len()).0),
-            Some(ScreenPart::Processes) => {
-                self.described_in_table(rows, |process| process.processor_time.clone())
+            Some(part) => match table_value(part) {
+                Some(value) => self.described_in_table(|| self.table_lines(part, &self.above_table(part)), value),
+                None => Vec::new(),
+            },
+        };
+        let all = &self.state.disks;
+        let has_text =
+            |width| !all.is_empty() && self.disk_table(width, part.is_some()).text_width() > 0;
+        let disks = match part {
+            None if has_text(self.disks_beside()) => self.device_rows(self.above_devices().len()),
+            Some(ScreenPart::Disks) if has_text(self.width) => {
+                shown_of(all.len(), self.disk_lines(self.part_head(ScreenPart::Disks).len()))
             }
-            Some(ScreenPart::Memory) => self.described_in_table(rows, |process| process.memory.clone()),
-            Some(ScreenPart::Disks) => self.described_in_table(rows, ProcessState::storage),
-            Some(ScreenPart::Network | ScreenPart::Groups) => Vec::new(),
+            _ => 0,
         };
-        let width = match part {
-            None => self.width_of_disks(),
-            Some(ScreenPart::Disks) => self.width,
-            Some(_) => 0,
-        };
-        let has_text = self.disk_table(width, part.is_some()).text_width() > 0;
-        let disks = self.state.disks.iter().take(if has_text { rows } else { 0 });
-        (processes, disks.collect())
+        (processes, all.iter().take(disks).collect())
     }
 
     /// Returns the lines of one part.
     pub fn part(&self, part: ScreenPart) -> Vec<StyledLine> {
-        let mut lines = self.head();
-        let rows = |lines: &[StyledLine]| match self.height {
-            None => usize::MAX,
-            Some(height) => height.saturating_sub(lines.len()).saturating_sub(1),
-        };
-        let findings = |command: &str| {
-            let of_part = self.state.findings.iter().filter(|finding| finding.next == command);
-            // The next command is this one.
-            of_part.take(FINDINGS).map(Self::sentence).collect::<Vec<_>>()
-        };
+        let mut lines = self.above_table(part);
+        let most = self.table_lines(part, &lines);
+        if let Some(value) = table_value(part) {
+            lines.extend(self.processes(value).lines_and_rest(most));
+        }
         match part {
-            ScreenPart::Memory => {
-                lines.extend([self.memory(), self.swap(), self.memory_pressure()]);
-                lines.extend(findings("perfset mem"));
-                lines.push(StyledLine::default());
-                let table = self.processes(|process| process.memory.clone());
-                lines.extend(table.lines_and_rest(rows(&lines)));
-            }
-            ScreenPart::Disks => {
-                lines.push(self.pressure());
-                lines.extend(findings("perfset disk"));
-                // A third of the rest for disks, and half of what they leave for file systems.
-                let share = rows(&lines).saturating_div(3).max(2);
-                lines.extend(self.disks(self.width, true).lines_and_rest(share));
-                lines.push(StyledLine::default());
-                let share = rows(&lines).saturating_div(2).max(2);
-                lines.extend(self.file_systems(self.width).lines_and_rest(share));
-                lines.push(StyledLine::default());
-                let refused = self.refused();
-                let table = self.processes(ProcessState::storage);
-                lines.extend(table.lines_and_rest(rows(&lines).saturating_sub(refused.len())));
-                lines.extend(refused);
-            }
-            ScreenPart::Network => {
-                lines.push(self.tcp());
-                lines.extend(findings("perfset net"));
-                lines.push(StyledLine::default());
-                lines.extend(self.interfaces(self.width).lines_and_rest(rows(&lines)));
-            }
-            ScreenPart::Processes => {
-                lines.push(self.processors());
-                lines.extend(findings("perfset proc"));
-                let table = self.processes(|process| process.processor_time.clone());
-                let refused = self.refused();
-                lines.extend(table.lines_and_rest(rows(&lines).saturating_sub(refused.len())));
-                lines.extend(refused);
-            }
+            ScreenPart::Memory => {}
+            ScreenPart::Disks | ScreenPart::Processes => lines.extend(self.refused()),
+            ScreenPart::Network => lines.extend(self.interfaces(self.width).lines_and_rest(most)),
             ScreenPart::Groups => {
-                lines.push(self.processors());
-                lines.extend(self.groups(self.width).lines_and_rest(rows(&lines).saturating_sub(1)));
+                lines.extend(self.groups(self.width).lines_and_rest(most));
                 lines.extend(self.no_groups());
             }
         }
         lines.truncate(self.height.unwrap_or(usize::MAX));
         lines
+    }
+
+    /// Returns the lines of a part above its first table: the machine, the values of the part, and its findings.
+    fn part_head(&self, part: ScreenPart) -> Vec<StyledLine> {
+        let mut lines = self.head();
+        let command = match part {
+            ScreenPart::Memory => {
+                lines.extend([self.memory(), self.swap(), self.memory_pressure()]);
+                Some("perfset mem")
+            }
+            ScreenPart::Disks => {
+                lines.push(self.pressure());
+                Some("perfset disk")
+            }
+            ScreenPart::Network => {
+                lines.push(self.tcp());
+                Some("perfset net")
+            }
+            ScreenPart::Processes => {
+                lines.push(self.processors());
+                Some("perfset proc")
+            }
+            ScreenPart::Groups => {
+                lines.push(self.processors());
+                None
+            }
+        };
+        let of_part = self.state.findings.iter().filter(|finding| Some(finding.next) == command);
+        // The next command is this one.
+        lines.extend(of_part.take(FINDINGS).map(Self::sentence));
+        lines
+    }
+
+    /// Returns the lines of a part above its last table.
+    fn above_table(&self, part: ScreenPart) -> Vec<StyledLine> {
+        let mut lines = self.part_head(part);
+        match part {
+            ScreenPart::Memory | ScreenPart::Network => lines.push(StyledLine::default()),
+            ScreenPart::Disks => {
+                lines.extend(self.disks(self.width, true).lines_and_rest(self.disk_lines(lines.len())));
+                lines.push(StyledLine::default());
+                let share = self.lines_below(lines.len()).saturating_div(2).max(2);
+                lines.extend(self.file_systems(self.width).lines_and_rest(share));
+                lines.push(StyledLine::default());
+            }
+            ScreenPart::Processes | ScreenPart::Groups => {}
+        }
+        lines
+    }
+
+    /// Returns the number of lines for a table without its head, below this number of lines.
+    fn lines_below(&self, above: usize) -> usize {
+        self.height.map_or(usize::MAX, |height| height.saturating_sub(above).saturating_sub(1))
+    }
+
+    /// Returns the number of lines for the disks of their part. A third of the rest is for them, and half of what they
+    /// leave for file systems.
+    fn disk_lines(&self, above: usize) -> usize {
+        self.lines_below(above).saturating_div(3).max(2)
+    }
+
+    /// Returns the number of lines for the last table of a part, below these.
+    fn table_lines(&self, part: ScreenPart, above: &[StyledLine]) -> usize {
+        let below = match part {
+            ScreenPart::Memory | ScreenPart::Network => 0,
+            ScreenPart::Disks | ScreenPart::Processes => self.refused().len(),
+            ScreenPart::Groups => 1,
+        };
+        self.lines_below(above.len()).saturating_sub(below)
     }
 
     /// Returns the two lines about the machine.
@@ -450,7 +490,7 @@ impl<'a> Screen<'a> {
     fn devices(&self, rows: usize) -> Vec<StyledLine> {
         let left = self.width_of_disks();
         let right = self.width.saturating_sub(left);
-        let (disks, interfaces) = (self.disks(left.saturating_sub(2), false), self.interfaces(right));
+        let (disks, interfaces) = (self.disks(self.disks_beside(), false), self.interfaces(right));
         let rows = rows.min(disks.len().max(interfaces.len()).max(1));
         beside(vec![(left, disks.lines(rows)), (right, interfaces.lines(rows))])
     }
@@ -461,6 +501,11 @@ impl<'a> Screen<'a> {
             0..100 => self.width.saturating_div(2),
             width => width.saturating_mul(3).saturating_div(5),
         }
+    }
+
+    /// Returns the width of the table of disks beside the interfaces: without the space between them.
+    fn disks_beside(&self) -> usize {
+        self.width_of_disks().saturating_sub(2)
     }
 
     /// Returns an empty table for disks of this width, which has a part of its own or is part of the overview.
@@ -558,6 +603,16 @@ impl<'a> Screen<'a> {
             );
         }
         table
+    }
+}
+
+/// Returns the function of the value by which a part sorts its table of processes; `None` for a part without one.
+fn table_value(part: ScreenPart) -> Option<fn(&ProcessState) -> StateValue> {
+    match part {
+        ScreenPart::Memory => Some(|process| process.memory.clone()),
+        ScreenPart::Disks => Some(ProcessState::storage),
+        ScreenPart::Processes => Some(|process| process.processor_time.clone()),
+        ScreenPart::Network | ScreenPart::Groups => None,
     }
 }
 

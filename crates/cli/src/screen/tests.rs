@@ -192,7 +192,11 @@ fn unknown() -> MachineState {
 }
 
 /// Source with facts about the processes and disks of the machine in trouble.
-struct KnownFacts;
+#[derive(Default)]
+struct KnownFacts {
+    /// Instances whose facts were read.
+    read: Vec<String>,
+}
 
 impl Source for KnownFacts {
     fn countersets(&mut self) -> Result<Vec<Guid>, SourceError> {
@@ -212,7 +216,13 @@ impl Source for KnownFacts {
     }
 
     fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
-        let facts: &[(FactKind, &str)] = match instance.instance.to_string().as_str() {
+        let name = instance.instance.to_string();
+        self.read.push(name.clone());
+        if let Some(id) = name.strip_prefix("row:") {
+            let text = Ok(format!("about{id}."));
+            return Ok([FactKind::User, FactKind::Model].map(|kind| Fact::new(kind, text.clone())).into());
+        }
+        let facts: &[(FactKind, &str)] = match name.as_str() {
             "stress-ng-cpu-method:12345" => &[
                 (FactKind::User, "ada"),
                 (
@@ -276,7 +286,7 @@ fn drawn(state: &MachineState, part: Option<ScreenPart>, width: usize, height: O
     let (mut facts, history) =
         (FactCache::default(), if is_new { History::default() } else { history(state) });
     let (processes, disks) = screen(&no_facts, &history).described(part);
-    facts.read(&mut KnownFacts, processes, disks);
+    facts.read(&mut KnownFacts::default(), processes, disks);
     let screen = screen(&facts, &history);
     let lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
     assert!(height.is_none_or(|height| lines.len() < height), "{} lines", lines.len());
@@ -437,7 +447,7 @@ fn rows_without_facts_say_why() {
     for without in [5, 0] {
         let (processes, disks) =
             screen(&state, &no_facts, &history).described(Some(ScreenPart::Processes));
-        facts.read(&mut KnownFacts, processes, disks);
+        facts.read(&mut KnownFacts::default(), processes, disks);
         let mut text = String::new();
         for line in screen(&state, &facts, &history).part(ScreenPart::Processes) {
             line.render(usize::MAX, false, &mut text);
@@ -448,6 +458,58 @@ fn rows_without_facts_say_why() {
         let not_read = rows.iter().filter(|line| line.ends_with("  not read yet: 1000 rows a sample"));
         assert_eq!(not_read.count(), without, "{text}");
     }
+}
+
+/// The facts of exactly the shown rows are read: neither those of idle rows, nor those behind "+3 more".
+#[test]
+fn facts_of_shown_rows_are_read() {
+    let mut state = troubled();
+    let row = |id: u32| {
+        let storage = Ok(if id < 25 { f64::from(id % 7) } else { 0.0 });
+        process("row", id, f64::from(id / 20), f64::from((id * 37) % 90), storage)
+    };
+    state.processes = (10..90).map(row).collect();
+    state.disks = (100..115).map(|id| disk(&format!("row:{id}"), f64::from(id - 100), 1.0, 0.001)).collect();
+    let (no_facts, history) = (FactCache::default(), history(&state));
+    let parts = [ScreenPart::Memory, ScreenPart::Disks, ScreenPart::Processes, ScreenPart::Network];
+    let mut kinds = [0, 0];
+    for refused in [true, false] {
+        state.refused = state.refused.filter(|_| refused);
+        for part in std::iter::once(None).chain(parts.map(Some)) {
+            for (width, height) in [100, 120, 175, 178, 182, 200].into_iter().flat_map(|width| {
+                [None, Some(60)].into_iter().chain((14..50).step_by(3).map(Some)).map(move |height| (width, height))
+            }) {
+                let screen = |facts| Screen {
+                    state: &state,
+                    machine: "",
+                    system: "",
+                    right: "",
+                    width,
+                    height,
+                    facts,
+                    history: &history,
+                    glyphs: SparkGlyphs::ASCII,
+                };
+                let (mut source, mut facts) = (KnownFacts::default(), FactCache::default());
+                let (processes, disks) = screen(&no_facts).described(part);
+                facts.read(&mut source, processes, disks);
+                let screen = screen(&facts);
+                let mut text = String::new();
+                for line in part.map_or_else(|| screen.overview(), |part| screen.part(part)) {
+                    line.render(usize::MAX, false, &mut text);
+                    text.push('\n');
+                }
+                let about = format!("{part:?} {width} {height:?}\n{text}");
+                assert!(!text.contains("not read"), "{about}");
+                for name in &source.read {
+                    let fact = name.replace("row:", "about") + ".";
+                    assert!(text.contains(&fact), "{name} of {about}");
+                    kinds[usize::from(name.len() > 6)] += 1;
+                }
+            }
+        }
+    }
+    assert!(kinds.iter().all(|count| *count > 500), "{kinds:?}");
 }
 
 /// Facts are read only where they are shown.
@@ -481,7 +543,8 @@ fn narrow_screens_need_no_facts() {
         (None, 100, None, (0, 0)),
         (processes, 80, Some(23), (0, 0)),
         (processes, 120, Some(39), (5, 0)),
-        (processes, 120, Some(3), (3, 0)),
+        (processes, 120, Some(3), (0, 0)),
+        (processes, 120, Some(8), (1, 0)),
         (processes, 100, None, (5, 0)),
         (disks, 80, Some(23), (0, 0)),
         (disks, 120, Some(39), (5, 3)),
