@@ -41,8 +41,8 @@ struct CollectedOverview {
     second_due: Option<Instant>,
     /// Processor time that the last collection took.
     cost: Duration,
-    /// Response after the last collection; `None` before the second one.
-    answer: Option<Result<String, ApiError>>,
+    /// Response after the last collection, one text that all clients share; `None` before the second one.
+    answer: Option<Answer>,
     /// Clients that wait for the second collection.
     waiting: Vec<oneshot::Sender<Answer>>,
 }
@@ -82,7 +82,9 @@ impl FindingsCollector {
         };
         current.asked = now;
         match &current.answer {
-            Some(known) => drop(answer.send(held(known, unread))),
+            // It takes no more memory, and still no client gets more while others do not read.
+            Some(_) if unread.is_too_much() => drop(answer.send(Err(ApiError::busy()))),
+            Some(known) => drop(answer.send(known.clone())),
             None => current.waiting.push(answer),
         }
     }
@@ -133,12 +135,12 @@ impl CollectedOverview {
     fn collect(&mut self, now: Instant, unread: &UnreadBytes) {
         let began = processor_time();
         let collected = collect(&mut self.overview);
-        let known = collected.map(|()| to_json(&FindingsJson::new(&self.overview.state(1))));
+        let known = collected.map(|()| unread.hold(to_json(&FindingsJson::new(&self.overview.state(1)))));
         self.cost = processor_time().saturating_sub(began);
         self.collected = now;
         self.second_due = None;
         for asked in self.waiting.drain(..) {
-            let _ = asked.send(held(&known, unread)); // who asked may be gone
+            let _ = asked.send(known.clone()); // who asked may be gone
         }
         self.answer = Some(known);
     }
@@ -149,11 +151,6 @@ fn collect(overview: &mut Overview) -> Result<(), ApiError> {
         NextOutcome::Sample => Ok(()),
         NextOutcome::End => Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "there are no more samples")),
     }
-}
-
-/// Returns a response for one client, whose bytes count until it has read them.
-fn held(answer: &Result<String, ApiError>, unread: &UnreadBytes) -> Answer {
-    answer.clone().and_then(|text| unread.take(text))
 }
 
 /// Findings in the form in which clients receive them.
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn expensive_collections_are_rarer_and_unread_answers_are_limited() {
+    fn expensive_collections_are_rarer_and_clients_share_an_answer() {
         let mut asked = Asked::new();
         drop(asked.ask());
         let due = asked.findings.due().unwrap();
@@ -356,8 +353,20 @@ mod tests {
             asked.sample(due + SECOND * seconds);
             assert_eq!(asked.collections(), want, "after {seconds} s");
         }
-        let unread: Vec<_> = std::iter::repeat_with(|| asked.ask().try_recv().unwrap()).take(9).collect();
-        let refused = unread.iter().filter(|answer| **answer == Err(ApiError::busy())).count();
-        assert!((1..9).contains(&refused), "{refused} are refused");
+        // They share one text, and none gets it while too much of anything else waits.
+        let unread: Vec<_> = std::iter::repeat_with(|| asked.ask().try_recv().unwrap().unwrap()).take(9).collect();
+        assert!(unread.iter().all(|answer| answer.as_ptr() == unread[0].as_ptr()));
+        assert_eq!(asked.unread.waiting(), unread[0].len());
+        let stream = asked.unread.hold(vec![0; 9_999]);
+        assert_eq!(asked.ask().try_recv().unwrap(), Err(ApiError::busy()));
+        drop(stream);
+        assert!(asked.ask().try_recv().unwrap().is_ok());
+        // The next collection has a text of its own, and the old one goes with its last reader.
+        asked.sample(due + SECOND * 8);
+        assert_eq!(asked.collections(), 4);
+        let both = asked.unread.waiting();
+        drop(unread);
+        assert_eq!(asked.unread.waiting(), asked.ask().try_recv().unwrap().unwrap().len());
+        assert!(both > asked.unread.waiting());
     }
 }
