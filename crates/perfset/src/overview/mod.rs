@@ -273,8 +273,7 @@ impl Overview {
         changes::remember(&mut self.history, now);
         // Rules read the whole state.
         state.findings = findings::findings(&state);
-        let no_instances = no_instances(&SampleValues::new(&self.query), &self.paths);
-        state.unchecked = findings::unchecked(&state, &no_instances);
+        state.unchecked = findings::unchecked(&state, &no_instances(&values, paths));
         state
     }
 }
