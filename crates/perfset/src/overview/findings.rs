@@ -347,10 +347,7 @@ fn busy_processors(state: &MachineState, busy: f64) -> Sentence {
     let count = u32::try_from(state.processors.count.max(1)).unwrap_or(u32::MAX);
     match time / (busy * f64::from(count)) * 100.0 >= NAMED_SHARE {
         true => text.words("; ").name(name).words(format!(" uses {} of one", percentage(*time))),
-        false => {
-            let none = format!("; no process uses {NAMED_SHARE} % of that");
-            text.words(none).words(", many small or short ones share it")
-        }
+        false => text.words("; many small processes share it"),
     }
 }
 
