@@ -310,7 +310,8 @@ mod tests {
             let counters: Vec<&Counter> = set.counters.iter().collect();
             for width in (60..220).step_by(4) {
                 let lines = counter_lines(&counters, Some(width));
-                let Some(at) = lines[0].strip_suffix("  from").map(|before| before.chars().count() + 2) else {
+                let Some(at) = lines[0].strip_suffix("  from").map(|before| before.chars().count() + 2)
+                else {
                     continue;
                 };
                 // Sources below their counters begin at the left.
@@ -321,7 +322,8 @@ mod tests {
                 assert!(lines[1..].iter().any(in_column), "{width} of {}: {lines:#?}", set.name);
             }
         }
-        let counter = Counter::new(perfset::CounterId(7), perfset::CounterType::PERF_COUNTER_RAWCOUNT).name("a");
+        let counter =
+            Counter::new(perfset::CounterId(7), perfset::CounterType::PERF_COUNTER_RAWCOUNT).name("a");
         for terminal in [None, Some(200)] {
             assert!(!counter_lines(&[&counter], terminal)[0].contains("from"), "it has no source");
         }

@@ -3,7 +3,8 @@
 use perfset::FactKind;
 use perfset::output::human;
 use perfset::overview::{
-    DiskState, FactCache, Finding, FindingsSummary, MachineState, PressureState, ProcessState, RULES, Severity, StateValue,
+    DiskState, FactCache, Finding, FindingsSummary, MachineState, PressureState, ProcessState, RULES,
+    Severity, StateValue,
 };
 
 use unicode_width::UnicodeWidthStr;
@@ -127,13 +128,14 @@ impl<'a> Screen<'a> {
         let processes = match part {
             None => self.described_in_lists(|| self.list_rows(self.above_lists().len()).0),
             Some(part) => match table_value(part) {
-                Some(value) => self.described_in_table(|| self.table_lines(part, &self.above_table(part)), value),
+                Some(value) => {
+                    self.described_in_table(|| self.table_lines(part, &self.above_table(part)), value)
+                }
                 None => Vec::new(),
             },
         };
         let all = &self.state.disks;
-        let has_text =
-            |width| !all.is_empty() && self.disk_table(width, part.is_some()).text_width() > 0;
+        let has_text = |width| !all.is_empty() && self.disk_table(width, part.is_some()).text_width() > 0;
         let disks = match part {
             None if has_text(self.disks_beside()) => self.device_rows(self.above_devices().len()),
             Some(ScreenPart::Disks) if has_text(self.width) => {

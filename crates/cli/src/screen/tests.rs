@@ -402,7 +402,9 @@ fn names_cannot_steer_the_terminal() {
 #[test]
 fn names_in_findings_cannot_steer_the_terminal() {
     let mut state = troubled();
-    let text = Sentence::from("the processors are 97 % busy; ").name("\u{1b}[2J\u{202e}evil:7\n").words(" uses 100 %");
+    let text = Sentence::from("the processors are 97 % busy; ")
+        .name("\u{1b}[2J\u{202e}evil:7\n")
+        .words(" uses 100 %");
     state.findings = vec![Finding { text, ..finding(Severity::Note, "", "perfset proc") }];
     for part in [None, Some(ScreenPart::Processes)] {
         for height in [None, Some(24)] {
@@ -445,8 +447,7 @@ fn rows_without_facts_say_why() {
         Screen { state, machine, system, right, width: 100, height: None, facts, history, glyphs }
     }
     for without in [5, 0] {
-        let (processes, disks) =
-            screen(&state, &no_facts, &history).described(Some(ScreenPart::Processes));
+        let (processes, disks) = screen(&state, &no_facts, &history).described(Some(ScreenPart::Processes));
         facts.read(&mut KnownFacts::default(), processes, disks);
         let mut text = String::new();
         for line in screen(&state, &facts, &history).part(ScreenPart::Processes) {
@@ -477,7 +478,10 @@ fn facts_of_shown_rows_are_read() {
         state.refused = state.refused.filter(|_| refused);
         for part in std::iter::once(None).chain(parts.map(Some)) {
             for (width, height) in [100, 120, 175, 178, 182, 200].into_iter().flat_map(|width| {
-                [None, Some(60)].into_iter().chain((14..50).step_by(3).map(Some)).map(move |height| (width, height))
+                [None, Some(60)]
+                    .into_iter()
+                    .chain((14..50).step_by(3).map(Some))
+                    .map(move |height| (width, height))
             }) {
                 let screen = |facts| Screen {
                     state: &state,

@@ -206,8 +206,10 @@ fn small_processes_are_not_named_as_users_of_the_processors() {
     let text = |count, busy, time: StateValue| {
         let mut state = state();
         (state.processors.count, state.processors.busy) = (count, Ok(busy));
-        state.processes =
-            vec![process("make:5", 1.0, 1e6), ProcessState { processor_time: time, ..process("cc:9", 0.0, 1e6) }];
+        state.processes = vec![
+            process("make:5", 1.0, 1e6),
+            ProcessState { processor_time: time, ..process("cc:9", 0.0, 1e6) },
+        ];
         let found = findings::findings(&state);
         found.first().map(|finding| finding.text.to_string()).unwrap_or_default()
     };
@@ -216,7 +218,11 @@ fn small_processes_are_not_named_as_users_of_the_processors() {
     assert_eq!(text(64, 100.0, Ok(640.0)), "the processors are 100 % busy; cc:9 uses 640 % of one");
     assert_eq!(text(1, 90.0, Ok(9.0)), "the processors are 90 % busy; cc:9 uses 9.0 % of one");
     assert!(text(1, 90.0, Ok(8.9)).ends_with("share it"));
-    assert_eq!(text(0, 90.0, Ok(90.0)), "the processors are 90 % busy; cc:9 uses 90 % of one", "no number of them");
+    assert_eq!(
+        text(0, 90.0, Ok(90.0)),
+        "the processors are 90 % busy; cc:9 uses 90 % of one",
+        "no number of them"
+    );
     // Without the times of processes, nothing is known of their shares.
     let mut state = state();
     state.processors.busy = Ok(95.0);
@@ -341,7 +347,8 @@ fn new_instances_are_not_unknown() {
         // Another one beside a new one is still unknown, and so is the machine.
         state.interfaces.push(interface(Err(NoValue::Late), Ok(0.0)));
         state.processors.busy = new();
-        let rules: Vec<_> = findings::unchecked(&state, &[]).into_iter().map(|one| (one.rule, one.reason)).collect();
+        let rules: Vec<_> =
+            findings::unchecked(&state, &[]).into_iter().map(|one| (one.rule, one.reason)).collect();
         assert_eq!(rules, [("processors-busy", reason.clone()), ("packets-lost", NoValue::Late)]);
     }
 }
@@ -406,10 +413,16 @@ fn names_are_apart_from_the_words() {
         let is_name = |part: &SentencePart| matches!(part, SentencePart::Name(name) if name == HOSTILE);
         assert!(finding.text.parts().iter().any(is_name), "{finding:?}");
         for part in finding.text.parts() {
-            assert!(is_name(part) || matches!(part, SentencePart::Words(words) if words.is_ascii()), "{finding:?}");
+            assert!(
+                is_name(part) || matches!(part, SentencePart::Words(words) if words.is_ascii()),
+                "{finding:?}"
+            );
         }
         let text = finding.text.to_string();
-        assert!(text.contains("\u{5e9}\\u{202e}\\u{1b}[2J<b>") && !text.contains(['\u{202e}', '\u{1b}']), "{text}");
+        assert!(
+            text.contains("\u{5e9}\\u{202e}\\u{1b}[2J<b>") && !text.contains(['\u{202e}', '\u{1b}']),
+            "{text}"
+        );
     }
 }
 
@@ -459,7 +472,10 @@ fn overview_for_findings_reads_no_more_than_they_need() {
         set(&groups, vec![("/", 1, vec![Ok(second), Ok(1)])]);
         let row = |name, id, time, memory| (name, id, [second * time, memory, 0].map(Ok).to_vec());
         set(&processes, vec![row("cc:7", 7, 18_000_000, 900), row("large:8", 8, 1_000, 1_000_000)]);
-        set(&processors, vec![("0,0", 0, vec![Ok(0); 3]), ("0,1", 1, vec![Ok(0); 3]), ("_Total", 9, vec![Ok(0); 3])]);
+        set(
+            &processors,
+            vec![("0,0", 0, vec![Ok(0); 3]), ("0,1", 1, vec![Ok(0); 3]), ("_Total", 9, vec![Ok(0); 3])],
+        );
         set(&memory, vec![("", 0, vec![Ok(1_000_000); 6])]);
         set(&available, vec![("", 0, vec![Ok(1_000); 6])]);
         set(&disks, vec![("/data", 2, vec![Ok(5), Ok(1_000)])]);
@@ -507,7 +523,8 @@ fn full_file_systems_take_one_line() {
         file_system("/media/cd", 0.0),
         file_system("/home", 50.0),
     ];
-    let texts: Vec<_> = findings::findings(&state).into_iter().map(|finding| finding.text.to_string()).collect();
+    let texts: Vec<_> =
+        findings::findings(&state).into_iter().map(|finding| finding.text.to_string()).collect();
     assert_eq!(texts, ["/ and 1 more have no free space"]);
 }
 

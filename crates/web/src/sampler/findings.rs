@@ -354,7 +354,8 @@ mod tests {
             assert_eq!(asked.collections(), want, "after {seconds} s");
         }
         // They share one text, and none gets it while too much of anything else waits.
-        let unread: Vec<_> = std::iter::repeat_with(|| asked.ask().try_recv().unwrap().unwrap()).take(9).collect();
+        let unread: Vec<_> =
+            std::iter::repeat_with(|| asked.ask().try_recv().unwrap().unwrap()).take(9).collect();
         assert!(unread.iter().all(|answer| answer.as_ptr() == unread[0].as_ptr()));
         assert_eq!(asked.unread.waiting(), unread[0].len());
         let stream = asked.unread.hold(vec![0; 9_999]);
