@@ -20,7 +20,7 @@ pub enum SentencePart {
 }
 
 impl Sentence {
-    /// Appends words.
+    /// Appends words, numbers or units.
     #[must_use]
     pub fn words(mut self, words: impl Into<String>) -> Self {
         let words = words.into();

@@ -287,7 +287,7 @@ pub struct Finding {
     /// Disk, file system or interface that the fact is about; `None` for the machine, or several of them. It is a name
     /// from the machine: a screen must escape it.
     pub subject: Option<String>,
-    /// Sentence for users.
+    /// Sentence for users, with names apart from the words.
     pub text: Sentence,
     /// Command that shows more.
     pub next: &'static str,

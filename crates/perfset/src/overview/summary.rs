@@ -6,7 +6,7 @@ use super::state::MachineState;
 /// Summary of the findings of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingsSummary {
-    /// There are findings.
+    /// At least one rule found something.
     Found,
     /// There is none yet: rates need a second sample.
     Measuring,
