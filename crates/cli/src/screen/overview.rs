@@ -440,8 +440,13 @@ impl<'a> Screen<'a> {
     /// Returns a finding with its next command, if both fit.
     fn finding(&self, finding: &Finding) -> StyledLine {
         let line = Self::sentence(finding);
-        let fits = line.width().saturating_add(finding.next.len()).saturating_add(2) <= self.width;
-        if fits { self.ends(line, finding.next) } else { line }
+        let next = match self.when {
+            None => finding.next.to_owned(),
+            // A line below has the log and the time, and a log needs no interval.
+            Some(_) => format!("{} ...", finding.next.trim_end_matches(" 1")),
+        };
+        let fits = line.width().saturating_add(next.len()).saturating_add(2) <= self.width;
+        if fits { self.ends(line, &next) } else { line }
     }
 
     /// Returns a finding as a line, with a sign for its urgency.

@@ -6,11 +6,12 @@ use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::recording::{Annotation, Recording, RecordingAbout};
 use perfset::log::{Logs, Pick};
-use perfset::output::text::escaped;
+use perfset::output::text::{escaped, name_of};
 use perfset::overview::{FactCache, Overview};
 use perfset::{NextOutcome, SourceError, Window};
 
 use super::canvas::Canvas;
+use super::draw::{Style, StyledLine};
 use super::history::History;
 use super::overview::{self, ScreenPart};
 use super::{LISTED, readable};
@@ -43,6 +44,8 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     let mut overview = Overview::open_log(&mut logs).map_err(failed)?;
     let mut canvas = Canvas::stdout(args.color);
     let (width, height) = canvas.size();
+    // The last line says how the next commands show the same instant.
+    let height = height.map(|height| height.saturating_sub(1).max(1));
     let listed = match (height, part) {
         (Some(height), _) => height.max(LISTED),
         (None, None) => overview::PIPE_ROWS,
@@ -82,7 +85,13 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     let (processes, disks) = screen(&no_facts).described(part);
     facts.read(&mut logs.clone(), processes, disks);
     let screen = screen(&facts);
-    let lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
+    let mut lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
+    if part.is_none() && !state.findings.is_empty() {
+        let files = past.log.iter().map(|file| format!(" --log '{}'", name_of(file)));
+        let exact = zoned(at, &zone).map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.7f").to_string());
+        let text = format!("... is{} --at '{}'", files.collect::<String>(), exact.unwrap_or_default());
+        lines.push(StyledLine::new(Style::Dim, text));
+    }
     canvas.draw(&lines)?;
     canvas.finish()?;
     Ok(Exit::Ok)
