@@ -207,7 +207,7 @@ pub(super) const ALIGNMENT: usize = 8;
 pub(super) const SEGMENT_TAIL: usize = 8;
 
 /// Returns the directory of a stored segment with its tail: the part that the block's checksum covers.
-fn directory(stored: &[u8]) -> Option<&[u8]> {
+pub(super) fn directory(stored: &[u8]) -> Option<&[u8]> {
     let (_, tail) = stored.split_last_chunk::<SEGMENT_TAIL>()?;
     let [.., l0, l1, l2, l3] = *tail;
     let len = usize::try_from(u32::from_le_bytes([l0, l1, l2, l3])).ok()?.checked_add(SEGMENT_TAIL)?;
@@ -267,7 +267,8 @@ pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u
         #[cfg(feature = "zstd")]
         Some(Codec::Zstd) => {
             use std::io::Read;
-            let limit = u64::from(BlockHeader::MOST_RAW).saturating_add(1);
+            // One more than it may have, so that a longer one is found.
+            let limit = u64::try_from(raw).unwrap_or(u64::MAX).saturating_add(1);
             let mut decoder =
                 zstd::stream::read::Decoder::new(&*stored).map_err(|error| failed(error.to_string()))?;
             decoder.window_log_max(WINDOW_LOG).map_err(|error| failed(error.to_string()))?;

@@ -17,7 +17,7 @@ use super::segment::{SegmentTicks, StoredSegment};
 use super::tick::{TickState, WantedTables, clocks_of, key};
 use super::walk::{Block, BlockWalker};
 use super::writer::create_private;
-use crate::damage::Damages;
+use crate::damage::{Damage, Damages};
 
 /// Ending of the name of a file that was finished.
 const FINISHED: &str = "perfset";
@@ -163,15 +163,25 @@ pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
 #[derive(Debug)]
 pub(super) enum ReachedTick {
     Block(TickState),
-    Segment { segment: usize, ticks: SegmentTicks },
+    Segment {
+        segment: usize,
+        ticks: SegmentTicks,
+    },
+    /// A tick that cannot be read: nor can those after it, up to the next whole tick.
+    Lost {
+        key: usize,
+        tick: usize,
+        error: RecordingError,
+    },
 }
 
 impl ReachedTick {
-    /// Returns the contents of all tables.
-    pub fn state(&self) -> &TickState {
+    /// Returns the contents of all tables; `None` if the tick cannot be read.
+    pub fn state(&self) -> Option<&TickState> {
         match self {
-            Self::Block(state) => state,
-            Self::Segment { ticks, .. } => ticks.state(),
+            Self::Block(state) => Some(state),
+            Self::Segment { ticks, .. } => Some(ticks.state()),
+            Self::Lost { .. } => None,
         }
     }
 }
@@ -383,7 +393,7 @@ impl RecordingFile {
         reached: &mut Option<ReachedTick>,
         wanted: WantedTables<'_>,
         columns: WantedColumns<'_>,
-    ) -> Result<Vec<Malformed>, RecordingError> {
+    ) -> Result<Vec<Damage>, RecordingError> {
         let Some(place) = self.ticks.get(tick) else { return Ok(Vec::new()) };
         match place.place {
             TickLocation::Block { key, .. } => {
@@ -416,6 +426,12 @@ impl RecordingFile {
         let is_on_the_way = |state: &TickState| (sequence(key)..=sequence(tick)).contains(&state.sequence);
         let mut state = match reached.take() {
             Some(ReachedTick::Block(state)) if is_on_the_way(&state) => Some(state),
+            Some(ReachedTick::Lost { key: of, tick: lost, error }) if of == key && lost <= tick => {
+                // Without this, each of many ticks would be read up to the one that is lost.
+                let what = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+                *reached = Some(ReachedTick::Lost { key, tick: lost, error });
+                return Err(what.into());
+            }
             _ => None,
         };
         let known = state.as_ref().map(|state| state.sequence);
@@ -424,18 +440,44 @@ impl RecordingFile {
             key.saturating_add(from.partition_point(|tick| tick.sequence <= known))
         });
         for next in first..=tick {
-            let payload = self.payload(next)?;
-            let sequence = sequence(next);
-            let invalid = |error: Malformed| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("tick {sequence}: {error}"))
-            };
-            match &mut state {
-                Some(state) => state.apply(&payload, sequence, wanted).map_err(invalid)?,
-                None => state = Some(self::key(&payload, sequence, wanted).map_err(invalid)?),
+            if let Err(error) = self.apply(next, &mut state, wanted) {
+                let what = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+                *reached = Some(ReachedTick::Lost { key, tick: next, error });
+                return Err(what.into());
             }
         }
         *reached = state.map(ReachedTick::Block);
         Ok(())
+    }
+
+    /// Applies a tick that is a block to the contents after the tick before; without these, it must be a whole tick.
+    fn apply(
+        &self,
+        tick: usize,
+        state: &mut Option<TickState>,
+        wanted: WantedTables<'_>,
+    ) -> Result<(), RecordingError> {
+        let payload = self.payload(tick)?;
+        let sequence = self.ticks.get(tick).map_or(0, |tick| tick.sequence);
+        let invalid = |error: Malformed| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("tick {sequence}: {error}"))
+        };
+        match state {
+            Some(state) => state.apply(&payload, sequence, wanted).map_err(invalid)?,
+            None => *state = Some(key(&payload, sequence, wanted).map_err(invalid)?),
+        }
+        Ok(())
+    }
+
+    /// Returns the offset in the file of the block that has a tick.
+    pub fn offset_of(&self, tick: usize) -> u64 {
+        match self.ticks.get(tick).map(|tick| tick.place) {
+            Some(TickLocation::Block { offset, .. }) => offset,
+            Some(TickLocation::Segment { segment, .. }) => {
+                self.segments.get(segment).map_or(0, |segment| segment.offset())
+            }
+            None => 0,
+        }
     }
 
     /// Returns `true` if a tick is a whole one, which needs no tick before.

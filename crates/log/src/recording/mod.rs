@@ -4,6 +4,8 @@ mod about;
 mod block;
 mod bytes;
 mod files;
+#[doc(hidden)]
+pub mod fuzzing;
 mod lock;
 mod notes;
 mod player;

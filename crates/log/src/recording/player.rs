@@ -1,6 +1,7 @@
 //! Player of a recording: the ticks of a window, one after the other.
 
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -139,10 +140,7 @@ impl Player for RecordingPlayer {
                     (played.clocks, played.is_begun) = (clocks, true);
                     return Ok(true);
                 }
-                Err(error) => {
-                    self.files.damaged(place.0, &error);
-                    played.state = None;
-                }
+                Err(error) => self.files.damaged(place, &error),
             }
         }
     }
@@ -174,8 +172,9 @@ impl Played {
 
     /// Returns `true` if the tick has wanted tables, and all of them are as they were collected at an earlier tick.
     fn is_between(&self, files: &RecordingFiles) -> bool {
-        let (Some(state), Some(file)) = (&self.state, files.files.get(self.file)) else { return false };
-        let (state, mut is_held) = (state.state(), false);
+        let state = self.state.as_ref().and_then(ReachedTick::state);
+        let (Some(state), Some(file)) = (state, files.files.get(self.file)) else { return false };
+        let mut is_held = false;
         for (definition, table) in file.tables.iter().zip(&state.tables) {
             let Some(definition) = definition else { continue };
             let guid = definition.counterset.guid;
@@ -244,10 +243,11 @@ impl Provider for RecordingPlayer {
                     .map_err(|error| SourceError::Failed(error.to_string().into()))?;
             }
         }
-        let (Some(state), Some(file)) = (&played.state, self.files.files.get(played.file)) else {
+        let state = played.state.as_ref().and_then(ReachedTick::state);
+        let (Some(state), Some(file)) = (state, self.files.files.get(played.file)) else {
             return Err(SourceError::NoInstances(want.counterset.guid));
         };
-        collect(state.state(), file, want, rows)
+        collect(state, file, want, rows)
     }
 }
 
@@ -267,7 +267,7 @@ fn collect(
         columns.iter().any(Option::is_some).then_some(())?;
         let collected = table.collected?;
         let is_there = collected == state.sequence || holds(definition, table, state);
-        is_there.then_some(PlayedTable { collected, table, columns })
+        is_there.then(|| PlayedTable { collected, table, columns, rows: OnceCell::new() })
     });
     let mut tables: Vec<PlayedTable<'_>> = of_set.collect();
     let Some(newest) = tables.iter().map(|table| table.collected).max() else {
@@ -322,6 +322,8 @@ struct PlayedTable<'a> {
     collected: u64,
     table: &'a TickTable,
     columns: Vec<Option<usize>>,
+    /// Rows by identity, once requested.
+    rows: OnceCell<HashMap<&'a RowIdentity, usize>>,
 }
 
 impl PlayedTable<'_> {
@@ -343,7 +345,17 @@ impl PlayedTable<'_> {
     fn row(&self, key: &RowIdentity, at: Clocks) -> Option<usize> {
         let Content::Rows(content) = &self.table.content else { return None };
         let own = content.clocks.unwrap_or_else(|| Clocks::from(&self.table.clocks));
-        if own == at { content.rows.iter().position(|other| other == key) } else { None }
+        if own != at {
+            return None;
+        }
+        let rows = self.rows.get_or_init(|| {
+            let mut rows = HashMap::new();
+            for (row, key) in content.rows.iter().enumerate() {
+                rows.entry(key).or_insert(row);
+            }
+            rows
+        });
+        rows.get(key).copied()
     }
 }
 

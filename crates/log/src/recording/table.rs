@@ -38,6 +38,8 @@ pub(super) type CellStateNumber = ((u32, u32), u32);
 pub(super) struct StateList {
     states: Vec<CellState>,
     numbers: HashMap<CellState, u32>,
+    /// Bytes of the texts of all states.
+    text: usize,
 }
 
 impl PartialEq for StateList {
@@ -49,6 +51,8 @@ impl PartialEq for StateList {
 impl StateList {
     /// Most states of a list, far more than a recorder makes between two whole ticks.
     pub const MOST: usize = 1 << 20;
+    /// Most bytes of their texts: a whole tick, which has them all, is no longer.
+    pub const MOST_TEXT: usize = 64 << 20;
 
     /// Returns the number of a state, which is added if it is new.
     pub fn number(&mut self, state: CellState) -> u32 {
@@ -56,6 +60,7 @@ impl StateList {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(place) => {
                 let number = position(self.states.len());
+                self.text = self.text.saturating_add(text_len(place.key()));
                 self.states.push(place.key().clone());
                 *place.insert(number)
             }
@@ -64,7 +69,13 @@ impl StateList {
 
     /// Appends a state that was read. Its number is its place.
     pub fn push(&mut self, state: CellState) {
+        self.text = self.text.saturating_add(text_len(&state));
         self.states.push(state);
+    }
+
+    /// Returns `true` if a reader adds no further state.
+    pub fn is_full(&self) -> bool {
+        self.states.len() >= Self::MOST || self.text >= Self::MOST_TEXT
     }
 
     /// Returns the state with a number.
@@ -79,6 +90,21 @@ impl StateList {
 
     pub fn len(&self) -> usize {
         self.states.len()
+    }
+}
+
+/// Most cells of all tables together that a reader has in memory: 256 MiB.
+pub(super) const MOST_CELLS: usize = 4 * RecordedTable::MOST_CELLS;
+/// Memory of a row's identity, as a number of cells.
+pub(super) const CELLS_OF_A_KEY: usize = 8;
+/// Memory of the state of a cell, as a number of cells.
+const CELLS_OF_A_STATE: usize = 2;
+
+fn text_len(state: &CellState) -> usize {
+    match state {
+        CellState::Missing(NoValue::Unavailable(text) | NoValue::Denied(text)) => text.len(),
+        CellState::Missing(NoValue::Failed(text)) => text.len(),
+        _ => 0,
     }
 }
 
@@ -115,6 +141,14 @@ impl RecordedTable {
     /// Most cells that a table can have: 64 MiB of values.
     pub const MOST_CELLS: usize = 8 << 20;
 
+    /// Returns the memory of the rows, as a number of cells.
+    pub fn memory(&self) -> usize {
+        let names: usize = self.rows.iter().map(|row| row.name.len() / 4).sum();
+        let rows = self.rows.len().saturating_mul(CELLS_OF_A_KEY).saturating_add(names);
+        let states = self.states.len().saturating_mul(CELLS_OF_A_STATE);
+        rows.saturating_add(self.values.len()).saturating_add(states)
+    }
+
     /// Returns the values of a row.
     #[inline]
     pub fn row(&self, row: usize) -> &[u64] {
@@ -143,6 +177,14 @@ pub(super) fn position(index: usize) -> u32 {
 }
 
 impl Content {
+    /// Returns the memory of the rows, as a number of cells.
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Rows(table) => table.memory(),
+            Self::Failed(_) => 0,
+        }
+    }
+
     /// Replaces the contents by those of an entry of a snapshot. The allocations of `self` are used again.
     pub fn take(&mut self, snapshot: &Snapshot, entry: usize, states: &mut StateList) {
         let annex = snapshot.annex().get(entry);

@@ -19,12 +19,14 @@ use proptest::prelude::*;
 use super::state::tests::reasons;
 use super::*;
 
+mod hostile;
+
 /// Instance of a scripted machine: name, id, birth, owner, and cells with their states.
 type ScriptedRow = (String, u32, Option<NonZeroU64>, Owner, Vec<(u64, Option<CellState>)>);
 
 /// Response of a counterset in a collection.
 #[derive(Clone, Debug)]
-struct ScriptedSet {
+pub(super) struct ScriptedSet {
     failure: Option<NoValue>,
     clocks: Option<Clocks>,
     rows: Vec<ScriptedRow>,
@@ -168,10 +170,10 @@ fn said(snapshot: &Snapshot) -> String {
 }
 
 /// Folder that is removed in the end.
-struct TestFolder(PathBuf);
+pub(super) struct TestFolder(pub PathBuf);
 
 impl TestFolder {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Self(std::env::temp_dir().join(format!("perfset-{name}-{}-{number}", std::process::id())))
@@ -193,7 +195,7 @@ fn about((boot, run): (&str, &str)) -> RecordingAbout {
 }
 
 /// Records samples of a scripted machine, and returns what they said.
-fn record(
+pub(super) fn record(
     folder: &TestFolder,
     samples: &[(i64, Vec<ScriptedSet>)],
     boot: &str,
@@ -314,7 +316,7 @@ proptest! {
 }
 
 /// Some samples of instances that come and go.
-fn some_samples() -> Vec<(i64, Vec<ScriptedSet>)> {
+pub(super) fn some_samples() -> Vec<(i64, Vec<ScriptedSet>)> {
     let row = |name: &str, value: u64| {
         let cells = vec![(value, None), (value * 1_000, None), (0, Some(CellState::Missing(NoValue::Late)))];
         (name.to_owned(), 7, NonZeroU64::new(5), Owner::System, cells)

@@ -8,10 +8,9 @@ use perfset_core::{Counterset, Guid, Instance, InstanceId, InstanceType, NoValue
 use perfset_engine::Catalogue;
 
 use super::about::RecordingAbout;
-use super::bytes::Malformed;
 use super::files::{ReachedTick, RecordingError, RecordingFile, TickPlace};
 use super::table::{Content, RowIdentity};
-use crate::damage::Damages;
+use crate::damage::{Damage, Damages};
 
 /// Files of a recording, in the order of their ticks.
 #[derive(Debug)]
@@ -136,7 +135,7 @@ fn played_type(recorded: InstanceType) -> InstanceType {
 /// Finds all instances, with their first and last sample.
 fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
     let mut found: HashMap<Guid, Vec<SeenInstance>> = HashMap::new();
-    let mut places: HashMap<(Guid, RowIdentity), usize> = HashMap::new();
+    let mut places: HashMap<Guid, HashMap<RowIdentity, usize>> = HashMap::new();
     let mut state = None;
     let mut file_before = usize::MAX;
     for (file, tick) in ticks(files) {
@@ -147,12 +146,11 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
         match of.reach(tick, &mut state, &|_| true, &|_, _| false) {
             Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(file, damage)),
             Err(error) => {
-                files.damaged(file, &error);
-                state = None;
+                files.damaged((file, tick), &error);
                 continue;
             }
         }
-        let Some(state) = state.as_ref().map(ReachedTick::state) else { continue };
+        let Some(state) = state.as_ref().and_then(ReachedTick::state) else { continue };
         let time = state.clocks.utc_100ns();
         for (definition, table) in of.tables.iter().zip(&state.tables) {
             let (Some(definition), Content::Rows(rows)) = (definition, &table.content) else { continue };
@@ -161,11 +159,12 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
             }
             let guid = definition.counterset.guid;
             let all = found.entry(guid).or_default();
+            let places = places.entry(guid).or_default();
             for key in &rows.rows {
-                let place = match places.get(&(guid, key.clone())) {
+                let place = match places.get(key) {
                     Some(place) => *place,
                     None => {
-                        places.insert((guid, key.clone()), all.len());
+                        places.insert(key.clone(), all.len());
                         let instance = Instance { name: key.name.clone(), id: InstanceId(key.id) };
                         all.push(SeenInstance { instance, birth: key.birth, first: time, last: time });
                         continue;
@@ -182,21 +181,22 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
 
 impl RecordingFiles {
     /// Records damage of a tick that is left out.
-    pub fn damaged(&self, file: usize, error: &RecordingError) {
-        self.add_damage(file, format!("a tick is left out: {error}"));
+    pub fn damaged(&self, (file, tick): (usize, usize), error: &RecordingError) {
+        let offset = self.files.get(file).map_or(0, |file| file.offset_of(tick));
+        self.add_damage(file, offset, format!("a tick is left out: {error}"));
     }
 
     /// Records damage of a part of a file.
-    pub fn damaged_part(&self, file: usize, damage: &Malformed) {
-        self.add_damage(file, format!("a part of a segment is left out: {damage}"));
+    pub fn damaged_part(&self, file: usize, damage: &Damage) {
+        self.add_damage(file, damage.offset, format!("a part of a segment is left out: {}", damage.what));
     }
 
-    fn add_damage(&self, file: usize, what: String) {
+    fn add_damage(&self, file: usize, offset: u64, what: String) {
         let mut damages = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
         let damages = damages.entry(file).or_default();
         // Each query finds it again.
-        if !damages.first().iter().any(|known| known.what == what) {
-            damages.add(0, what);
+        if !damages.first().iter().any(|known| known.offset == offset && known.what == what) {
+            damages.add(offset, what);
         }
     }
 }

@@ -7,21 +7,21 @@ use perfset_core::NoValue;
 use perfset_engine::CellState;
 
 use super::super::bytes::Malformed;
-use super::super::table::{Content, RecordedTable, StateList, index, position};
+use super::super::table::{Content, MOST_CELLS, RecordedTable, StateList, index, position};
 use super::super::tick::{TickState, TickTable, WantedTables};
 use super::align::NONE;
-use super::read::{Collected, Collections, Decompressor, SegmentTable, StoredSegment, column_name};
-use super::rows::{most_rows, no_key, take_key};
-use super::stream::{ColumnReader, RunChange, RunSink};
+use super::changes::{CellChange, Changes, Collector};
+use super::read::{Collected, Collections, Decompressor, SegmentTable, StoredSegment};
+use super::rows::{Run, cells_of, no_key, take_key};
+use super::stream::ColumnReader;
+use crate::damage::Damage;
 
-/// Most cells of all tables together.
-const MOST_CELLS: usize = 4 * RecordedTable::MOST_CELLS;
-/// Memory of a row's identity, as a number of cells.
-const CELLS_OF_A_KEY: usize = 8;
 /// Most changes of all tables together that are decoded at once.
 const MOST_CHANGES: usize = 8 << 20;
-/// Memory of a run, as a number of cells: its identity, and its place among the rows.
-const CELLS_OF_A_RUN: usize = 16;
+/// Most steps of a way through the segment: some seconds, and a hundred times those of a large machine.
+const MOST_STEPS: usize = 4_000_000_000;
+/// Cells that are copied in the time of one step.
+const CELLS_OF_A_STEP: usize = 8;
 
 /// Cursor over the ticks of a segment. Each stream is decoded once, or a few times if a table has very many changes.
 ///
@@ -34,6 +34,8 @@ pub struct SegmentTicks {
     tables: Vec<TableCursor>,
     /// Index of the next tick.
     next: usize,
+    /// `true` if it was reported that the segment takes too long.
+    is_slow: bool,
     shared: CursorParts,
 }
 
@@ -41,13 +43,13 @@ pub struct SegmentTicks {
 #[derive(Debug)]
 struct CursorParts {
     decompressor: Decompressor,
-    damages: Vec<Malformed>,
+    damages: Vec<Damage>,
     /// For each state, whether cells that have it have no value.
     is_missing: Vec<bool>,
     /// `true` if the list of states is damaged: all states are the same then.
     lost_states: bool,
-    /// Changes of a table that are in memory, besides the values of a reading.
-    most_changes: usize,
+    /// Steps that are left of those of a way through the segment: few bytes can have very many changes.
+    steps: usize,
 }
 
 fn damaged() -> NoValue {
@@ -55,6 +57,10 @@ fn damaged() -> NoValue {
 }
 
 impl CursorParts {
+    fn take_steps(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_sub(steps);
+    }
+
     fn push_state(&mut self, states: &mut StateList, state: CellState) -> u32 {
         let number = position(states.len());
         self.is_missing.push(matches!(state, CellState::Missing(_)));
@@ -75,7 +81,7 @@ impl SegmentTicks {
             damages: Vec::new(),
             is_missing: Vec::new(),
             lost_states: false,
-            most_changes: 0,
+            steps: MOST_STEPS,
         };
         let mut state = TickState::default();
         match segment.states() {
@@ -90,18 +96,22 @@ impl SegmentTicks {
                 shared.push_state(&mut state.states, CellState::Missing(damaged()));
             }
         }
-        let count = segment.directory.tables.iter().filter(|entry| wanted(entry.number)).count();
-        shared.most_changes = MOST_CHANGES.checked_div(count).unwrap_or(0);
         let mut tables = Vec::new();
         let mut room = MOST_CELLS;
         for entry in segment.directory.tables.iter().filter(|entry| wanted(entry.number)) {
-            let table = SegmentTable::read(segment, entry, &mut shared.decompressor);
+            let what = format!("table {}", entry.number);
+            let too_large = || segment.damage(&entry.runs, &what, "it does not fit beside the others");
+            // Each takes a cell, also if its rows are damaged.
+            let Some(left) = room.checked_sub(entry.collections(segment.ticks().len())) else {
+                shared.damages.push(too_large());
+                continue;
+            };
+            room = left;
+            let table = SegmentTable::read(segment, entry, room, &mut shared.decompressor);
             let table = table.and_then(|table| {
-                let rows = most_rows(&table.runs, position(table.readings()));
-                let cells = rows.saturating_mul(table.columns.len().saturating_add(CELLS_OF_A_KEY));
-                let cells = cells.saturating_add(table.runs.len().saturating_mul(CELLS_OF_A_RUN));
-                let too_large = || format!("table {} does not fit beside the others", entry.number);
-                room = room.checked_sub(cells).ok_or_else(|| Malformed { offset: 0, what: too_large() })?;
+                let readings = position(table.readings());
+                let cells = cells_of(&table.runs, table.placements.len(), table.columns.len(), readings);
+                room = room.checked_sub(cells).ok_or_else(too_large)?;
                 Ok(table)
             });
             let (collections, rows) = match table {
@@ -119,18 +129,33 @@ impl SegmentTicks {
                 spare: None,
             });
         }
+        share_changes(&mut tables);
         let last = tables.last().map_or(0, |table| table.number.saturating_add(1));
         state.tables.resize_with(last, TickTable::default);
-        Self { segment: Arc::clone(segment), state, tables, next: 0, shared }
+        Self { segment: Arc::clone(segment), state, tables, next: 0, is_slow: false, shared }
+    }
+
+    /// Limits the readings that are decoded at once.
+    pub fn with_readings(mut self, readings: usize) -> Self {
+        for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
+            rows.width = readings.min(rows.width);
+        }
+        self
     }
 
     /// Limits what is decoded at once, to readings and changes of each table.
     #[cfg(test)]
-    pub(super) fn with_window(mut self, readings: usize, changes: usize) -> Self {
+    pub fn with_window(mut self, readings: usize, changes: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
-            rows.width = readings.min(rows.width);
+            rows.most_changes = changes;
         }
-        self.shared.most_changes = changes;
+        self.with_readings(readings)
+    }
+
+    /// Limits the steps of a way through the segment.
+    #[cfg(test)]
+    pub fn with_steps(mut self, steps: usize) -> Self {
+        self.shared.steps = steps;
         self
     }
 
@@ -144,6 +169,9 @@ impl SegmentTicks {
     pub fn seek(&mut self, tick: usize) -> Option<&TickState> {
         let (sequence, clocks) = *self.segment.ticks().get(tick)?;
         (self.state.sequence, self.state.clocks) = (sequence, clocks);
+        if tick.saturating_add(1) < self.next {
+            self.shared.steps = MOST_STEPS;
+        }
         self.next = tick.saturating_add(1);
         let TickState { tables, states, .. } = &mut self.state;
         for cursor in &mut self.tables {
@@ -151,17 +179,38 @@ impl SegmentTicks {
                 cursor.seek(tick, table, states, &self.segment, &mut self.shared);
             }
         }
+        if self.shared.steps == 0 && !std::mem::replace(&mut self.is_slow, true) {
+            let what =
+                format!("the samples since number {sequence} have too many changes to be read in time");
+            let info = &self.segment.directory.states;
+            self.shared.damages.push(self.segment.damage(info, "segment", what));
+        }
         Some(&self.state)
     }
 
     /// Returns the damage found since the last call.
-    pub fn take_damages(&mut self) -> Vec<Malformed> {
+    pub fn take_damages(&mut self) -> Vec<Damage> {
         std::mem::take(&mut self.shared.damages)
     }
 
     /// Returns the contents of the tick at which the cursor is.
     pub fn state(&self) -> &TickState {
         &self.state
+    }
+}
+
+/// Shares the changes that are decoded at once between tables, by the number of values that each has.
+fn share_changes(tables: &mut [TableCursor]) {
+    let values = |rows: &TableRows| {
+        let of_column: usize = rows.table.runs.iter().map(Run::len).sum();
+        // Each can have a state, too.
+        of_column.saturating_mul(rows.columns.len()).saturating_mul(2)
+    };
+    let of = |table: &TableCursor| table.rows.as_ref().map_or(0, values);
+    let all = tables.iter().fold(0_usize, |sum, table| sum.saturating_add(of(table)));
+    let part = all.div_ceil(MOST_CHANGES).max(1);
+    for rows in tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
+        rows.most_changes = values(rows).checked_div(part).unwrap_or(0);
     }
 }
 
@@ -203,7 +252,7 @@ impl TableCursor {
         (into.collected, into.clocks) = (Some(sequence), clocks);
         let failure = match collections.collected(collection) {
             Some(Collected::Failed(failure)) => Some(failure.reason.clone()),
-            Some(Collected::Reading(_)) if self.rows.is_some() => None,
+            Some(Collected::Reading(_)) if self.rows.is_some() && shared.steps > 0 => None,
             _ => Some(damaged()),
         };
         let reading = match collections.collected(collection) {
@@ -214,79 +263,16 @@ impl TableCursor {
             (None, Some(rows)) => {
                 let mut table = self.spare.take().unwrap_or_default();
                 rows.seek(reading, &mut table, states, segment, shared);
-                Content::Rows(table)
+                if shared.steps > 0 {
+                    Content::Rows(table)
+                } else {
+                    // Some columns are not decoded.
+                    self.spare = Some(table);
+                    Content::Failed(damaged())
+                }
             }
             (failure, _) => Content::Failed(failure.unwrap_or_else(damaged)),
         };
-    }
-}
-
-/// Value or state of a cell that changes, in the row of a run.
-#[derive(Clone, Copy, Debug, Default)]
-struct CellChange {
-    run: u32,
-    column: u32,
-    /// Difference of the value; or number of the state plus 1, or 0 for none.
-    number: u64,
-}
-
-/// Changes of cells, by reading.
-#[derive(Debug, Default)]
-struct Changes {
-    /// For each reading the index of its first change; and one more.
-    starts: Vec<usize>,
-    sorted: Vec<CellChange>,
-    /// Changes as they were decoded, and their readings.
-    decoded: Vec<CellChange>,
-    readings: Vec<u16>,
-}
-
-impl Changes {
-    fn clear(&mut self) {
-        self.decoded.clear();
-        self.readings.clear();
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.decoded.truncate(len);
-        self.readings.truncate(len);
-    }
-
-    fn push(&mut self, reading: u32, change: CellChange) {
-        self.readings.push(u16::try_from(reading).unwrap_or(u16::MAX));
-        self.decoded.push(change);
-    }
-
-    /// Sorts what was decoded by reading.
-    fn sort(&mut self, readings: usize) {
-        self.starts.clear();
-        self.starts.resize(readings.saturating_add(2), 0);
-        for reading in &self.readings {
-            if let Some(count) = self.starts.get_mut(usize::from(*reading).saturating_add(2)) {
-                *count = count.saturating_add(1);
-            }
-        }
-        let mut sum = 0_usize;
-        for start in &mut self.starts {
-            sum = sum.saturating_add(*start);
-            *start = sum;
-        }
-        self.sorted.clear();
-        self.sorted.resize(self.decoded.len(), CellChange::default());
-        for (reading, change) in self.readings.iter().zip(&self.decoded) {
-            let Some(next) = self.starts.get_mut(usize::from(*reading).saturating_add(1)) else { continue };
-            if let Some(place) = self.sorted.get_mut(*next) {
-                *place = *change;
-            }
-            *next = next.saturating_add(1);
-        }
-        self.clear();
-    }
-
-    fn of(&self, reading: usize) -> &[CellChange] {
-        // After sorting each start has become the next one.
-        let range = self.starts.get(reading).zip(self.starts.get(reading.saturating_add(1)));
-        range.and_then(|(from, until)| self.sorted.get(*from..*until)).unwrap_or_default()
     }
 }
 
@@ -307,8 +293,16 @@ struct TableRows {
     window: Range<usize>,
     /// Most readings of a window.
     width: usize,
+    /// Most changes of a window, besides the values of its first reading.
+    most_changes: usize,
     values: Changes,
     states: Changes,
+    /// Indexes of places by the reading in which they begin.
+    begins: Vec<u32>,
+    /// Number of `begins` up to the reading.
+    begun: usize,
+    /// Index of the place of each row, ascending.
+    live: Vec<u32>,
     /// Run of each row.
     runs: Vec<u32>,
     /// For each run its row, or [`NONE`].
@@ -331,7 +325,12 @@ impl TableRows {
                 }
             }
         }
+        let mut begins: Vec<u32> = (0..position(table.placements.len())).collect();
+        begins.sort_by_key(|place| table.placements.get(index(*place)).map(|place| place.from));
         Self {
+            begins,
+            begun: 0,
+            live: Vec::new(),
             row_of: vec![NONE; table.runs.len()],
             table,
             columns,
@@ -341,6 +340,7 @@ impl TableRows {
             reading: None,
             window: 0..0,
             width: readings,
+            most_changes: 0,
             values: Changes::default(),
             states: Changes::default(),
             runs: Vec::new(),
@@ -368,10 +368,14 @@ impl TableRows {
             }
         };
         for reading in from..=reading {
-            self.apply(reading, into, &shared.is_missing);
+            self.apply(reading, into, shared);
         }
         into.clocks = self.table.own_clocks(reading);
         self.reading = Some(reading);
+        if shared.steps == 0 {
+            // Only after a step back there are more.
+            (self.reading, self.window) = (None, 0..0);
+        }
     }
 
     fn clear(&mut self, into: &mut RecordedTable) {
@@ -381,6 +385,8 @@ impl TableRows {
         into.states.clear();
         self.held.clear();
         self.numbers.clear();
+        self.live.clear();
+        self.begun = 0;
         for run in self.runs.drain(..) {
             if let Some(row) = self.row_of.get_mut(index(run)) {
                 *row = NONE;
@@ -417,7 +423,7 @@ impl TableRows {
         let rows = self.table.runs.iter().filter(|run| run.first <= first && first < run.end).count();
         let room = match self.window.len() {
             0 | 1 => usize::MAX,
-            _ => rows.saturating_mul(self.columns.len()).saturating_add(shared.most_changes),
+            _ => rows.saturating_mul(self.columns.len()).saturating_add(self.most_changes),
         };
         for column in self.columns.clone() {
             if self.damaged.contains(&column) {
@@ -431,6 +437,10 @@ impl TableRows {
                     self.values.truncate(known.0);
                     self.states.truncate(known.1);
                     shared.damages.push(damage);
+                    // Then the whole table has no rows any more.
+                    if shared.steps == 0 {
+                        break;
+                    }
                     if self.damaged.is_empty() {
                         self.damage = shared.push_state(states, CellState::Missing(damaged()));
                     }
@@ -451,12 +461,12 @@ impl TableRows {
         room: usize,
         segment: &StoredSegment,
         shared: &mut CursorParts,
-    ) -> Result<bool, Malformed> {
-        let stream = segment.column(&self.table, column, &mut shared.decompressor)?;
-        let in_column = |error: Malformed| Malformed {
-            what: format!("{}: {}", column_name(self.table.number, column), error.what),
-            ..error
-        };
+    ) -> Result<bool, Damage> {
+        let Some(info) = self.table.columns.get(column) else { return Ok(true) };
+        let what = format!("column {column} of table {}", self.table.number);
+        let stream = segment.stream(info, &what, &mut shared.decompressor)?;
+        let in_column = |error: Malformed| segment.damage(info, &what, error);
+        shared.take_steps(stream.len());
         let mut reader = ColumnReader::new(&stream, self.table.runs.len()).map_err(in_column)?;
         let (from, until) = (position(self.window.start), position(self.window.end));
         let known = shared.is_missing.len();
@@ -483,26 +493,31 @@ impl TableRows {
                     index(wanted.start.saturating_sub(run.first))..index(wanted.end.saturating_sub(run.first))
                 }
             };
-            reader.next_run(run.len(), range, &mut collector).map_err(in_column)?;
+            let steps = reader.next_run(run.len(), range, &mut collector).map_err(in_column)?;
+            shared.take_steps(steps);
+            if shared.steps == 0 {
+                return Err(segment.damage(info, &what, "it has too many changes to be read in time"));
+            }
             if collector.values.decoded.len().saturating_add(collector.states.decoded.len()) > room {
                 return Ok(false);
             }
         }
         if let Some(state) = collector.unknown {
-            let what = format!("{}: state {state} is not known", column_name(self.table.number, column));
-            return Err(Malformed { offset: 0, what });
+            return Err(segment.damage(info, &what, format!("state {state} is not known")));
         }
         reader.end().map_err(in_column)?;
         Ok(true)
     }
 
     /// Makes the rows those of the next reading.
-    fn apply(&mut self, reading: usize, into: &mut RecordedTable, is_missing: &[bool]) {
+    fn apply(&mut self, reading: usize, into: &mut RecordedTable, shared: &mut CursorParts) {
         let is_first = reading == self.window.start;
         let moves = is_first || self.moves.get(reading).copied().unwrap_or(false);
         if moves {
             self.move_rows(position(reading), into);
+            shared.take_steps(into.values.len() / CELLS_OF_A_STEP);
         }
+        let is_missing = &shared.is_missing;
         let columns = into.columns;
         let at = reading.saturating_sub(self.window.start);
         let is_without_value = |number: u32| {
@@ -537,6 +552,7 @@ impl TableRows {
             }
             if moves || !states.is_empty() {
                 self.collect_states(into);
+                shared.take_steps(into.values.len() / CELLS_OF_A_STEP);
             }
         } else {
             for change in self.values.of(at) {
@@ -559,12 +575,26 @@ impl TableRows {
         }
     }
 
+    /// Makes `live` the places that hold a row in a reading: those before, without those that end, and those that begin.
+    fn move_places(&mut self, reading: u32) {
+        let place = |place: &u32| self.table.placements.get(index(*place));
+        let is_live = |at: &u32| place(at).is_some_and(|place| reading < place.until);
+        let rest = self.begins.get(self.begun..).unwrap_or_default();
+        let count = rest.partition_point(|at| place(at).is_some_and(|place| place.from <= reading));
+        let new = rest.get(..count).unwrap_or_default();
+        self.live.retain(is_live);
+        self.live.extend(new.iter().filter(|at| is_live(at)));
+        // Two ascending parts: the sort merges them. After a jump there are as many parts as readings.
+        self.live.sort();
+        self.begun = self.begun.saturating_add(count);
+    }
+
     /// Makes rows of the runs that a reading has, in their order.
     fn move_rows(&mut self, reading: u32, into: &mut RecordedTable) {
         let columns = into.columns;
-        let placements = self.table.placements.iter();
-        let live = placements.filter(|place| place.from <= reading && reading < place.until);
-        let runs: Vec<u32> = live.map(|place| place.run).collect();
+        self.move_places(reading);
+        let place = |place: &u32| self.table.placements.get(index(*place));
+        let runs: Vec<u32> = self.live.iter().filter_map(place).map(|place| place.run).collect();
         let same = runs.iter().zip(&self.runs).take_while(|(new, old)| new == old).count();
         let from = same.saturating_mul(columns);
         let mut old_rows = into.rows.split_off(same.min(into.rows.len()));
@@ -613,46 +643,5 @@ impl TableRows {
             }
         }
         self.runs = runs;
-    }
-}
-
-/// Receiver of a column's changes.
-struct Collector<'a> {
-    values: &'a mut Changes,
-    states: &'a mut Changes,
-    run: u32,
-    column: u32,
-    /// First reading of the range, from the window's start on.
-    begin: u32,
-    /// Reading of the run's beginning, from the window's start on, modulo 2^32.
-    base: u32,
-    /// Number of known states.
-    known: u64,
-    lost_states: bool,
-    unknown: Option<u64>,
-}
-
-impl RunSink for Collector<'_> {
-    #[inline]
-    fn first(&mut self, value: u64) {
-        // New rows have zeros.
-        if value != 0 {
-            self.values.push(self.begin, CellChange { run: self.run, column: self.column, number: value });
-        }
-    }
-
-    #[inline]
-    fn change(&mut self, change: RunChange) {
-        let reading = self.base.wrapping_add(change.at);
-        self.values.push(reading, CellChange { run: self.run, column: self.column, number: change.delta });
-    }
-
-    fn state(&mut self, at: u32, state: u64) {
-        let state = if self.lost_states { state.min(1) } else { state };
-        if state > self.known {
-            self.unknown = Some(state.saturating_sub(1));
-        }
-        let reading = self.base.wrapping_add(at);
-        self.states.push(reading, CellChange { run: self.run, column: self.column, number: state });
     }
 }

@@ -189,10 +189,21 @@ impl Directory {
         let (directory, tail) = bytes.split_last_chunk::<SEGMENT_TAIL>().ok_or_else(no_tail)?;
         let [o0, o1, o2, o3, l0, l1, l2, l3] = *tail;
         let streams = u32::from_le_bytes([o0, o1, o2, o3]);
-        let from = &mut PayloadCursor::new(directory);
         if u32::try_from(directory.len()) != Ok(u32::from_le_bytes([l0, l1, l2, l3])) {
-            return Err(from.error("directory of a segment is not as long as its tail has it"));
+            let what = "directory of a segment is not as long as its tail has it".to_owned();
+            return Err(Malformed { offset: 0, what });
         }
+        let (parsed, next) = Self::parse_without_tail(directory)?;
+        if next != streams {
+            let what = format!("streams of {next} bytes before a directory at offset {streams}");
+            return Err(Malformed { offset: directory.len(), what });
+        }
+        Ok(parsed)
+    }
+
+    /// Reads a directory. Returns the length of all streams, too.
+    pub fn parse_without_tail(directory: &[u8]) -> Result<(Self, u32), Malformed> {
+        let from = &mut PayloadCursor::new(directory);
         let layout = from.byte("layout of a directory")?;
         if layout != LAYOUT {
             return Err(from.error(format!("directory has the layout {layout} of a later version")));
@@ -214,10 +225,15 @@ impl Directory {
         }
         let states = stream(from, &mut next)?;
         from.end()?;
-        if next != streams {
-            return Err(from.error(format!("streams of {next} bytes before a directory at offset {streams}")));
-        }
-        Ok(Self { ticks, states, tables })
+        Ok((Self { ticks, states, tables }, next))
+    }
+
+    /// Returns the entries of all streams, in the order of the streams.
+    pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut StreamInfo> {
+        let of_tables = self.tables.iter_mut().flat_map(|table| {
+            std::iter::once(&mut table.runs).chain(&mut table.clocks).chain(&mut table.columns)
+        });
+        of_tables.chain([&mut self.states])
     }
 }
 
@@ -283,6 +299,11 @@ impl TableEntry {
         out.push(self.clocks.is_some().into());
         self.clocks.iter().for_each(|info| put_stream(out, info));
         self.columns.iter().for_each(|info| put_stream(out, info));
+    }
+
+    /// Returns the number of collections, in a segment that has so many ticks.
+    pub fn collections(&self, ticks: usize) -> usize {
+        self.pattern.len(ticks).saturating_add(self.held.len())
     }
 
     fn parse(

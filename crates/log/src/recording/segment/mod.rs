@@ -4,16 +4,19 @@
 //! the length of that directory. `docs/recording-segments.md` describes every byte.
 
 mod align;
+mod changes;
 mod column;
 mod cursor;
 mod directory;
 mod numbers;
+pub(super) mod parts;
 mod read;
 mod rows;
 mod stream;
 mod write;
 
 pub(super) use cursor::SegmentTicks;
+pub(super) use parts::repaired_segment;
 pub(super) use read::StoredSegment;
 pub(super) use write::SegmentWriter;
 
@@ -21,4 +24,4 @@ pub(super) use write::SegmentWriter;
 pub(super) const MOST_TICKS: usize = 3_600;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

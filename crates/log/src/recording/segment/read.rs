@@ -1,5 +1,6 @@
 //! Reader of segments: directory first, then only the streams that are asked for.
 
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
 use perfset_core::clock::ClockReading;
@@ -15,6 +16,7 @@ use super::column::own_clocks;
 use super::directory::{Directory, Failure, Held, StreamInfo, TableEntry};
 pub use super::rows::Run;
 use super::rows::{Placement, runs};
+use crate::damage::Damage;
 
 /// Segment of a file, of which the directory is in memory.
 pub struct StoredSegment {
@@ -22,7 +24,7 @@ pub struct StoredSegment {
     /// Offset of the first stream in the file.
     offset: u64,
     pub(super) directory: Directory,
-    states: OnceLock<Result<StateList, Malformed>>,
+    states: OnceLock<Result<StateList, Damage>>,
 }
 
 impl std::fmt::Debug for StoredSegment {
@@ -49,6 +51,11 @@ impl StoredSegment {
         Ok(Arc::new(Self { source, offset: stored_offset, directory: parsed, states: OnceLock::new() }))
     }
 
+    /// Returns the offset in the file at which the streams begin.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Returns the sequence numbers of the ticks, and their clocks.
     pub fn ticks(&self) -> &[(u64, ClockReading)] {
         &self.directory.ticks
@@ -60,20 +67,18 @@ impl StoredSegment {
     }
 
     /// Returns the states of cells.
-    pub fn states(&self) -> Result<&StateList, Malformed> {
+    pub fn states(&self) -> Result<&StateList, Damage> {
         let states = self.states.get_or_init(|| {
-            let raw = self.stream(&self.directory.states, "list of states", &mut Decompressor::default())?;
-            let mut from = PayloadCursor::new(&raw);
-            let mut list = StateList::default();
-            while !from.is_at_end() {
-                if list.len() >= StateList::MOST {
-                    return Err(from.error("too many states"));
-                }
-                list.push(state(&mut from)?);
-            }
-            Ok(list)
+            let (info, what) = (&self.directory.states, "list of states");
+            let raw = self.stream(info, what, &mut Decompressor::default())?;
+            list_of_states(&raw).map_err(|error| self.damage(info, what, error))
         });
-        states.as_ref().map_err(Malformed::clone)
+        states.as_ref().map_err(Damage::clone)
+    }
+
+    /// Returns the damage of a stream, at the offset in the file at which the stream begins.
+    pub(super) fn damage(&self, info: &StreamInfo, what: &str, error: impl Display) -> Damage {
+        Damage { offset: self.offset.saturating_add(info.offset.into()), what: format!("{what}: {error}") }
     }
 
     /// Reads, checks and decompresses a stream.
@@ -82,9 +87,8 @@ impl StoredSegment {
         info: &StreamInfo,
         what: &str,
         decompressor: &mut Decompressor,
-    ) -> Result<Vec<u8>, Malformed> {
-        let failed =
-            |error: String| Malformed { offset: index(info.offset), what: format!("{what}: {error}") };
+    ) -> Result<Vec<u8>, Damage> {
+        let failed = |error: String| self.damage(info, what, error);
         if info.raw > BlockHeader::MOST_RAW {
             return Err(failed(format!("stream of {} bytes", info.raw)));
         }
@@ -103,24 +107,18 @@ impl StoredSegment {
             None => Err(failed(format!("codec {} is of a later version", info.codec))),
         }
     }
-
-    /// Reads the stream of a column.
-    pub(super) fn column(
-        &self,
-        table: &SegmentTable,
-        column: usize,
-        decompressor: &mut Decompressor,
-    ) -> Result<Vec<u8>, Malformed> {
-        let what = column_name(table.number, column);
-        match table.columns.get(column) {
-            Some(info) => self.stream(info, &what, decompressor),
-            None => Err(Malformed { offset: 0, what: format!("{what} is not there") }),
-        }
-    }
 }
 
-pub(super) fn column_name(table: usize, column: usize) -> String {
-    format!("column {column} of table {table}")
+fn list_of_states(raw: &[u8]) -> Result<StateList, Malformed> {
+    let mut from = PayloadCursor::new(raw);
+    let mut list = StateList::default();
+    while !from.is_at_end() {
+        if list.is_full() {
+            return Err(from.error("too many states"));
+        }
+        list.push(state(&mut from)?);
+    }
+    Ok(list)
 }
 
 /// Rows of a table in a segment, and its readings: collections that have rows.
@@ -137,17 +135,19 @@ pub struct SegmentTable {
 }
 
 impl SegmentTable {
+    /// Reads the rows of a table that may take as much memory as `room` cells.
     pub(super) fn read(
         segment: &StoredSegment,
         entry: &TableEntry,
+        room: usize,
         decompressor: &mut Decompressor,
-    ) -> Result<Self, Malformed> {
+    ) -> Result<Self, Damage> {
         let collections = Collections::new(entry, segment.ticks());
         let what = format!("rows of table {}", entry.number);
         let stream = segment.stream(&entry.runs, &what, decompressor)?;
-        let in_rows = |error: Malformed| Malformed { what: format!("{what}: {}", error.what), ..error };
+        let in_rows = |error: Malformed| segment.damage(&entry.runs, &what, error);
         let readings = position(collections.readings.len());
-        let (runs, placements) = runs(&stream, entry.columns.len(), readings).map_err(in_rows)?;
+        let (runs, placements) = runs(&stream, entry.columns.len(), readings, room).map_err(in_rows)?;
         let clocks = match &entry.clocks {
             None => None,
             Some(info) => {
@@ -156,7 +156,7 @@ impl SegmentTable {
                 let at: Vec<ClockReading> =
                     (0..readings).map(|at| collections.reading_at(at, segment).1).collect();
                 let clocks = own_clocks(&stream, &at);
-                Some(clocks.map_err(|error| Malformed { what: format!("{what}: {}", error.what), ..error })?)
+                Some(clocks.map_err(|error| segment.damage(info, &what, error))?)
             }
         };
         let columns = entry.columns.clone();
@@ -268,7 +268,7 @@ const STEP: usize = 1 << 20;
 
 impl Decompressor {
     #[cfg(feature = "zstd")]
-    fn decompressed(&mut self, stored: &[u8], raw: usize) -> Result<Vec<u8>, String> {
+    pub(super) fn decompressed(&mut self, stored: &[u8], raw: usize) -> Result<Vec<u8>, String> {
         use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
         let failed = |error: std::io::Error| format!("zstd: {error}");
@@ -310,7 +310,7 @@ impl Decompressor {
 
     #[cfg(not(feature = "zstd"))]
     #[allow(clippy::unused_self, reason = "with zstd there are buffers")]
-    fn decompressed(&mut self, _stored: &[u8], _raw: usize) -> Result<Vec<u8>, String> {
+    pub(super) fn decompressed(&mut self, _stored: &[u8], _raw: usize) -> Result<Vec<u8>, String> {
         Err("it is compressed by zstd, which this build does not have".to_owned())
     }
 }

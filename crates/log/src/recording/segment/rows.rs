@@ -3,7 +3,7 @@
 use perfset_core::Utf16;
 
 use super::super::bytes::{Malformed, PayloadCursor, put_int, put_len, put_uint};
-use super::super::table::{RecordedTable, RowIdentity, index, position};
+use super::super::table::{CELLS_OF_A_KEY, MOST_CELLS, RecordedTable, RowIdentity, index, position};
 use super::super::tick::{name, owner, put_name, put_owner};
 
 /// Identity without interruption in consecutive readings of a table.
@@ -87,16 +87,46 @@ pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement]
     }
 }
 
-/// Reads what [`put_runs`] writes, for a table of so many columns and readings.
+/// Memory of a run, as a number of cells: its identity, and its first place among the rows.
+const CELLS_OF_A_RUN: usize = 16;
+/// Memory of a further place of a run.
+const CELLS_OF_A_PLACE: usize = 4;
+
+fn cells_of_places(runs: usize, places: usize) -> usize {
+    let further = places.saturating_sub(runs).saturating_mul(CELLS_OF_A_PLACE);
+    runs.saturating_mul(CELLS_OF_A_RUN).saturating_add(further)
+}
+
+/// Returns the memory of a table's runs, their places and its rows, as a number of cells.
+pub(super) fn cells_of(runs: &[Run], places: usize, columns: usize, readings: u32) -> usize {
+    let rows = most_rows(runs, readings);
+    let names: usize = runs.iter().map(|run| run.key.name.len() / 2).sum();
+    let cells = rows.saturating_mul(columns.saturating_add(CELLS_OF_A_KEY)).saturating_add(names);
+    cells.saturating_add(cells_of_places(runs.len(), places))
+}
+
+/// Returns `true` if a reader takes a table of these runs.
+pub(super) fn is_readable(runs: &[Run], places: usize, columns: usize, readings: u32) -> bool {
+    let rows = most_rows(runs, readings);
+    runs.len() <= MOST_RUNS
+        && rows <= RecordedTable::MOST_ROWS
+        && rows.saturating_mul(columns) <= RecordedTable::MOST_CELLS
+        && cells_of(runs, places, columns, readings) <= MOST_CELLS
+}
+
+/// Reads what [`put_runs`] writes, for a table of so many columns and readings. Its runs may take as much memory as
+/// `room` cells.
 pub(super) fn runs(
     stream: &[u8],
     columns: usize,
     readings: u32,
+    room: usize,
 ) -> Result<(Vec<Run>, Vec<Placement>), Malformed> {
     let from = &mut PayloadCursor::new(stream);
     let count = from.count(LEAST_RUN, "runs")?;
-    if count > MOST_RUNS {
-        return Err(from.error(format!("{count} runs of a table")));
+    // Before memory is taken: a compressed stream of some kilobytes can have two million runs.
+    if count > MOST_RUNS || count.saturating_mul(CELLS_OF_A_RUN) > room {
+        return Err(from.error(format!("{count} runs of a table do not fit beside the other tables")));
     }
     if readings == 0 && count > 0 {
         return Err(from.error("rows of a table without readings"));
@@ -133,7 +163,7 @@ pub(super) fn runs(
         return Err(from.error("runs are not sorted"));
     }
     check_room(from, &runs, columns, readings)?;
-    let placements = placements(from, &runs)?;
+    let placements = placements(from, &runs, room)?;
     from.end()?;
     Ok((runs, placements))
 }
@@ -171,8 +201,11 @@ pub(super) fn most_rows(runs: &[Run], readings: u32) -> usize {
     usize::try_from(most.max().unwrap_or(0)).unwrap_or(0)
 }
 
-fn placements(from: &mut PayloadCursor<'_>, runs: &[Run]) -> Result<Vec<Placement>, Malformed> {
+fn placements(from: &mut PayloadCursor<'_>, runs: &[Run], room: usize) -> Result<Vec<Placement>, Malformed> {
     let count = from.count(1, "places of rows")?;
+    if cells_of_places(runs.len(), count) > room {
+        return Err(from.error(format!("{count} places of rows do not fit beside the other tables")));
+    }
     let mut placements = Vec::with_capacity(count);
     let mut before = 0_i64;
     for _ in 0..count {
@@ -245,11 +278,15 @@ mod tests {
         ];
         let mut out = Vec::new();
         put_runs(&mut out, &want, &places, 5);
-        assert_eq!(runs(&out, 1, 5), Ok((want, places)));
+        // A table that a reader would not take is not written.
+        assert!(is_readable(&want, places.len(), 1, 5));
+        assert!(!is_readable(&want, places.len(), RecordedTable::MOST_CELLS, 5));
+        assert!(!is_readable(&want, MOST_CELLS, 1, 5));
+        assert_eq!(runs(&out, 1, 5, usize::MAX), Ok((want, places)));
         for len in 0..out.len() {
-            assert!(runs(&out[..len], 1, 5).is_err());
+            assert!(runs(&out[..len], 1, 5, usize::MAX).is_err());
         }
-        assert!(runs(&out, 1, 4).is_err());
-        assert!(runs(&out, RecordedTable::MOST_CELLS, 5).is_err());
+        assert!(runs(&out, 1, 4, usize::MAX).is_err());
+        assert!(runs(&out, RecordedTable::MOST_CELLS, 5, usize::MAX).is_err());
     }
 }

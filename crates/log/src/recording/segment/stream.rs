@@ -253,7 +253,7 @@ fn low_word(bits: u128) -> u64 {
 }
 
 /// Reads the changes of a sequence of `len` numbers, and calls `each` with those before `until`. Later ones are left
-/// out where that is cheap.
+/// out where that is cheap. Returns the number of steps that this took.
 #[inline]
 pub(super) fn each_change(
     from: &mut PayloadCursor<'_>,
@@ -261,11 +261,12 @@ pub(super) fn each_change(
     len: usize,
     until: usize,
     mut each: impl FnMut(RunChange),
-) -> Result<(), Malformed> {
+) -> Result<usize, Malformed> {
     match mode {
-        CONSTANT => Ok(()),
+        CONSTANT => Ok(1),
         SPARSE => {
             let mut pairs = from.nested("changes")?;
+            let bytes = pairs.left();
             let mut next = 1_usize;
             // Of a run that nobody wants, the bytes are skipped.
             while !pairs.is_at_end() && next < until {
@@ -279,11 +280,11 @@ pub(super) fn each_change(
                     each(RunChange { at: position(at), delta });
                 }
             }
-            Ok(())
+            Ok(bytes.saturating_sub(pairs.left()).saturating_add(1))
         }
         DELTAS | DOUBLE_DELTAS => {
             let deltas = len.saturating_sub(1);
-            let (mut at, mut delta) = (1_u32, 0_u64);
+            let (mut at, mut delta, mut steps) = (1_u32, 0_u64, 1_usize);
             for start in (0..deltas).step_by(BLOCK) {
                 let count = deltas.saturating_sub(start).min(BLOCK);
                 let width = usize::from(from.byte("width of a block")?);
@@ -298,6 +299,7 @@ pub(super) fn each_change(
                     at = at.saturating_add(position(count));
                     continue;
                 }
+                steps = steps.saturating_add(count);
                 unpack(bytes, width, count, |value| {
                     let value = delta_of(value);
                     delta = if mode == DELTAS { value } else { delta.wrapping_add(value) };
@@ -307,7 +309,7 @@ pub(super) fn each_change(
                     at = at.saturating_add(1);
                 });
             }
-            Ok(())
+            Ok(steps)
         }
         _ => Err(from.error(format!("mode {mode} of numbers is not known"))),
     }
@@ -363,14 +365,15 @@ impl<'a> ColumnReader<'a> {
         Ok(Self { modes: modes.iter(), firsts, payload: from, first: 0 })
     }
 
-    /// Reads the next run, which has `len` values, and gives those of a range to `sink`; nothing if it is empty.
+    /// Reads the next run, which has `len` values, and gives those of a range to `sink`; nothing if it is empty. Returns
+    /// the number of steps that this took.
     #[inline]
     pub fn next_run(
         &mut self,
         len: usize,
         wanted: Range<usize>,
         sink: &mut impl RunSink,
-    ) -> Result<(), Malformed> {
+    ) -> Result<usize, Malformed> {
         let mode = *self.modes.next().ok_or_else(|| self.payload.error("too few modes"))?;
         // No value in the whole run: it has one state.
         if mode == EMPTY {
@@ -379,8 +382,9 @@ impl<'a> ColumnReader<'a> {
                 sink.first(0);
                 sink.state(position(wanted.start), state.saturating_add(1));
             }
-            return Ok(());
+            return Ok(1);
         }
+        let mut steps = 0_usize;
         self.first = self.first.wrapping_add(delta_of(self.firsts.uint("first value")?));
         if mode & WITH_STATES != 0 {
             let states = self.payload.byte("mode of states")?;
@@ -394,7 +398,7 @@ impl<'a> ColumnReader<'a> {
                     RunSink::state(sink, start, state);
                 }
             };
-            each_change(&mut self.payload, states, len, until, |change| {
+            steps = each_change(&mut self.payload, states, len, until, |change| {
                 if change.at > start {
                     begin(&mut *sink, state);
                 }
@@ -409,16 +413,17 @@ impl<'a> ColumnReader<'a> {
         }
         let mode = mode & !WITH_STATES;
         if wanted.is_empty() {
-            return each_change(&mut self.payload, mode, len, 0, |_| {});
+            return Ok(steps.saturating_add(each_change(&mut self.payload, mode, len, 0, |_| {})?));
         }
         if wanted.start == 0 {
             sink.first(self.first);
-            return each_change(&mut self.payload, mode, len, wanted.end, |change| sink.change(change));
+            let more = each_change(&mut self.payload, mode, len, wanted.end, |change| sink.change(change))?;
+            return Ok(steps.saturating_add(more));
         }
         // Changes before the range are added up: its first value is their sum.
         let (mut value, mut is_begun) = (self.first, false);
         let start = position(wanted.start);
-        each_change(&mut self.payload, mode, len, wanted.end, |change| {
+        let more = each_change(&mut self.payload, mode, len, wanted.end, |change| {
             if change.at <= start {
                 value = value.wrapping_add(change.delta);
                 return;
@@ -431,7 +436,7 @@ impl<'a> ColumnReader<'a> {
         if !is_begun {
             sink.first(value);
         }
-        Ok(())
+        Ok(steps.saturating_add(more))
     }
 
     /// Checks that nothing is left.

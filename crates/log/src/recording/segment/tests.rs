@@ -18,7 +18,7 @@ use super::stream::{
 use super::*;
 
 /// Makes a segment of ticks, for tables of these columns.
-fn written(ticks: &[TickState], columns: &[usize]) -> Vec<u8> {
+pub fn written(ticks: &[TickState], columns: &[usize]) -> Vec<u8> {
     let mut writer = SegmentWriter::new();
     if columns.is_empty() {
         ticks.iter().for_each(|tick| writer.add_tick(tick).unwrap());
@@ -41,7 +41,7 @@ fn length(stored: &[u8]) -> u32 {
     u32::try_from(stored.len()).unwrap()
 }
 
-fn opened(stored: Vec<u8>) -> Arc<StoredSegment> {
+pub fn opened(stored: Vec<u8>) -> Arc<StoredSegment> {
     let directory = directory_of(&stored).to_vec();
     StoredSegment::open(&directory, Arc::new(stored.clone()), (0, length(&stored))).unwrap()
 }
@@ -304,7 +304,7 @@ proptest! {
     #[test]
     fn damaged_sequences(bytes in proptest::collection::vec(any::<u8>(), 0..64), len in 0..300_usize) {
         let _ = sequence(&mut PayloadCursor::new(&bytes), len);
-        let _ = super::rows::runs(&bytes, 1, 7);
+        let _ = super::rows::runs(&bytes, 1, 7, usize::MAX);
         let _ = super::directory::Directory::parse(&bytes);
     }
 }
@@ -338,7 +338,7 @@ fn malformed_modes() {
     let read = |mode, bytes: &[u8], len| {
         let mut from = PayloadCursor::new(bytes);
         let mut found = Vec::new();
-        each_change(&mut from, mode, len, len, |change| found.push(change)).map(|()| found)
+        each_change(&mut from, mode, len, len, |change| found.push(change)).map(|_| found)
     };
     let change = |at, delta| RunChange { at, delta };
     assert_eq!(read(SPARSE, &[4, 0, 2, 3, 4], 6).unwrap(), vec![change(1, 1), change(5, 2)]);
@@ -599,7 +599,7 @@ fn size_of_a_table_of_processes() {
 }
 
 /// Returns the CPU time of this thread: other work on the machine is not in it.
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }

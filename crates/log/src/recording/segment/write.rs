@@ -15,7 +15,7 @@ use super::align::{Alignment, NONE};
 use super::column::{ChangeLog, ColumnEncoder, put_own_clocks};
 use super::directory::{Directory, Failure, Held, Pattern, StreamInfo, TableEntry};
 use super::numbers::StateNumbers;
-use super::rows::{Placement, Run, no_key, put_runs, take_key};
+use super::rows::{Placement, Run, is_readable, no_key, put_runs, take_key};
 
 /// Level of zstd at which streams are compressed.
 const LEVEL: i32 = 3;
@@ -438,6 +438,10 @@ impl TableBuilder {
             let run = ranks.get(index(node.run)).copied().unwrap_or(0);
             placements.push(Placement { run, from: node.from, until: node.until.min(self.readings) });
             next = node.next;
+        }
+        // The journal stays, which has no such limit.
+        if !is_readable(&sorted, placements.len(), self.columns, self.readings) {
+            return Err(too_large(&format!("table {} has too many rows", self.number)));
         }
         let mut raw = Vec::new();
         put_runs(&mut raw, &sorted, &placements, self.readings);

@@ -9,7 +9,9 @@ use perfset_engine::CellState;
 
 use super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_len, put_uint, unzigzag, zigzag};
 use super::state::{put_reason, put_state, reason, state};
-use super::table::{CellStateNumber, Content, RecordedTable, RowIdentity, StateList, index, position};
+use super::table::{
+    CellStateNumber, Content, MOST_CELLS, RecordedTable, RowIdentity, StateList, index, position,
+};
 
 /// Contents of all tables after a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -143,10 +145,10 @@ fn put_new_states(out: &mut Vec<u8>, new: &[CellState]) {
 
 fn new_states(from: &mut PayloadCursor<'_>, states: &mut StateList) -> Result<(), Malformed> {
     let count = from.count(2, "states")?;
-    if states.len().saturating_add(count) > StateList::MOST {
-        return Err(from.error("too many states"));
-    }
     for _ in 0..count {
+        if states.is_full() {
+            return Err(from.error("too many states"));
+        }
         states.push(state(from)?);
     }
     Ok(())
@@ -310,6 +312,11 @@ fn room(from: &PayloadCursor<'_>, table: &RecordedTable) -> Result<(), Malformed
     let is_full = table.rows.len() >= RecordedTable::MOST_ROWS
         || table.values.len().saturating_add(table.columns) > RecordedTable::MOST_CELLS;
     if is_full { Err(from.error("table has too many rows or cells")) } else { Ok(()) }
+}
+
+/// Checks that the tables of a tick fit together: each has limits of its own, and there can be thousands.
+fn check_memory(from: &PayloadCursor<'_>, memory: usize) -> Result<(), Malformed> {
+    if memory > MOST_CELLS { Err(from.error("tables have too many rows or cells together")) } else { Ok(()) }
 }
 
 fn put_values(out: &mut Vec<u8>, values: &[u64]) {
@@ -540,6 +547,7 @@ pub(super) fn key(payload: &[u8], sequence: u64, wanted: WantedTables<'_>) -> Re
     let mut all = TickState { sequence, ..TickState::default() };
     all.clocks = clocks(&mut from, &ClockReading::default())?;
     new_states(&mut from, &mut all.states)?;
+    let mut memory = 0_usize;
     let count = from.count(3, "tables")?;
     for _ in 0..count {
         let number = from.small("number of a table")?;
@@ -556,6 +564,8 @@ pub(super) fn key(payload: &[u8], sequence: u64, wanted: WantedTables<'_>) -> Re
             true => Some(content(&mut body, None, &clocks, &all.states)?),
             false => None,
         };
+        memory = memory.saturating_add(content.as_ref().map_or(0, Content::memory));
+        check_memory(&from, memory)?;
         let collected = content.as_ref().map(|_| collected);
         all.tables.push(TickTable { collected, clocks, content: content.unwrap_or_default() });
     }
@@ -579,6 +589,7 @@ impl TickState {
         new_states(&mut from, &mut self.states)?;
         let count = from.count(2, "tables")?;
         let mut next = 0_usize;
+        let mut memory = self.tables.iter().map(|table| table.content.memory()).sum::<usize>();
         for _ in 0..count {
             let number = next.saturating_add(from.small("number of tables")?);
             if number >= MOST_TABLES {
@@ -595,7 +606,10 @@ impl TickState {
             let Self { clocks, states, tables, .. } = self;
             let Some(table) = tables.get_mut(number) else { continue };
             let old = table.collected.is_some().then(|| std::mem::take(&mut table.content));
+            memory = memory.saturating_sub(old.as_ref().map_or(0, Content::memory));
             table.content = content(&mut body, old, clocks, states)?;
+            memory = memory.saturating_add(table.content.memory());
+            check_memory(&from, memory)?;
             (table.collected, table.clocks) = (Some(sequence), *clocks);
         }
         from.end()
