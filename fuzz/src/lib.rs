@@ -16,4 +16,5 @@ pub mod log_records;
 pub mod log_text;
 pub mod manifest;
 pub mod shm;
+pub mod recordings;
 pub mod web_query;

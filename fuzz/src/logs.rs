@@ -7,8 +7,9 @@ use perfset_core::visit::Mode;
 use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
 use perfset_engine::path::PathQuery;
 use perfset_engine::{NextOutcome, RecordedSample, Source, Window};
-use perfset_log::Logs;
 use perfset_log::blg::{BlgReader, CounterBlock, Record};
+use perfset_log::recording::{BlockHeader, fuzzing};
+use perfset_log::{Damages, Logs};
 
 /// What is read is the same however the bytes come, and no more than there is.
 pub fn check_blg(input: &[u8]) {
@@ -58,7 +59,13 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
 
 /// Whatever a log says, everything that can be asked of it is answered, and a series is what a query gives.
 pub fn check_source(input: &[u8]) {
-    let Ok(mut logs) = Logs::from_bytes(input) else { return };
+    // The blocks of a recording get right checksums. In a segment, a tick can take less than a byte.
+    let is_recording = input.starts_with(&BlockHeader::MAGIC);
+    let (input, most) = match is_recording {
+        true => (fuzzing::repaired(input), input.len() * 3_600),
+        false => (input.to_vec(), input.len() + 1),
+    };
+    let Ok(mut logs) = Logs::from_bytes(&input) else { return };
     let machine = logs.machine().clone();
     for guid in machine.countersets() {
         let _ = machine.instances(&guid);
@@ -89,7 +96,7 @@ pub fn check_source(input: &[u8]) {
             if is_it { value.raw } else { None }
         }));
     }
-    assert!(samples <= input.len() + 1);
+    assert!(samples <= most);
     let Some((counterset, counter, name, instance_id)) = first else { return };
     let name: Vec<u8> = name.units().iter().chain([&0]).flat_map(|unit| unit.to_le_bytes()).collect();
     let identity = Identity { counterset, instance: Name::until_nul(&name), instance_id, birth: None };
@@ -98,7 +105,10 @@ pub fn check_source(input: &[u8]) {
         got.extend(batch.iter().map(|past| past.sample.as_ref().ok().map(|sample| sample.raw)));
         ControlFlow::Continue(())
     };
-    if logs.series(counter, &identity, Window::default(), &mut each).is_ok() {
+    let is_read = logs.series(counter, &identity, Window::default(), &mut each).is_ok();
+    // A damaged table of a recording costs the whole tick, also other tables of the query.
+    let is_whole = !is_recording || logs.damages().iter().all(Damages::is_empty);
+    if is_read && is_whole {
         assert_eq!(got, raw);
     }
 }
