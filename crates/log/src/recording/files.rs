@@ -14,6 +14,7 @@ use super::bytes::Malformed;
 use super::notes::{self, InstanceNote};
 use super::registration::{TableDefinition, definition};
 use super::segment::{SegmentTicks, StoredSegment};
+use super::table::RowIdentity;
 use super::tick::{TickState, WantedTables, clocks_of, key};
 use super::walk::{Block, BlockWalker};
 use super::writer::create_private;
@@ -158,6 +159,17 @@ enum TickLocation {
 
 /// Columns that a reader wants, by the number of their table and their own.
 pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
+
+/// Part of the ticks that a reader wants; others may be left out, or have other values.
+#[derive(Clone, Copy)]
+pub(super) struct WantedContents<'a> {
+    pub tables: WantedTables<'a>,
+    pub columns: WantedColumns<'a>,
+    /// Rows that are wanted; `None` = all.
+    pub rows: Option<&'a dyn Fn(&RowIdentity) -> bool>,
+    /// Index of the last tick that is expected to be requested.
+    pub last: usize,
+}
 
 /// Contents of a tick that was read: the way to the ticks after it.
 #[derive(Debug)]
@@ -384,20 +396,18 @@ impl RecordingFile {
         !self.segments.is_empty()
     }
 
-    /// Reads the contents of a tick. `reached` is an earlier tick of this file that was read for the same tables and
-    /// columns, or none. Columns that are not wanted may have other values. Returns damage that was found, which costs
-    /// parts of the contents.
+    /// Reads the contents of a tick. `reached` is an earlier tick of this file that was read for the same contents, or
+    /// none. Returns damage that was found, which costs parts of the contents.
     pub fn reach(
         &self,
         tick: usize,
         reached: &mut Option<ReachedTick>,
-        wanted: WantedTables<'_>,
-        columns: WantedColumns<'_>,
+        wanted: WantedContents<'_>,
     ) -> Result<Vec<Damage>, RecordingError> {
         let Some(place) = self.ticks.get(tick) else { return Ok(Vec::new()) };
         match place.place {
             TickLocation::Block { key, .. } => {
-                self.reach_block((key, tick), reached, wanted)?;
+                self.reach_block((key, tick), reached, wanted.tables)?;
                 Ok(Vec::new())
             }
             TickLocation::Segment { segment, tick } => {
@@ -405,13 +415,24 @@ impl RecordingFile {
                 {
                     *reached = self.segments.get(segment).map(|opened| ReachedTick::Segment {
                         segment,
-                        ticks: SegmentTicks::new(opened, wanted, columns),
+                        ticks: self.cursor(segment, opened, wanted),
                     });
                 }
                 let Some(ReachedTick::Segment { ticks, .. }) = reached else { return Ok(Vec::new()) };
                 ticks.seek(tick);
                 Ok(ticks.take_damages())
             }
+        }
+    }
+
+    fn cursor(&self, number: usize, opened: &Arc<StoredSegment>, wanted: WantedContents<'_>) -> SegmentTicks {
+        let mut ticks = SegmentTicks::new(opened, wanted.tables, wanted.columns);
+        if let Some(rows) = wanted.rows {
+            ticks = ticks.with_rows(rows);
+        }
+        match self.ticks.get(wanted.last).map(|tick| tick.place) {
+            Some(TickLocation::Segment { segment, tick }) if segment == number => ticks.with_last(tick),
+            _ => ticks,
         }
     }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
-use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Status};
+use perfset_core::{CounterId, Guid, InstanceId, Mark, Name, NoValue, Status, Utf16};
 use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Entry, Player, Provider, Rows, SourceError, Window,
 };
 
-use super::files::{ReachedTick, RecordingError, RecordingFile};
+use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::registration::TableDefinition;
 use super::table::{Content, RowIdentity, StateList};
 use super::tick::{TickState, TickTable};
@@ -41,6 +41,8 @@ struct Played {
     wanted: Option<HashSet<Guid>>,
     /// Counters whose values are needed; `None` = all.
     counters: Option<Vec<CounterId>>,
+    /// Name and id of the only instance that is needed; `None` = all are.
+    instance: Option<(Utf16, InstanceId)>,
     /// `true` if there is a current sample.
     is_begun: bool,
 }
@@ -56,6 +58,7 @@ impl RecordingPlayer {
             clocks: ClockReading::recorded(0),
             wanted: Some(HashSet::new()),
             counters: None,
+            instance: None,
             is_begun: false,
         };
         Self { files: Arc::clone(files), played: Arc::new(Mutex::new(played)) }
@@ -69,6 +72,12 @@ impl RecordingPlayer {
     pub fn want_counters(&self, counters: Vec<CounterId>) {
         let mut played = self.played();
         (played.counters, played.state) = (Some(counters), None);
+    }
+
+    /// Reads only the rows of this instance from now on.
+    pub fn want_instance(&self, name: Name<'_>, id: InstanceId) {
+        let mut played = self.played();
+        (played.instance, played.state) = (Some((name.into(), id)), None);
     }
 
     /// Reads the tables of a counterset from now on.
@@ -150,8 +159,8 @@ impl Played {
     /// Reads the wanted tables of a tick.
     fn load(&mut self, files: &RecordingFiles, (file, tick): (usize, usize)) -> Result<(), RecordingError> {
         let Some(of) = files.files.get(file) else { return Ok(()) };
-        let Self { state, wanted, counters, .. } = self;
-        let counters = &*counters;
+        let Self { ticks, state, wanted, counters, instance, .. } = self;
+        let (counters, instance) = (&*counters, &*instance);
         let is_wanted_column = |number: usize, column: usize| {
             let Some(counters) = counters.as_deref() else { return true };
             let table = of.tables.get(number).and_then(Option::as_ref);
@@ -165,7 +174,19 @@ impl Played {
                 wanted.as_ref().is_none_or(|wanted| wanted.contains(&table.counterset.guid))
             })
         };
-        let found = of.reach(tick, state, &is_wanted, &is_wanted_column)?;
+        let is_wanted_row = |key: &RowIdentity| {
+            instance.as_ref().is_none_or(|(name, id)| (&key.name, key.id) == (name, id.0))
+        };
+        // Ticks are in the order of files.
+        let after = ticks.partition_point(|(other, _)| *other <= file);
+        let last = after.checked_sub(1).and_then(|at| ticks.get(at)).map_or(tick, |(_, tick)| *tick);
+        let contents = WantedContents {
+            tables: &is_wanted,
+            columns: &is_wanted_column,
+            rows: instance.is_some().then_some(&is_wanted_row),
+            last,
+        };
+        let found = of.reach(tick, state, contents)?;
         found.iter().for_each(|damage| files.damaged_part(file, damage));
         Ok(())
     }

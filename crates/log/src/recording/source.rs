@@ -246,6 +246,7 @@ impl Source for Recording {
         let mut sampler = Sampler::new(set, counter, *instance)?;
         let mut player = RecordingPlayer::new(&self.files, self.window.both(window), self.pick);
         player.want(guid);
+        player.want_instance(instance.instance, instance.instance_id);
         if let Some(counter) = set.counter(counter) {
             player.want_counters(counter.needed().collect());
         }

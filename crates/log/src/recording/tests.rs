@@ -1,6 +1,7 @@
 //! Recordings of a machine that does what a test says, compared with what that machine delivered.
 
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +9,12 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_core::{
-    Counter, CounterId, CounterType, Counterset, Guid, InstanceId, InstanceType, Mark, NoValue, Owner,
+    Counter, CounterId, CounterType, Counterset, Guid, Identity, InstanceId, InstanceType, Mark, Name,
+    NoValue, Owner,
 };
 use perfset_engine::{
-    Catalogue, CellState, Clock, CollectRequest, Entry, Machine, NextOutcome, Provider, Query, Rows,
-    Snapshot, Source, SourceError,
+    Catalogue, CellState, Clock, CollectRequest, Entry, Machine, NextOutcome, Provider, Query,
+    RecordedSample, Rows, Snapshot, Source, SourceError, Window,
 };
 use proptest::prelude::*;
 
@@ -252,6 +254,26 @@ fn play(recording: &Recording) -> Vec<String> {
     all
 }
 
+/// Returns every series of the first counterset, as text.
+fn all_series(recording: &Recording) -> Vec<String> {
+    let counterset = Guid::from_u128(1);
+    let mut all = Vec::new();
+    for SeenInstance { instance, .. } in recording.seen_instances(&counterset).unwrap() {
+        let units = instance.name.units().iter().chain(&[0]);
+        let name: Vec<u8> = units.flat_map(|unit| unit.to_le_bytes()).collect();
+        let instance =
+            Identity { counterset, instance: Name::until_nul(&name), instance_id: instance.id, birth: None };
+        for counter in (1..=3).map(CounterId) {
+            let mut each = |batch: &[RecordedSample<'_>]| {
+                all.extend(batch.iter().map(|past| format!("{past:?}")));
+                ControlFlow::Continue(())
+            };
+            recording.clone().series(counter, &instance, Window::default(), &mut each).unwrap();
+        }
+    }
+    all
+}
+
 fn any_row() -> impl Strategy<Value = ScriptedRow> {
     let state = prop_oneof![
         proptest::sample::select(reasons()).prop_map(CellState::Missing),
@@ -296,6 +318,7 @@ proptest! {
         prop_assert_eq!(play(&recording), &want[..]);
         prop_assert!(recording.damages().iter().all(|(_, damages)| damages.is_empty()));
         prop_assert_eq!(recording.times().count(), samples.len());
+        let series = all_series(&recording);
         // Windows keeps the name of a removed file for as long as the file is open.
         drop(recording);
         for (journal, is_sealed) in unsealed(&folder.0, None).unwrap().iter().zip(sealed) {
@@ -310,6 +333,12 @@ proptest! {
             }
         }
         let recording = Recording::open(&folder.0).unwrap();
+        // Of a segment only the rows of the instance are read, and of an instant only the ticks before it.
+        prop_assert_eq!(all_series(&recording), series);
+        for (time, want) in recording.times().zip(&want) {
+            let instant = recording.within(Window { begin: Some(time), end: Some(time) });
+            prop_assert_eq!(&play(&instant), std::slice::from_ref(want));
+        }
         prop_assert_eq!(play(&recording), want);
         prop_assert!(recording.all_damages().is_empty(), "{:?}", recording.all_damages());
     }

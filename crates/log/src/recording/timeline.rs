@@ -8,7 +8,7 @@ use perfset_core::{Counterset, Guid, Instance, InstanceId, InstanceType, NoValue
 use perfset_engine::Catalogue;
 
 use super::about::RecordingAbout;
-use super::files::{ReachedTick, RecordingError, RecordingFile, TickPlace};
+use super::files::{ReachedTick, RecordingError, RecordingFile, TickPlace, WantedContents};
 use super::table::{Content, RowIdentity};
 use crate::damage::{Damage, Damages};
 
@@ -138,12 +138,13 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
     let mut places: HashMap<Guid, HashMap<RowIdentity, usize>> = HashMap::new();
     let mut state = None;
     let mut file_before = usize::MAX;
+    let wanted = WantedContents { tables: &|_| true, columns: &|_, _| false, rows: None, last: usize::MAX };
     for (file, tick) in ticks(files) {
         if file != file_before {
             (state, file_before) = (None, file);
         }
         let Some(of) = files.files.get(file) else { continue };
-        match of.reach(tick, &mut state, &|_| true, &|_, _| false) {
+        match of.reach(tick, &mut state, wanted) {
             Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(file, damage)),
             Err(error) => {
                 files.damaged((file, tick), &error);

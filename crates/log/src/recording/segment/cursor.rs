@@ -7,7 +7,7 @@ use perfset_core::NoValue;
 use perfset_engine::CellState;
 
 use super::super::bytes::Malformed;
-use super::super::table::{Content, MOST_CELLS, RecordedTable, StateList, index, position};
+use super::super::table::{Content, MOST_CELLS, RecordedTable, RowIdentity, StateList, index, position};
 use super::super::tick::{TickState, TickTable, WantedTables};
 use super::align::NONE;
 use super::changes::{CellChange, Changes, Collector};
@@ -139,6 +139,20 @@ impl SegmentTicks {
     pub fn with_readings(mut self, readings: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
             rows.width = readings.min(rows.width);
+        }
+        self
+    }
+
+    /// Leaves out the rows of other instances.
+    pub fn with_rows(mut self, wanted: &dyn Fn(&RowIdentity) -> bool) -> Self {
+        self.tables.iter_mut().filter_map(|table| table.rows.as_mut()).for_each(|rows| rows.keep(wanted));
+        self
+    }
+
+    /// Decodes the ticks after this one only when they are requested: nobody is expected to request them.
+    pub fn with_last(mut self, tick: usize) -> Self {
+        for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
+            rows.end = rows.table.collections.readings.partition_point(|at| usize::from(*at) <= tick);
         }
         self
     }
@@ -282,6 +296,10 @@ struct TableRows {
     table: SegmentTable,
     /// Columns that are wanted.
     columns: Vec<usize>,
+    /// For each run `true` if its row is wanted; `None` = all are.
+    kept: Option<Vec<bool>>,
+    /// Reading after the last that is expected to be requested.
+    end: usize,
     /// Columns whose streams are damaged.
     damaged: Vec<usize>,
     /// Number of the state of their cells.
@@ -317,26 +335,18 @@ impl TableRows {
     fn new(table: SegmentTable, wanted: &dyn Fn(usize, usize) -> bool) -> Self {
         let columns = (0..table.columns.len()).filter(|column| wanted(table.number, *column)).collect();
         let readings = table.readings();
-        let mut moves = vec![false; readings.saturating_add(1)];
-        for placement in &table.placements {
-            for at in [placement.from, placement.until] {
-                if let Some(moves) = moves.get_mut(index(at)) {
-                    *moves = true;
-                }
-            }
-        }
-        let mut begins: Vec<u32> = (0..position(table.placements.len())).collect();
-        begins.sort_by_key(|place| table.placements.get(index(*place)).map(|place| place.from));
         Self {
-            begins,
+            begins: begins(&table),
             begun: 0,
             live: Vec::new(),
             row_of: vec![NONE; table.runs.len()],
+            moves: moves(&table),
             table,
             columns,
+            kept: None,
+            end: readings,
             damaged: Vec::new(),
             damage: 0,
-            moves,
             reading: None,
             window: 0..0,
             width: readings,
@@ -348,6 +358,14 @@ impl TableRows {
             numbers: Vec::new(),
             is_tracking: false,
         }
+    }
+
+    /// Leaves out the rows of other instances.
+    fn keep(&mut self, wanted: &dyn Fn(&RowIdentity) -> bool) {
+        let kept: Vec<bool> = self.table.runs.iter().map(|run| wanted(&run.key)).collect();
+        self.table.placements.retain(|place| kept.get(index(place.run)).copied().unwrap_or(false));
+        (self.moves, self.begins) = (moves(&self.table), begins(&self.table));
+        self.kept = Some(kept);
     }
 
     fn seek(
@@ -402,8 +420,9 @@ impl TableRows {
         segment: &StoredSegment,
         shared: &mut CursorParts,
     ) {
+        let end = if reading < self.end { self.end } else { self.table.readings() };
         loop {
-            let until = reading.saturating_add(self.width).min(self.table.readings());
+            let until = reading.saturating_add(self.width).min(end);
             self.window = reading..until;
             if self.decode(states, segment, shared) {
                 break;
@@ -487,7 +506,8 @@ impl TableRows {
             collector.run = number;
             collector.base = run.first.wrapping_sub(from);
             collector.begin = wanted.start.saturating_sub(from);
-            let range = match wanted.is_empty() {
+            let kept = self.kept.as_ref().and_then(|kept| kept.get(index(number)));
+            let range = match wanted.is_empty() || kept == Some(&false) {
                 true => 0..0,
                 false => {
                     index(wanted.start.saturating_sub(run.first))..index(wanted.end.saturating_sub(run.first))
@@ -644,4 +664,24 @@ impl TableRows {
         }
         self.runs = runs;
     }
+}
+
+/// Returns the indexes of a table's places by the reading in which they begin.
+fn begins(table: &SegmentTable) -> Vec<u32> {
+    let mut begins: Vec<u32> = (0..position(table.placements.len())).collect();
+    begins.sort_by_key(|place| table.placements.get(index(*place)).map(|place| place.from));
+    begins
+}
+
+/// Finds the readings of a table in which rows begin, end or move.
+fn moves(table: &SegmentTable) -> Vec<bool> {
+    let mut moves = vec![false; table.readings().saturating_add(1)];
+    for placement in &table.placements {
+        for at in [placement.from, placement.until] {
+            if let Some(moves) = moves.get_mut(index(at)) {
+                *moves = true;
+            }
+        }
+    }
+    moves
 }

@@ -120,6 +120,20 @@ fn check(ticks: &[TickState], stored: Vec<u8>, jumps: &[usize]) {
             assert_eq!(stored_tables(cursor.next_tick().unwrap()), stored_tables(tick));
         }
     }
+    // Also if only some rows are wanted, and no tick after one of them.
+    let is_wanted = |key: &RowIdentity| key.id % 2 == 1;
+    for last in [0, ticks.len() / 2, ticks.len()] {
+        let cursor = SegmentTicks::new(&segment, &|_| true, &|_, _| true).with_last(last);
+        let mut cursor = cursor.with_rows(&is_wanted);
+        for tick in ticks {
+            let (sequence, clocks, mut tables) = stored_tables(tick);
+            for (_, _, content) in &mut tables {
+                content.iter_mut().for_each(|(rows, _)| rows.retain(|(key, _)| is_wanted(key)));
+            }
+            assert_eq!(stored_tables(cursor.next_tick().unwrap()), (sequence, clocks, tables));
+        }
+        assert_eq!(cursor.take_damages(), vec![]);
+    }
     for at in [0, ticks.len() / 2] {
         let mut cursor = SegmentTicks::new(&segment, &|number| number == 1, &|_, _| true);
         let state = cursor.seek(at).unwrap().clone();

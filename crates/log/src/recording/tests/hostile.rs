@@ -7,7 +7,7 @@ use allocation_counter::measure;
 
 use super::super::block::{Compressor, ReadAt, directory, put_block};
 use super::super::bytes::{put_int, put_len, put_text, put_uint};
-use super::super::files::RecordingFile;
+use super::super::files::{RecordingFile, WantedContents};
 use super::super::segment::SegmentTicks;
 use super::super::segment::tests::{cpu_time, opened, written};
 use super::super::table::{Content, RecordedTable, RowIdentity};
@@ -206,8 +206,8 @@ fn ticks_after_a_malformed_one_are_not_read() {
     assert_eq!((file.ticks.len(), file.damages.count()), (601, 0));
     reads.store(0, Ordering::Relaxed);
     let mut reached = None;
-    let good: Vec<usize> =
-        (0..601).filter(|tick| file.reach(*tick, &mut reached, &|_| true, &|_, _| true).is_ok()).collect();
+    let wanted = WantedContents { tables: &|_| true, columns: &|_, _| true, rows: None, last: usize::MAX };
+    let good: Vec<usize> = (0..601).filter(|tick| file.reach(*tick, &mut reached, wanted).is_ok()).collect();
     assert_eq!(good, (0..300).chain([600]).collect::<Vec<_>>());
     let reads = reads.load(Ordering::Relaxed);
     assert!(reads < 2_000, "{reads} reads");
