@@ -147,6 +147,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("a watch reports each busy process once, and starts a program for it", &watch::check),
         ("a recorder that is killed at any moment loses no sample", &|| recordings::killed(args.full)),
         ("a recorder on a full disk goes on", &recordings::full),
+        ("an instant of a recording names who was busy", &recordings::culprit),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),

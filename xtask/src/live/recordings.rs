@@ -1,4 +1,5 @@
-//! Recordings: read by a reader that was written from their description, ended by SIGKILL, and on a full disk.
+//! Recordings: read by a reader that was written from their description, ended by SIGKILL, on a full disk, and asked who
+//! was busy.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -93,11 +94,53 @@ fn compare(log: &Path) -> Result<usize> {
     Ok(count)
 }
 
+/// Checks that the screens of an instant name the process that was busy then, with its command line, and that the screens
+/// of a later instant do not.
+pub fn culprit() -> Result<String> {
+    const MARK: &str = "perfset-culprit";
+    let folder = Folder::new("culprit")?;
+    let mut command = perfset();
+    command.args(["record", "500ms", "--dir"]).arg(&folder.0).stderr(Stdio::null());
+    let mut recorder = Running(command.spawn().context("cannot start perfset record")?);
+    sleep(Duration::from_secs(2));
+    let mut command = Command::new("sh");
+    let busy = Running(command.args(["-c", "while :; do :; done", MARK]).spawn().context("cannot start sh")?);
+    let name = format!("sh:{}", busy.0.id());
+    sleep(Duration::from_secs(2));
+    finished(perfset().args(["mark", "busy", "--dir"]).arg(&folder.0).output()?)?;
+    sleep(Duration::from_millis(600));
+    let file = format!("/proc/{}/stat", busy.0.id());
+    let stat = std::fs::read_to_string(file).context("the busy process has ended")?;
+    ensure!(stat.contains("(sh)"), "another process has its number");
+    drop(busy);
+    sleep(Duration::from_secs(2));
+    finished(perfset().args(["record", "--stop", "--dir"]).arg(&folder.0).output()?)?;
+    recorder.0.wait()?;
+    let screen = |part: &[&str], at: &[&str]| {
+        let output = perfset().args(part).arg("--log").arg(&folder.0).args(at).output()?;
+        finished(output)
+    };
+    let processes = screen(&["proc"], &["--at", "mark busy"])?;
+    let row = processes.lines().find(|line| line.starts_with(&name));
+    let row = row.with_context(|| format!("{name} is not in {processes}"))?;
+    ensure!(row.contains(MARK), "no command line: {row}");
+    let busy: f64 = row.split_whitespace().nth(1).unwrap_or_default().parse().context("no share")?;
+    ensure!((50.0..110.0).contains(&busy), "{name} was busy all the time: {row}");
+    let first = processes.lines().position(|line| line.starts_with("process ")).unwrap_or(0);
+    let rank = processes.lines().skip(first).position(|line| line.starts_with(&name)).unwrap_or(0);
+    ensure!(rank <= 2, "{name} has rank {rank}: {processes}");
+    let overview = screen(&[], &["--at", "mark busy"])?;
+    ensure!(overview.contains(&name), "{name} is not in {overview}");
+    let later = screen(&["proc"], &[])?;
+    ensure!(!later.contains(MARK), "{name} has ended: {later}");
+    Ok(format!(": {name} with {busy} %, at the mark"))
+}
+
 /// Checks that recorders that are killed at any moment, also while they begin and seal, lose no sample that was there
 /// before, and that nothing is damaged.
 pub fn killed(is_full: bool) -> Result<String> {
     let folder = Folder::new("killed-recorders")?;
-    let kills = if is_full { 2_000 } else { 100 };
+    let kills = if is_full { 10_000 } else { 500 };
     let (mut before, mut moment) = (0, 7_u64);
     for kill in 1..=kills {
         let mut command = perfset();
