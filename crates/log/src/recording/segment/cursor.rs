@@ -90,6 +90,7 @@ impl SegmentTicks {
                     shared.push_state(&mut state.states, known.clone());
                 }
             }
+            // Without the list, all states are this one.
             Err(damage) => {
                 shared.damages.push(damage);
                 shared.lost_states = true;
@@ -116,6 +117,7 @@ impl SegmentTicks {
             });
             let (collections, rows) = match table {
                 Ok(table) => (None, Some(TableRows::new(table, column))),
+                // The table has failed where it was collected.
                 Err(damage) => {
                     shared.damages.push(damage);
                     (Some(Collections::new(entry, segment.ticks())), None)
@@ -595,7 +597,7 @@ impl TableRows {
         }
     }
 
-    /// Makes `live` the places that hold a row in a reading: those before, without those that end, and those that begin.
+    /// Makes `live` the places that hold a row in a reading: those before that do not end, and those that begin.
     fn move_places(&mut self, reading: u32) {
         let place = |place: &u32| self.table.placements.get(index(*place));
         let is_live = |at: &u32| place(at).is_some_and(|place| reading < place.until);

@@ -365,8 +365,8 @@ impl<'a> ColumnReader<'a> {
         Ok(Self { modes: modes.iter(), firsts, payload: from, first: 0 })
     }
 
-    /// Reads the next run, which has `len` values, and gives those of a range to `sink`; nothing if it is empty. Returns
-    /// the number of steps that this took.
+    /// Reads the next run, which has `len` values, and gives those of a range to `sink`; nothing if it is empty.
+    /// Returns the number of steps that this took.
     #[inline]
     pub fn next_run(
         &mut self,

@@ -466,6 +466,7 @@ impl TableBuilder {
             encoder.encode(&self.runs, &order, firsts, (&changes, &states), is_missing)?;
             columns.push(streams.put(&encoder.out)?);
         }
+        // Held contents are listed by themselves.
         let is_held = |tick: &u16| self.held.binary_search_by_key(tick, |held| held.tick).is_ok();
         let collected: Vec<u16> = self.collections.iter().copied().filter(|tick| !is_held(tick)).collect();
         let pattern = Pattern::new(&collected, ticks.len());

@@ -125,12 +125,6 @@ impl AppliedTicks {
             (rows.saturating_add(more_rows), cells.saturating_add(more_cells))
         })
     }
-
-    /// Returns the number of tables.
-    #[must_use]
-    pub fn tables(&self) -> usize {
-        self.0.tables.len()
-    }
 }
 
 /// Segment with a cursor.
