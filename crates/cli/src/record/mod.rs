@@ -79,7 +79,7 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     if lock.is_some() {
         // What a recorder that was ended has left.
         let left = unsealed(&folder, None).map_err(|error| failed(error, &folder))?;
-        left.into_iter().for_each(|journal| sealer.add(journal));
+        sealer.add_left(&folder, left);
     }
     let with_command_lines = args.with_command_lines;
     let mut recorder =

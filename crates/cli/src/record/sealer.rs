@@ -1,6 +1,7 @@
 //! Thread that seals finished journals, so that no sample waits for it.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
@@ -12,19 +13,45 @@ use super::control::say;
 /// Queue of journals and the thread that seals them, one after the other.
 #[derive(Default)]
 pub struct Sealer {
-    running: Option<(Sender<PathBuf>, JoinHandle<()>)>,
+    running: Option<(Sender<FinishedJournal>, JoinHandle<()>)>,
+}
+
+struct FinishedJournal {
+    path: PathBuf,
+    /// `true` if a failure is reported.
+    is_reported: bool,
 }
 
 impl Sealer {
     /// Seals a journal after those before it.
     pub fn add(&mut self, journal: PathBuf) {
+        self.send(FinishedJournal { path: journal, is_reported: true });
+    }
+
+    /// Seals the journals that an ended recorder has left in a folder.
+    ///
+    /// A damaged journal stays until it is the oldest file, and each start of a recorder tries it again: the reason can
+    /// be gone, such as a full disk. A failure is reported only for the newest file of the folder. Those before it were
+    /// reported when they were finished, or by the start of the recorder that wrote the file after them.
+    pub fn add_left(&mut self, folder: &Path, journals: Vec<PathBuf>) {
+        let newest = newest(folder);
+        for path in journals {
+            let is_reported = path.file_stem() == newest.as_deref();
+            self.send(FinishedJournal { path, is_reported });
+        }
+    }
+
+    fn send(&mut self, journal: FinishedJournal) {
         let (journals, _) = self.running.get_or_insert_with(|| {
-            let (sender, receiver) = channel::<PathBuf>();
+            let (sender, receiver) = channel::<FinishedJournal>();
             let thread = std::thread::spawn(move || {
-                for journal in receiver {
+                for FinishedJournal { path, is_reported } in receiver {
                     // The journal stays, and is as good for readers.
-                    if let Err(error) = seal(&journal) {
-                        say(&format!("warning: {} is not sealed: {error}", name_of(&journal)));
+                    match seal(&path) {
+                        Err(error) if is_reported => {
+                            say(&format!("warning: {} is not sealed: {error}", name_of(&path)));
+                        }
+                        _ => {}
                     }
                 }
             });
@@ -40,5 +67,40 @@ impl Sealer {
             drop(journals);
             let _ = thread.join();
         }
+    }
+}
+
+/// Returns the name, without its ending, of the newest file of a recording. Names begin with the time.
+fn newest(folder: &Path) -> Option<OsString> {
+    let paths = folder.read_dir().ok()?.flatten().map(|entry| entry.path());
+    let is_recorded =
+        |path: &PathBuf| path.extension().is_some_and(|ending| ending == "journal" || ending == "perfset");
+    let names = paths.filter(is_recorded).filter_map(|path| path.file_stem().map(OsString::from));
+    // Annotations are no files of a recorder.
+    names.filter(|name| !name.to_string_lossy().contains("-mark-")).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_file_of_a_recording() {
+        let folder = std::env::temp_dir().join(format!("perfset-newest-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(newest(&folder), None);
+        for (name, want) in [
+            ("20261127T100000Z-b-00000000.journal", "20261127T100000Z-b-00000000"),
+            ("20261127T110000Z-b-00000300.perfset", "20261127T110000Z-b-00000300"),
+            ("20261127T090000Z-b-00000000.journal", "20261127T110000Z-b-00000300"),
+            ("20261127T120000Z-b-00000600.tmp", "20261127T110000Z-b-00000300"),
+            ("20261127T120000Z-mark-77-1.perfset", "20261127T110000Z-b-00000300"),
+            ("20261127T120000Z-c-00000600.journal", "20261127T120000Z-c-00000600"),
+        ] {
+            std::fs::write(folder.join(name), "").unwrap();
+            assert_eq!(newest(&folder).unwrap(), want, "after {name}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(newest(&folder), None);
     }
 }
