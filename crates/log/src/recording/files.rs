@@ -1,5 +1,6 @@
 //! Files of a recording: their names, what is in each, and the order of their ticks.
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -253,9 +254,47 @@ pub enum RecordingError {
     Empty,
 }
 
+/// Definitions of tables by their stored bytes: the files of a folder mostly have the same ones, which are decompressed
+/// and parsed once.
+#[derive(Debug, Default)]
+pub(super) struct KnownDefinitions {
+    /// Codec and raw length, number of the table, and its definition.
+    known: HashMap<Vec<u8>, ((u8, u32), usize, TableDefinition)>,
+    bytes: usize,
+}
+
+impl KnownDefinitions {
+    /// Most stored bytes that are kept.
+    const MOST: usize = 4 << 20;
+
+    fn definition(&mut self, block: Block) -> Result<(usize, TableDefinition), Malformed> {
+        let form = (block.header.codec, block.header.raw);
+        if let Some((_, number, table)) = self.known.get(block.stored()).filter(|known| known.0 == form) {
+            return Ok((*number, table.clone()));
+        }
+        let stored = block.stored().to_vec();
+        let (number, table) = definition(&block.into_payload()?)?;
+        let bytes = self.bytes.saturating_add(stored.len());
+        if bytes <= Self::MOST {
+            self.bytes = bytes;
+            self.known.insert(stored, (form, number, table.clone()));
+        }
+        Ok((number, table))
+    }
+}
+
 impl RecordingFile {
     /// Reads all blocks of a file, except for the values in its ticks.
     pub fn read(path: PathBuf, source: Arc<dyn ReadAt>) -> Result<Self, RecordingError> {
+        Self::read_one_of(path, source, &mut KnownDefinitions::default())
+    }
+
+    /// Reads a file of a folder as [`RecordingFile::read`] does.
+    pub fn read_one_of(
+        path: PathBuf,
+        source: Arc<dyn ReadAt>,
+        known: &mut KnownDefinitions,
+    ) -> Result<Self, RecordingError> {
         let mut walker = BlockWalker::new(Arc::clone(&source))?;
         let about = match walker.next_block()? {
             Some(block) if block.header.kind == BlockKind::About => block.into_payload(),
@@ -290,7 +329,7 @@ impl RecordingFile {
                 }
                 BlockKind::End => file.is_finished = true,
                 _ => {
-                    if let Err(error) = file.take(block, &mut key) {
+                    if let Err(error) = file.take(block, &mut key, known) {
                         walker.damaged(offset, format!("a block is left out: {error}"));
                     }
                 }
@@ -302,7 +341,12 @@ impl RecordingFile {
     }
 
     /// Takes what a block says.
-    fn take(&mut self, block: Block, key: &mut Option<usize>) -> Result<(), Malformed> {
+    fn take(
+        &mut self,
+        block: Block,
+        key: &mut Option<usize>,
+        known: &mut KnownDefinitions,
+    ) -> Result<(), Malformed> {
         let BlockHeader { kind, sequence, raw, .. } = block.header;
         let offset = block.offset;
         if matches!(kind, BlockKind::Set | BlockKind::Mark | BlockKind::Gap) {
@@ -318,7 +362,7 @@ impl RecordingFile {
         }
         match kind {
             BlockKind::Set => {
-                let (number, table) = definition(&block.into_payload()?)?;
+                let (number, table) = known.definition(block)?;
                 if self.tables.len() <= number {
                     self.tables.resize_with(number.saturating_add(1), || None);
                 }

@@ -14,7 +14,7 @@ use perfset_engine::{
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, ReadAt};
-use super::files::{self, ClosableFile, RecordingError, RecordingFile};
+use super::files::{self, ClosableFile, KnownDefinitions, RecordingError, RecordingFile};
 use super::notes::NotesIndex;
 use super::player::RecordingPlayer;
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
@@ -64,12 +64,14 @@ impl Recording {
         let paths = files::paths(path)?;
         let first_open = paths.len().saturating_sub(OPEN);
         let (mut all, mut refused) = (Vec::new(), Vec::new());
+        let mut known = KnownDefinitions::default();
         for (at, path) in paths.into_iter().enumerate() {
-            match Self::read_file(&path, at >= first_open) {
+            match Self::read_file(&path, at >= first_open, &mut known) {
                 Ok(file) => all.push(file),
                 // The recorder has sealed it, or removed it as the oldest.
                 Err(RecordingError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                    let sealed = files::sealed_path(&path).map(|path| Self::read_file(&path, true));
+                    let sealed =
+                        files::sealed_path(&path).map(|path| Self::read_file(&path, true, &mut known));
                     all.extend(sealed.and_then(Result::ok));
                 }
                 Err(error) => refused.push((path, error)),
@@ -81,9 +83,13 @@ impl Recording {
         Ok(Self::of(all, refused))
     }
 
-    fn read_file(path: &Path, stays_open: bool) -> Result<RecordingFile, RecordingError> {
+    fn read_file(
+        path: &Path,
+        stays_open: bool,
+        known: &mut KnownDefinitions,
+    ) -> Result<RecordingFile, RecordingError> {
         let source = Arc::new(ClosableFile::new(path, files::open_file(path)?));
-        let file = RecordingFile::read(path.to_owned(), Arc::<ClosableFile>::clone(&source))?;
+        let file = RecordingFile::read_one_of(path.to_owned(), Arc::<ClosableFile>::clone(&source), known)?;
         // A journal disappears when it is sealed.
         if !stays_open && files::sealed_path(path).is_none() {
             source.close();

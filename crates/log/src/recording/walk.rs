@@ -18,6 +18,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Returns the payload as it is stored.
+    pub(super) fn stored(&self) -> &[u8] {
+        &self.stored
+    }
+
     /// Returns the payload, decompressed; of a segment the directory.
     pub(super) fn into_payload(self) -> Result<Vec<u8>, Malformed> {
         match self.header.kind {
