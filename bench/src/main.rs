@@ -29,6 +29,8 @@ mod path;
 mod process;
 mod record;
 #[cfg(target_os = "linux")]
+mod recording;
+#[cfg(target_os = "linux")]
 mod scrape;
 #[cfg(target_os = "linux")]
 mod shm;
@@ -45,7 +47,7 @@ use crate::record::Record;
 
 const USAGE: &str =
     "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
-  machine, overview, cost, log, shm, scrape, all
+  machine, overview, cost, log, record, shm, scrape, all
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process`, `machine` and `overview` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -104,6 +106,8 @@ const BENCHES: &[(&str, Bench)] = &[
     ("cost", cost::reports),
     #[cfg(target_os = "linux")]
     ("log", log::reports),
+    #[cfg(target_os = "linux")]
+    ("record", recording::reports),
     #[cfg(target_os = "linux")]
     ("shm", shm::reports),
     #[cfg(target_os = "linux")]
