@@ -114,10 +114,19 @@ impl BlockHeader {
     pub const MAGIC: [u8; 4] = *b"PFS1";
     /// Flag: a reader that does not know the kind may leave the block out.
     pub const SKIPPABLE: u16 = 1;
+    /// Flags: the bits from this one on have the number of `about` blocks before that of the block, modulo 256.
+    pub const ABOUT_SHIFT: u32 = 8;
     /// Maximum length of a stored payload.
     pub const MOST_STORED: u32 = 64 << 20;
     /// Maximum length of a payload after decompression.
     pub const MOST_RAW: u32 = 64 << 20;
+
+    /// Returns the number of `about` blocks in the file before the one that the block belongs to, modulo 256.
+    #[must_use]
+    pub const fn about_number(self) -> u8 {
+        let [_, number] = self.flags.to_le_bytes();
+        number
+    }
 
     pub(super) fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
@@ -171,12 +180,24 @@ pub(super) fn put_block(
     payload: &[u8],
     compressor: &mut Compressor,
 ) -> io::Result<()> {
+    put_block_of(out, (kind, 0), sequence, payload, compressor)
+}
+
+/// Appends a block like [`put_block`], with the number of `about` blocks before its own.
+pub(super) fn put_block_of(
+    out: &mut Vec<u8>,
+    (kind, about): (BlockKind, u8),
+    sequence: u64,
+    payload: &[u8],
+    compressor: &mut Compressor,
+) -> io::Result<()> {
     let too_long = |_| io::Error::new(io::ErrorKind::InvalidInput, "a block of a recording is too long");
     let raw = u32::try_from(payload.len()).map_err(too_long)?;
     let (codec, stored) = compressor.compressed(payload);
+    let flags = u16::from_le_bytes([0, about]);
     put_stored(
         out,
-        BlockHeader { kind, codec: codec.number(), flags: 0, stored: 0, raw, sequence, crc: 0 },
+        BlockHeader { kind, codec: codec.number(), flags, stored: 0, raw, sequence, crc: 0 },
         stored,
     )
 }

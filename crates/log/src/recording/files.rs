@@ -1,10 +1,10 @@
 //! Files of a recording: their names, what is in each, and the order of their ticks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use perfset_core::Guid;
 use perfset_core::clock::{ClockReading, SystemTime};
@@ -146,6 +146,8 @@ const MOST_TEXTS: u64 = 64 << 20;
 pub(super) struct TickPlace {
     pub sequence: u64,
     pub clocks: ClockReading,
+    /// Index of the `about` block that says whose the tick is.
+    pub about: usize,
     place: TickLocation,
 }
 
@@ -203,9 +205,12 @@ impl ReachedTick {
 pub(super) struct RecordingFile {
     pub path: PathBuf,
     source: Arc<dyn ReadAt>,
-    pub about: RecordingAbout,
+    /// Facts about the machines and recorders of its ticks; `None` where such a block is damaged.
+    abouts: Vec<Option<RecordingAbout>>,
     /// Definitions of its tables, by number.
     pub tables: Vec<Option<TableDefinition>>,
+    /// Numbers of tables that have two definitions, so that nobody can say what they have.
+    ambiguous: HashSet<usize>,
     pub ticks: Vec<TickPlace>,
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
@@ -295,9 +300,13 @@ impl RecordingFile {
         source: Arc<dyn ReadAt>,
         known: &mut KnownDefinitions,
     ) -> Result<Self, RecordingError> {
+        // A file that begins otherwise is none.
         let mut walker = BlockWalker::new(Arc::clone(&source))?;
-        let about = match walker.next_block()? {
-            Some(block) if block.header.kind == BlockKind::About => block.into_payload(),
+        let (about, mut number) = match walker.next_block()? {
+            Some(block) if block.header.kind == BlockKind::About => {
+                let number = block.header.about_number();
+                (block.into_payload(), number)
+            }
             _ => return Err(RecordingError::NotARecording),
         };
         let about = about.and_then(|payload| RecordingAbout::read(&payload));
@@ -305,8 +314,9 @@ impl RecordingFile {
         let mut file = Self {
             path,
             source,
-            about,
+            abouts: vec![Some(about)],
             tables: Vec::new(),
+            ambiguous: HashSet::new(),
             ticks: Vec::new(),
             segments: Vec::new(),
             annotations: Vec::new(),
@@ -321,13 +331,29 @@ impl RecordingFile {
         while let Some(block) = walker.next_block()? {
             let BlockHeader { kind, flags, .. } = block.header;
             let offset = block.offset;
+            if kind != BlockKind::About && block.header.about_number() != number {
+                // Nothing says whose the ticks from here on are, so they are not compared with those before.
+                (number, key) = (block.header.about_number(), None);
+                file.abouts.push(None);
+                walker.damaged(offset, "the block is missing that says whose the samples from here on are");
+            }
             match kind {
                 BlockKind::Unknown(kind) if flags & BlockHeader::SKIPPABLE == 0 => {
-                    let writer =
-                        file.about.get(RecordingAbout::WRITER).unwrap_or("an unknown program").to_owned();
+                    let writer = file.about().and_then(|about| about.get(RecordingAbout::WRITER));
+                    let writer = writer.unwrap_or("an unknown program").to_owned();
                     return Err(RecordingError::LaterVersion { writer, kind, offset });
                 }
                 BlockKind::End => file.is_finished = true,
+                BlockKind::About => {
+                    // A difference is never one from a tick of another recorder.
+                    (number, key) = (block.header.about_number(), None);
+                    let about = file.take_about(block);
+                    if let Err(error) = &about {
+                        walker
+                            .damaged(offset, format!("nothing says whose the samples after it are: {error}"));
+                    }
+                    file.abouts.push(about.ok());
+                }
                 _ => {
                     if let Err(error) = file.take(block, &mut key, known) {
                         walker.damaged(offset, format!("a block is left out: {error}"));
@@ -340,6 +366,51 @@ impl RecordingFile {
         Ok(file)
     }
 
+    /// Returns what the last `about` block says.
+    pub fn about(&self) -> Option<&RecordingAbout> {
+        self.abouts.iter().rev().flatten().next()
+    }
+
+    /// Returns what is known about the machine and the recorder of a tick.
+    pub fn about_of(&self, tick: &TickPlace) -> Option<&RecordingAbout> {
+        self.abouts.get(tick.about).and_then(Option::as_ref)
+    }
+
+    /// Returns the number of `about` blocks.
+    pub fn abouts(&self) -> usize {
+        self.abouts.len()
+    }
+
+    fn take_about(&mut self, block: Block) -> Result<RecordingAbout, Malformed> {
+        self.reserve(&block)?;
+        RecordingAbout::read(&block.into_payload()?)
+    }
+
+    /// Counts the bytes of a block whose contents stay in memory.
+    fn reserve(&mut self, block: &Block) -> Result<(), Malformed> {
+        let left = self.room.checked_sub(u64::from(block.header.raw).saturating_add(64));
+        let what = || Malformed { offset: 0, what: "too many definitions or marks".to_owned() };
+        self.room = left.ok_or_else(what)?;
+        Ok(())
+    }
+
+    /// Takes the definition of a table. If it has another one already, nobody can say what its numbers mean.
+    fn define(&mut self, number: usize, table: TableDefinition) -> Result<(), Malformed> {
+        if self.tables.len() <= number {
+            self.tables.resize_with(number.saturating_add(1), || None);
+        }
+        let is_ambiguous = self.ambiguous.contains(&number);
+        let Some(place) = self.tables.get_mut(number) else { return Ok(()) };
+        if is_ambiguous || place.as_ref().is_some_and(|known| *known != table) {
+            *place = None;
+            self.ambiguous.insert(number);
+            let what = format!("table {number} has two definitions, so it is left out");
+            return Err(Malformed { offset: 0, what });
+        }
+        *place = Some(table);
+        Ok(())
+    }
+
     /// Takes what a block says.
     fn take(
         &mut self,
@@ -349,11 +420,9 @@ impl RecordingFile {
     ) -> Result<(), Malformed> {
         let BlockHeader { kind, sequence, raw, .. } = block.header;
         let offset = block.offset;
+        let about = self.abouts.len().saturating_sub(1);
         if matches!(kind, BlockKind::Set | BlockKind::Mark | BlockKind::Gap) {
-            // What they say stays in memory.
-            let left = self.room.checked_sub(u64::from(raw).saturating_add(64));
-            self.room = left
-                .ok_or_else(|| Malformed { offset: 0, what: "too many definitions or marks".to_owned() })?;
+            self.reserve(&block)?;
         }
         if kind == BlockKind::Notes {
             let left = self.room.checked_sub(64).filter(|_| raw <= notes::MOST_BYTES);
@@ -363,12 +432,7 @@ impl RecordingFile {
         match kind {
             BlockKind::Set => {
                 let (number, table) = known.definition(block)?;
-                if self.tables.len() <= number {
-                    self.tables.resize_with(number.saturating_add(1), || None);
-                }
-                if let Some(place) = self.tables.get_mut(number) {
-                    *place = Some(table);
-                }
+                self.define(number, table)?;
             }
             BlockKind::Key | BlockKind::Tick => {
                 let is_key = kind == BlockKind::Key;
@@ -391,7 +455,8 @@ impl RecordingFile {
                 let clocks = clocks_of(&payload, before.as_ref().map(|before| &before.clocks))?;
                 let at = self.ticks.len();
                 let key = if is_key { *key.insert(at) } else { key.unwrap_or(at) };
-                self.ticks.push(TickPlace { sequence, clocks, place: TickLocation::Block { offset, key } });
+                let place = TickLocation::Block { offset, key };
+                self.ticks.push(TickPlace { sequence, clocks, about, place });
             }
             BlockKind::Segment => {
                 let (stored_offset, stored) = (block.stored_offset(), block.header.stored);
@@ -402,6 +467,7 @@ impl RecordingFile {
                 let places = opened.ticks().iter().enumerate().map(|(tick, (sequence, clocks))| TickPlace {
                     sequence: *sequence,
                     clocks: *clocks,
+                    about,
                     place: TickLocation::Segment { segment, tick },
                 });
                 self.ticks.extend(places);
@@ -545,9 +611,36 @@ impl RecordingFile {
         }
     }
 
+    /// Returns the segment that has a tick, with the index of the tick in it; `None` if the tick is a block.
+    pub fn segment_of(&self, tick: usize) -> Option<(&Arc<StoredSegment>, usize)> {
+        match self.ticks.get(tick)?.place {
+            TickLocation::Block { .. } => None,
+            TickLocation::Segment { segment, tick } => Some((self.segments.get(segment)?, tick)),
+        }
+    }
+
+    /// Returns the whole tick that a tick which is a block is a difference of, over all ticks between them.
+    pub fn whole_tick_of(&self, tick: usize) -> Option<usize> {
+        match self.ticks.get(tick)?.place {
+            TickLocation::Block { key, .. } => Some(key),
+            TickLocation::Segment { .. } => None,
+        }
+    }
+
     /// Returns `true` if a tick is a whole one, which needs no tick before.
     pub fn is_whole(&self, tick: usize) -> bool {
         matches!(self.ticks.get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
+    }
+
+    /// Reads all notes, by counterset, in their order.
+    pub fn all_notes(&self) -> BTreeMap<Guid, Vec<InstanceNote>> {
+        let mut all: BTreeMap<Guid, Vec<InstanceNote>> = BTreeMap::new();
+        for from_end in (0..self.notes.len()).rev() {
+            for (counterset, note) in self.notes(from_end).unwrap_or_default() {
+                all.entry(counterset).or_default().push(note);
+            }
+        }
+        all
     }
 
     /// Reads the notes of a block, with their counterset; 0 is the last block, and `None` means that there are no more.
@@ -580,49 +673,5 @@ impl RecordingFile {
             block.ok_or_else(|| failed(format!("tick {sequence} at byte {offset} has changed since")))?;
         let payload = block.into_payload();
         Ok(payload.map_err(|error| failed(format!("tick {sequence} at byte {offset}: {error}")))?)
-    }
-}
-
-/// File that can be closed, and is then opened for each read: a recording of weeks has more files than a process can
-/// open.
-#[derive(Debug)]
-pub(super) struct ClosableFile {
-    path: PathBuf,
-    file: Mutex<Option<Arc<File>>>,
-}
-
-impl ClosableFile {
-    pub fn new(path: &Path, file: File) -> Self {
-        Self { path: path.to_owned(), file: Mutex::new(Some(Arc::new(file))) }
-    }
-
-    /// Closes the file until the next read, and after it.
-    pub fn close(&self) {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    fn file(&self) -> io::Result<Arc<File>> {
-        let open = self.file.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        open.map_or_else(|| open_file(&self.path).map(Arc::new), Ok)
-    }
-}
-
-impl ReadAt for ClosableFile {
-    fn length(&self) -> io::Result<u64> {
-        self.file()?.length()
-    }
-
-    fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file()?.read_some_at(into, offset)
-    }
-}
-
-impl ReadAt for Arc<dyn ReadAt> {
-    fn length(&self) -> io::Result<u64> {
-        self.as_ref().length()
-    }
-
-    fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.as_ref().read_some_at(into, offset)
     }
 }

@@ -3,11 +3,13 @@
 mod about;
 mod block;
 mod bytes;
+mod closable;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
 mod lock;
 mod notes;
+mod part;
 mod player;
 mod registration;
 mod ring;
@@ -26,6 +28,7 @@ pub use block::{BlockHeader, BlockKind, Codec, ReadAt};
 pub use bytes::Malformed;
 pub use files::RecordingError;
 pub use lock::{FolderLock, LockError};
+pub use part::{PartOptions, RecordingPart};
 pub use registration::TableDefinition;
 pub use ring::RingLimits;
 pub use seal::{seal, unsealed};

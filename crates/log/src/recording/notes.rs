@@ -1,12 +1,12 @@
 //! Notes: facts about instances as text, such as the command line of a process.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 use perfset_core::{Guid, Identity, InstanceId, Name};
 use perfset_engine::{Fact, FactKind};
 
-use super::block::{BlockKind, Compressor, put_block};
+use super::block::{BlockKind, Compressor, put_block_of};
 use super::bytes::{Malformed, PayloadCursor, put_len, put_text};
 use super::table::RowIdentity;
 use super::tick::{ROW_KEY, put_row_key, row_key};
@@ -80,15 +80,14 @@ impl RecorderNotes {
 
     /// Appends blocks of the notes that are not in the file yet.
     pub fn put(&self, out: &mut Vec<u8>, sequence: u64, compressor: &mut Compressor) -> io::Result<()> {
-        let mut countersets: Vec<Guid> = self.pending.iter().map(|(counterset, _)| *counterset).collect();
-        countersets.sort_unstable();
-        countersets.dedup();
-        for counterset in countersets {
-            let Some(known) = self.known.get(&counterset) else { continue };
-            let pending = self.pending.iter().filter(|(of, _)| *of == counterset);
-            let notes: Vec<_> =
-                pending.filter_map(|(_, row)| Some((row, known.get(row)?.as_slice()))).collect();
-            put_notes(out, sequence, counterset, &notes, compressor)?;
+        let mut by_set: BTreeMap<Guid, Vec<InstanceNote>> = BTreeMap::new();
+        for (counterset, row) in &self.pending {
+            let facts = self.known.get(counterset).and_then(|known| known.get(row));
+            let note = facts.map(|facts| InstanceNote { instance: row.clone(), facts: facts.clone() });
+            by_set.entry(*counterset).or_default().extend(note);
+        }
+        for (counterset, notes) in by_set {
+            put_notes(out, (sequence, 0), counterset, &notes, compressor)?;
         }
         Ok(())
     }
@@ -99,21 +98,21 @@ impl RecorderNotes {
     }
 }
 
-/// Appends blocks of the notes of a counterset.
+/// Appends blocks of the notes of a counterset, at a tick and with the number of `about` blocks before.
 pub(super) fn put_notes(
     out: &mut Vec<u8>,
-    sequence: u64,
+    (sequence, about): (u64, u8),
     counterset: Guid,
-    notes: &[(&RowIdentity, &[(FactKind, String)])],
+    notes: &[InstanceNote],
     compressor: &mut Compressor,
 ) -> io::Result<()> {
     let mut left = notes;
     while !left.is_empty() {
         let (mut body, mut count) = (Vec::new(), 0_usize);
-        for (instance, facts) in left {
+        for InstanceNote { instance, facts } in left {
             put_row_key(&mut body, instance);
             put_len(&mut body, facts.len());
-            for (kind, text) in *facts {
+            for (kind, text) in facts {
                 put_text(&mut body, kind.keyword());
                 put_text(&mut body, text);
             }
@@ -127,7 +126,7 @@ pub(super) fn put_notes(
         payload.extend_from_slice(&counterset.to_wire());
         put_len(&mut payload, count);
         payload.append(&mut body);
-        put_block(out, BlockKind::Notes, sequence, &payload, compressor)?;
+        put_block_of(out, (BlockKind::Notes, about), sequence, &payload, compressor)?;
     }
     Ok(())
 }
@@ -263,9 +262,10 @@ mod tests {
     fn long_notes_are_several_blocks() {
         let rows: Vec<_> = (0..3_000).map(|id| row("long", id)).collect();
         let facts = vec![(FactKind::CommandLine, "\u{e4}".repeat(LONGEST))];
-        let notes: Vec<_> = rows.iter().map(|row| (row, facts.as_slice())).collect();
+        let note = |instance| InstanceNote { instance, facts: facts.clone() };
+        let notes: Vec<_> = rows.iter().cloned().map(note).collect();
         let mut out = Vec::new();
-        put_notes(&mut out, 0, Guid::from_u128(1), &notes, &mut Compressor::new(1)).unwrap();
+        put_notes(&mut out, (0, 0), Guid::from_u128(1), &notes, &mut Compressor::new(1)).unwrap();
         assert_eq!(read(&out).len(), rows.len());
     }
 
@@ -300,9 +300,9 @@ mod tests {
 
     #[test]
     fn each_cut_is_an_error() {
-        let (a, facts) = (row("a", 1), vec![(FactKind::User, "root".to_owned())]);
-        let mut out = Vec::new();
-        put_notes(&mut out, 0, Guid::from_u128(1), &[(&a, &facts)], &mut Compressor::new(1)).unwrap();
+        let facts = vec![(FactKind::User, "root".to_owned())];
+        let (note, mut out) = (InstanceNote { instance: row("a", 1), facts }, Vec::new());
+        put_notes(&mut out, (0, 0), Guid::from_u128(1), &[note], &mut Compressor::new(1)).unwrap();
         let mut walker = BlockWalker::new(out).unwrap();
         let payload = walker.next_block().unwrap().unwrap().into_payload().unwrap();
         assert!(notes(&payload).is_ok());

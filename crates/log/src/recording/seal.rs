@@ -5,11 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use perfset_core::Guid;
-
 use super::block::{BlockHeader, BlockKind, Codec, Compressor, put_block, put_stored};
 use super::files::{self, RecordingError, RecordingFile};
-use super::notes::{InstanceNote, put_notes};
+use super::notes::put_notes;
 use super::registration::{RegistrationTexts, put_definition};
 use super::segment::{MOST_TICKS, SegmentWriter};
 use super::tick::{TickState, key};
@@ -30,7 +28,12 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let Some(path) = files::sealed_path(journal) else { return Err(RecordingError::NotARecording) };
     let file = RecordingFile::read(journal.to_owned(), Arc::new(files::open_file(journal)?))?;
     let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    if !file.damages.is_empty() || file.tables.iter().all(Option::is_none) || file.ticks.is_empty() {
+    let has_one_run = file.abouts() == 1;
+    if !file.damages.is_empty()
+        || file.tables.iter().all(Option::is_none)
+        || file.ticks.is_empty()
+        || !has_one_run
+    {
         return Err(invalid("the journal is damaged, or has no samples: it stays as it is").into());
     }
     let temporary = path.with_extension("tmp");
@@ -99,7 +102,9 @@ fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
         payload.clear();
         done
     };
-    file.about.put(&mut payload);
+    if let Some(about) = file.about() {
+        about.put(&mut payload);
+    }
     put(&mut out, BlockKind::About, &mut payload)?;
     for (number, table) in file.tables.iter().enumerate() {
         if let Some(table) = table {
@@ -115,17 +120,10 @@ fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
         missed.put(&mut payload);
         put(&mut out, BlockKind::Gap, &mut payload)?;
     }
-    let mut notes: Vec<(Guid, InstanceNote)> = (0..).map_while(|at| file.notes(at)).flatten().collect();
-    notes.reverse();
-    let mut countersets: Vec<Guid> = notes.iter().map(|(counterset, _)| *counterset).collect();
-    countersets.sort_unstable();
-    countersets.dedup();
-    for counterset in countersets {
-        let notes = notes.iter().filter(|(of, _)| *of == counterset);
-        let notes: Vec<_> = notes.map(|(_, note)| (&note.instance, note.facts.as_slice())).collect();
-        put_notes(&mut out, first, counterset, &notes, &mut Compressor::new(3))?;
+    for (counterset, notes) in file.all_notes() {
+        put_notes(&mut out, (first, 0), counterset, &notes, &mut Compressor::new(3))?;
     }
-    let mut payloads = Payloads::new(file);
+    let mut payloads = Payloads::new(file, 0, file.ticks.len());
     let ticks: Vec<usize> = (0..file.ticks.len()).collect();
     for ticks in ticks.chunks(MOST_TICKS) {
         let stored = segment(file, ticks, &mut payloads)?;
@@ -143,26 +141,29 @@ fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
     Ok(out)
 }
 
-/// Payloads of the ticks of a journal, the first ones of which are kept.
-struct Payloads<'a> {
+/// Payloads of some ticks of a journal, the first ones of which are kept.
+pub(super) struct Payloads<'a> {
     file: &'a RecordingFile,
+    /// Index of the first of the ticks.
+    first: usize,
     kept: Vec<Option<Vec<u8>>>,
     room: usize,
 }
 
 impl<'a> Payloads<'a> {
-    fn new(file: &'a RecordingFile) -> Self {
-        Self { file, kept: vec![None; file.ticks.len()], room: KEPT }
+    pub fn new(file: &'a RecordingFile, first: usize, count: usize) -> Self {
+        Self { file, first, kept: vec![None; count], room: KEPT }
     }
 
     /// Calls `with` for the payload of a tick.
-    fn with<T>(&mut self, tick: usize, with: impl FnOnce(&[u8]) -> T) -> Result<T, RecordingError> {
-        if let Some(Some(payload)) = self.kept.get(tick) {
+    pub fn with<T>(&mut self, tick: usize, with: impl FnOnce(&[u8]) -> T) -> Result<T, RecordingError> {
+        let at = tick.checked_sub(self.first).unwrap_or(usize::MAX);
+        if let Some(Some(payload)) = self.kept.get(at) {
             return Ok(with(payload));
         }
         let payload = self.file.payload(tick)?;
         let done = with(&payload);
-        if let (Some(room), Some(place)) = (self.room.checked_sub(payload.len()), self.kept.get_mut(tick)) {
+        if let (Some(room), Some(place)) = (self.room.checked_sub(payload.len()), self.kept.get_mut(at)) {
             (*place, self.room) = (Some(payload), room);
         }
         Ok(done)

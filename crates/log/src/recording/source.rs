@@ -14,7 +14,8 @@ use perfset_engine::{
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, ReadAt};
-use super::files::{self, ClosableFile, KnownDefinitions, RecordingError, RecordingFile};
+use super::closable::ClosableFile;
+use super::files::{self, KnownDefinitions, RecordingError, RecordingFile};
 use super::notes::NotesIndex;
 use super::player::RecordingPlayer;
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
@@ -151,7 +152,7 @@ impl Recording {
     /// Returns what the newest file says about the recording.
     #[must_use]
     pub fn about(&self) -> Option<&RecordingAbout> {
-        self.files.files.last().map(|file| &file.about)
+        self.files.files.last().and_then(RecordingFile::about)
     }
 
     /// Returns the countersets of the recording.
@@ -199,6 +200,14 @@ impl Recording {
     /// If a tick cannot be read.
     pub fn seen_instances(&self, counterset: &Guid) -> Result<Vec<SeenInstance>, SourceError> {
         Ok(self.files.seen_instances(counterset))
+    }
+
+    pub(super) fn files(&self) -> &RecordingFiles {
+        &self.files
+    }
+
+    pub(super) fn window(&self) -> Window {
+        self.window
     }
 
     fn player(&self) -> RecordingPlayer {

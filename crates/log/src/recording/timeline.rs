@@ -1,6 +1,6 @@
 //! Timeline of a recording: the ticks of all its files, in their order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -103,9 +103,11 @@ pub(super) fn time_of(files: &RecordingFiles, (file, tick): (usize, usize)) -> i
     tick.map_or(0, |tick| tick.clocks.utc_100ns())
 }
 
-/// Returns all countersets of the files. Of two registrations of one counterset the later one counts.
+/// Returns all countersets of the files, in the order of their tables. Of two registrations of one counterset the later
+/// one counts.
 fn catalogue(files: &[RecordingFile]) -> Catalogue {
-    let mut known: BTreeMap<Guid, Arc<Counterset>> = BTreeMap::new();
+    let mut known: Vec<Arc<Counterset>> = Vec::new();
+    let mut places: HashMap<Guid, usize> = HashMap::new();
     for table in files.iter().flat_map(|file| file.tables.iter().flatten()) {
         let set = &table.counterset;
         let played = match played_type(set.instance_type) {
@@ -116,10 +118,15 @@ fn catalogue(files: &[RecordingFile]) -> Catalogue {
                 Arc::new(set)
             }
         };
-        known.insert(set.guid, played);
+        let place = *places.entry(set.guid).or_insert(known.len());
+        match known.get_mut(place) {
+            Some(known) => *known = played,
+            None => known.push(played),
+        }
     }
-    let name = files.last().and_then(|file| file.about.get(RecordingAbout::MACHINE)).unwrap_or_default();
-    Catalogue::new(name.to_owned(), known.into_values().collect())
+    let about = files.last().and_then(RecordingFile::about);
+    let name = about.and_then(|about| about.get(RecordingAbout::MACHINE)).unwrap_or_default();
+    Catalogue::new(name.to_owned(), known)
 }
 
 /// Returns the instance type that a recorded counterset is played with: its aggregates are recorded rows, and are not
@@ -232,12 +239,19 @@ fn break_between(
     (old_file, old): (&RecordingFile, &TickPlace),
     (new_file, new): (&RecordingFile, &TickPlace),
 ) -> Option<NoValue> {
-    let is_other = |key| old_file.about.get(key) != new_file.about.get(key);
-    if is_other(RecordingAbout::BOOT) {
+    let is_same = std::ptr::eq(old_file, new_file) && old.about == new.about;
+    let (old_about, new_about) = (old_file.about_of(old), new_file.about_of(new));
+    // Where nothing says whose the ticks are, they can be anybody's.
+    let is_known = is_same || (old_about.is_some() && new_about.is_some());
+    let text =
+        |about: Option<&RecordingAbout>, key| about.and_then(|about| about.get(key)).map(str::to_owned);
+    let is_other = |key| !is_same && text(old_about, key) != text(new_about, key);
+    if is_known && is_other(RecordingAbout::BOOT) {
         return Some(NoValue::Restarted { value_fell: false });
     }
     // Another recorder has other clocks, and totals without the instances that ended before it.
-    let is_missing = old.sequence.checked_add(1) != Some(new.sequence) || is_other(RecordingAbout::RUN);
+    let is_next = old.sequence.checked_add(1) == Some(new.sequence);
+    let is_missing = !is_known || !is_next || is_other(RecordingAbout::RUN);
     is_missing.then(|| {
         let ms = new.clocks.utc_100ns().saturating_sub(old.clocks.utc_100ns()) / 10_000;
         NoValue::Failed(format!("nothing was recorded in the {ms} ms before this sample").into())

@@ -182,7 +182,20 @@ impl RecordingWriter {
         about: RecordingAbout,
         options: WriterOptions,
     ) -> io::Result<Self> {
-        let file = create_private(path)?;
+        Self::fill_file(create_private(path)?, path, now, about, options)
+    }
+
+    /// Begins to write into an empty file that is open.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn fill_file(
+        file: File,
+        path: &Path,
+        now: &ClockReading,
+        about: RecordingAbout,
+        options: WriterOptions,
+    ) -> io::Result<Self> {
         let mut writer = Self::new(WriterTarget::File(path.to_owned()), now, about, options, 0);
         writer.begin_blocks(file, path.to_owned(), 0)?;
         writer.append()?;
@@ -505,6 +518,15 @@ impl RecordingWriter {
             journal.last_sync = Instant::now();
         }
         Ok(())
+    }
+
+    /// Loses a tick, as if it could not be written.
+    #[cfg(test)]
+    pub(super) fn lose_tick(&mut self, clocks: &ClockReading) {
+        let sequence = self.sequence;
+        self.sequence = sequence.saturating_add(1);
+        let before = std::mem::replace(&mut self.clocks, *clocks);
+        self.lose(sequence, &before, &io::ErrorKind::StorageFull.into());
     }
 
     /// Counts a tick that could not be written.

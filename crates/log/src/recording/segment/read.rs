@@ -23,6 +23,8 @@ pub struct StoredSegment {
     source: Arc<dyn ReadAt>,
     /// Offset of the first stream in the file.
     offset: u64,
+    /// Length of the streams and the directory.
+    stored: u32,
     pub(super) directory: Directory,
     states: OnceLock<Result<StateList, Damage>>,
 }
@@ -48,7 +50,13 @@ impl StoredSegment {
         if of_block != Some(index(streams)) {
             return Err(failed(format!("streams of {streams} bytes, which the block does not have")));
         }
-        Ok(Arc::new(Self { source, offset: stored_offset, directory: parsed, states: OnceLock::new() }))
+        Ok(Arc::new(Self {
+            source,
+            offset: stored_offset,
+            stored,
+            directory: parsed,
+            states: OnceLock::new(),
+        }))
     }
 
     /// Returns the offset in the file at which the streams begin.
@@ -64,6 +72,28 @@ impl StoredSegment {
     /// Returns the numbers of the tables, ascending, with the numbers of their columns.
     pub fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.directory.tables.iter().map(|table| (table.number, table.columns.len()))
+    }
+
+    /// Returns the stored bytes, if nothing of them is damaged.
+    pub fn whole(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; index(self.stored)];
+        let read = self.source.read_at_most(&mut bytes, self.offset).ok()?;
+        let Directory { states, tables, .. } = &self.directory;
+        let of_table = |table: &TableEntry| -> Vec<StreamInfo> {
+            table.columns.iter().chain([&table.runs]).chain(&table.clocks).cloned().collect()
+        };
+        let mut streams = tables.iter().flat_map(of_table).chain([*states]);
+        let is_right = |info: StreamInfo| {
+            let end = index(info.offset).saturating_add(index(info.stored));
+            let stored = bytes.get(index(info.offset)..end);
+            stored.is_some_and(|stored| crc32fast::hash(stored) == info.crc)
+        };
+        // The file may have been changed since it was opened.
+        let of_directory = bytes.get(index(states.offset.saturating_add(states.stored))..)?;
+        let is_whole = read == bytes.len()
+            && streams.all(is_right)
+            && Directory::parse(of_directory).is_ok_and(|directory| directory == self.directory);
+        is_whole.then_some(bytes)
     }
 
     /// Returns the states of cells.

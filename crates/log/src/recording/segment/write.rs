@@ -54,8 +54,13 @@ impl SegmentWriter {
 
     /// Begins a table. Tables come by ascending number.
     pub fn begin_table(&mut self, number: usize, columns: usize) {
+        self.begin_table_of((number, number), columns);
+    }
+
+    /// Begins a table that has another number in the ticks.
+    pub fn begin_table_of(&mut self, (number, in_ticks): (usize, usize), columns: usize) {
         self.tick = 0;
-        self.table = Some(TableBuilder::new(number, columns));
+        self.table = Some(TableBuilder { in_ticks, ..TableBuilder::new(number, columns) });
     }
 
     /// Adds the next tick to the current table. All tables have the same ticks. Without a table the tick itself is
@@ -157,6 +162,8 @@ struct ChangeNode {
 #[derive(Debug)]
 struct TableBuilder {
     number: usize,
+    /// Number of the table in the ticks.
+    in_ticks: usize,
     columns: usize,
     /// Tick of each collection; and which ones hold contents from before.
     collections: Vec<u16>,
@@ -188,6 +195,7 @@ impl TableBuilder {
     fn new(number: usize, columns: usize) -> Self {
         Self {
             number,
+            in_ticks: number,
             columns,
             collections: Vec::new(),
             held: Vec::new(),
@@ -211,7 +219,7 @@ impl TableBuilder {
     }
 
     fn add_tick(&mut self, tick: u16, now: &TickState, own: &mut StateList) -> Result<(), Malformed> {
-        let Some(table) = now.tables.get(self.number) else { return Ok(()) };
+        let Some(table) = now.tables.get(self.in_ticks) else { return Ok(()) };
         let Some(collected) = table.collected.filter(|collected| self.last != Some(*collected)) else {
             return Ok(());
         };

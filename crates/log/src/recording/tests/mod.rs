@@ -22,6 +22,7 @@ use super::state::tests::reasons;
 use super::*;
 
 mod hostile;
+mod part;
 
 /// Instance of a scripted machine: name, id, birth, owner, and cells with their states.
 type ScriptedRow = (String, u32, Option<NonZeroU64>, Owner, Vec<(u64, Option<CellState>)>);

@@ -1,0 +1,53 @@
+//! Files that are closed between reads.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::block::ReadAt;
+use super::files::open_file;
+
+/// File that can be closed, and is then opened for each read: a recording of weeks has more files than a process can
+/// open.
+#[derive(Debug)]
+pub(super) struct ClosableFile {
+    path: PathBuf,
+    file: Mutex<Option<Arc<File>>>,
+}
+
+impl ClosableFile {
+    pub fn new(path: &Path, file: File) -> Self {
+        Self { path: path.to_owned(), file: Mutex::new(Some(Arc::new(file))) }
+    }
+
+    /// Closes the file until the next read, and after it.
+    pub fn close(&self) {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn file(&self) -> io::Result<Arc<File>> {
+        let open = self.file.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        open.map_or_else(|| open_file(&self.path).map(Arc::new), Ok)
+    }
+}
+
+impl ReadAt for ClosableFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file()?.length()
+    }
+
+    fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file()?.read_some_at(into, offset)
+    }
+}
+
+impl ReadAt for Arc<dyn ReadAt> {
+    fn length(&self) -> io::Result<u64> {
+        self.as_ref().length()
+    }
+
+    fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_ref().read_some_at(into, offset)
+    }
+}
