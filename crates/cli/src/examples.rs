@@ -301,7 +301,13 @@ Examples:
 pub const LOG: &str = "\
 Examples:
   $ perfset log info customer.blg
-  The contents of a Windows log: machines, time span, interval, counters.";
+  The contents of a Windows log: machines, time span, interval, counters.
+
+  $ perfset log cut rec --begin '2026-11-27 02:00:00' -o night.perfset
+  A part of a recording as one file, to be sent to somebody else.
+
+  $ perfset log convert customer.blg -o customer.perfset
+  A Windows log as a recording.";
 
 /// Examples for `perfset log info`.
 pub const LOG_INFO: &str = "\
@@ -324,6 +330,24 @@ Examples:
 
   $ perfset log info --format json *.blg | jq '[.file, .samples]'
   The same for programs, one object per log.";
+
+/// Examples for `perfset log cut`.
+pub const LOG_CUT: &str = "\
+Examples:
+  $ perfset log cut rec --begin '2026-11-27 02:00:00' --end '2026-11-27 02:10:00' \\
+      -o night.perfset
+  Ten minutes of the folder rec as one file.
+
+  $ perfset log cut rec -o all.perfset
+  Everything in it as one file, also while it is recorded.";
+
+/// Examples for `perfset log convert`.
+pub const LOG_CONVERT: &str = r"Examples:
+  $ perfset log convert customer.blg -o customer.perfset
+  A Windows log as a recording, with its raw values, in a fraction of the size.
+
+  $ perfset log convert monday.blg tuesday.blg --machine WEB1 -o web1.perfset
+  One machine of several logs.";
 
 /// Examples for `perfset v1`.
 pub const V1: &str = "\

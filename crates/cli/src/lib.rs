@@ -30,6 +30,8 @@ mod input;
 mod instances;
 mod list;
 mod log;
+mod log_convert;
+mod log_cut;
 #[cfg(feature = "man")]
 mod man;
 #[cfg(feature = "publish")]
@@ -66,7 +68,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, LogArgs, LogCommand};
 use crate::exit::{Exit, Failure};
 use crate::screen::ScreenPart;
 use crate::windows::Tool;
@@ -110,7 +112,7 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Dump(args)) => dump::run(&args),
         #[cfg(feature = "plot")]
         Some(Command::Plot(args)) => plot::run(&args),
-        Some(Command::Log(args)) => log::run(&args),
+        Some(Command::Log(args)) => run_log(&args),
         Some(Command::Relog(args)) => relog::run(&args),
         Some(Command::V1(args)) => v1::run(&args),
         #[cfg(feature = "publish")]
@@ -128,6 +130,15 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Man(args)) => man::run(&args),
     };
     ended(done)
+}
+
+/// Runs a command of `perfset log`.
+fn run_log(args: &LogArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        LogCommand::Info(args) => log::info(args),
+        LogCommand::Cut(args) => log_cut::run(args),
+        LogCommand::Convert(args) => log_convert::run(args),
+    }
 }
 
 /// Prints the error of a command, if it failed. Returns the exit code.

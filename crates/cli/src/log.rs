@@ -1,4 +1,4 @@
-//! `perfset log`: prints the contents of a log.
+//! `perfset log info`: prints the contents of a log.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,22 +10,17 @@ use perfset::clock::SystemTime;
 use perfset::log::info::Counters;
 use perfset::log::recording::{Recording, RecordingAbout, is_recording};
 use perfset::log::{Info, Log, LogError};
-use perfset::output::text::{NAME_MAX, cut, escaped, grouped, name_of};
+use perfset::output::text::{self, NAME_MAX, escaped, grouped, name_of};
 use perfset::path::CounterPath;
 use serde::Serialize;
 
-use crate::args::{LogArgs, LogCommand, LogInfoArgs, interval, is_command};
+use crate::args::{LogInfoArgs, interval, is_command};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::records::{ListRecord, RecordWriter};
 
-pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
-    match &args.command {
-        LogCommand::Info(args) => info(args),
-    }
-}
-
-fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
+/// Prints the contents of each log.
+pub fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     let mut records = RecordWriter::stdout(args.output.format());
     let mut out = io::stdout().lock();
     let mut exit = Exit::Ok;
@@ -151,9 +146,9 @@ pub fn unusable(file: &Path, error: LogError) -> Failure {
 const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
-    writeln!(out, "{}: {}", name_of(file), escaped(cut(written_by, NAME_MAX)))?;
+    writeln!(out, "{}: {}", name_of(file), escaped(text::cut(written_by, NAME_MAX)))?;
     // A hostile log can give its machine a name of megabytes.
-    let shown = |name: &String| escaped(cut(name, NAME_MAX));
+    let shown = |name: &String| escaped(text::cut(name, NAME_MAX));
     let mut machines: Vec<String> = info.machines.iter().map(shown).collect();
     if machines.len() > SHOWN {
         let more = machines.len().saturating_sub(SHOWN);
@@ -186,7 +181,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
     list(out, "damage", damages, info.damages.count())?;
     if !info.annotations.is_empty() {
         let marks = info.annotations.iter().map(|mark| {
-            format!("{}  {}", SystemTime::from_100ns(mark.time), escaped(cut(&mark.text, NAME_MAX)))
+            format!("{}  {}", SystemTime::from_100ns(mark.time), escaped(text::cut(&mark.text, NAME_MAX)))
         });
         list(out, "marks", marks, u64::try_from(info.annotations.len()).unwrap_or(u64::MAX))?;
     }
@@ -210,7 +205,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
             Counters::KEPT => format!("{} or more", Counters::KEPT),
             count => count.to_string(),
         };
-        writeln!(out, "{count:>10}  {known:<width$}  {}", escaped(cut(path, NAME_MAX)))?;
+        writeln!(out, "{count:>10}  {known:<width$}  {}", escaped(text::cut(path, NAME_MAX)))?;
     }
     Ok(())
 }
@@ -232,7 +227,7 @@ fn list(out: &mut impl Write, what: &str, all: impl Iterator<Item = String>, cou
 }
 
 fn whole(number: u64) -> String {
-    perfset::output::text::grouped_digits(&number.to_string())
+    text::grouped_digits(&number.to_string())
 }
 
 fn seconds(time: i64) -> String {

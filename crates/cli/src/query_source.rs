@@ -196,15 +196,23 @@ impl QuerySource {
 
 /// Returns the time zone of a log: times of other programs' logs are local, and a recording names its zone.
 pub fn zone_of(logs: &Logs) -> TimeZone {
+    logs.recording().map_or_else(|| fixed_zone(logs.offset()), zone_of_recording)
+}
+
+/// Returns the time zone of a recorded machine.
+pub fn zone_of_recording(recording: &Recording) -> TimeZone {
+    // The recording may come from anywhere, so its zone may be unknown here.
+    let name = recording.about().and_then(|about| about.get(RecordingAbout::TIME_ZONE));
+    let named = name.and_then(|name| TimeZone::get(name).ok());
+    named.unwrap_or_else(|| fixed_zone(recording.offset()))
+}
+
+/// Returns the time zone whose local times become UTC by adding this, in 100 ns.
+fn fixed_zone(offset: i64) -> TimeZone {
     const SECOND: i64 = 10_000_000;
-    let about = logs.recording().and_then(Recording::about);
-    // A recording may come from anywhere, so its zone may be unknown here.
-    let named = about.and_then(|about| TimeZone::get(about.get(RecordingAbout::TIME_ZONE)?).ok());
-    named.unwrap_or_else(|| {
-        let east = i32::try_from(logs.offset().wrapping_div(SECOND).saturating_neg());
-        let offset = east.ok().and_then(|east| Offset::from_seconds(east).ok());
-        offset.unwrap_or(Offset::UTC).to_time_zone()
-    })
+    let east = i32::try_from(offset.wrapping_div(SECOND).saturating_neg());
+    let offset = east.ok().and_then(|east| Offset::from_seconds(east).ok());
+    offset.unwrap_or(Offset::UTC).to_time_zone()
 }
 
 /// Opens logs as one, and selects the machine: by name, else the only one. With `is_any`, several are accepted.

@@ -379,6 +379,17 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
                 };
             }
         }
+        Some("log") if words[1] != "info" => {
+            let at = words.iter().position(|word| word == "-o").unwrap() + 1;
+            words[at] = folder.join(&words[at]).to_str().unwrap().to_owned();
+            words.push("--force".into());
+            // The time and the machine are those of the test.
+            while let Some(at) =
+                words.iter().position(|word| ["--begin", "--end", "--machine"].contains(&word.as_str()))
+            {
+                words.drain(at..at + 2);
+            }
+        }
         Some("relog") => {
             for word in words.iter_mut().filter(|word| word.ends_with(".csv") || word.ends_with(".db")) {
                 *word = folder.join(&*word).to_str().unwrap().to_owned();

@@ -16,6 +16,7 @@ use crate::when::TimeArg;
 
 mod get;
 mod list;
+mod log;
 #[cfg(feature = "plot")]
 mod plot;
 mod processes;
@@ -29,6 +30,7 @@ mod watch;
 
 pub use get::{GetArgs, OutputFormat};
 pub use list::{DescribeArgs, FindArgs, InstancesArgs, ListArgs, ListFormat, ListOutput};
+pub use log::{LogArgs, LogCommand, LogConvertArgs, LogCutArgs, LogInfoArgs};
 #[cfg(feature = "plot")]
 pub use plot::{PictureFormat, PlotArgs, ThemeName};
 pub use processes::ProcessArgs;
@@ -189,33 +191,6 @@ pub struct DumpArgs {
     /// Show blocks that break rules, as far as possible; "!" marks each broken rule
     #[arg(long)]
     pub lenient: bool,
-    #[command(flatten)]
-    pub output: ListOutput,
-}
-
-/// Show the contents of recorded logs
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true, after_long_help = examples::LOG)]
-pub struct LogArgs {
-    #[command(subcommand)]
-    pub command: LogCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum LogCommand {
-    Info(LogInfoArgs),
-}
-
-/// Show machine, time span, interval, counters, gaps and damage of logs
-///
-/// Reads recordings, binary logs of Windows (.blg), PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite, complete or
-/// damaged.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::LOG_INFO)]
-pub struct LogInfoArgs {
-    /// Logs to read; - is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub output: ListOutput,
 }

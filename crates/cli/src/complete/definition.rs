@@ -252,6 +252,9 @@ mod tests {
             (&["watch", "cpu", "--above", "9", "--run", ""], Files),
             (&["watch", "cpu", "--above", "9", "--run", "sh", "-c", ""], Files),
             (&["relog", ""], Files),
+            (&["log", "cut", ""], Files),
+            (&["log", "cut", "x", "-o", ""], Files),
+            (&["log", "convert", "x", "-o", ""], Files),
             (&["relog", "x", "-c", ""], Path),
             (&["relog", "x", "-o", ""], Files),
             (&["relog", "x", "-ox", ""], Files),
@@ -282,7 +285,7 @@ mod tests {
         );
         assert!(!commands.contains(&"complete".to_owned()), "a hidden command is offered");
         assert_eq!(list(&["desc"]), ["describe"]);
-        assert_eq!(list(&["log", ""]), ["info"]);
+        assert_eq!(list(&["log", ""]), ["info", "cut", "convert"]);
         assert_eq!(list(&["watch", "--ab"]), ["--above"]);
         assert_eq!(list(&["get", "cpu", "--format", "j"]), ["json"]);
         assert_eq!(list(&["get", "cpu", "--format=j"]), ["--format=json"]);

@@ -6,7 +6,7 @@
 //! A target that is not a regular file is opened and written, never replaced.
 
 use std::cell::RefCell;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
@@ -90,6 +90,8 @@ pub struct Destination {
     /// Path as the user named it.
     name: PathBuf,
     target: Target,
+    /// `true` if a new file is for its owner alone.
+    is_private: bool,
 }
 
 #[derive(Debug)]
@@ -112,7 +114,7 @@ impl Destination {
     fn with_trusted(file: &Path, trusted: Trusted) -> Result<Self, Failure> {
         let name = file.to_owned();
         if is_dash(file) {
-            return Ok(Self { name, target: Target::Stdout });
+            return Ok(Self { name, target: Target::Stdout, is_private: false });
         }
         let target = match place::find(file, trusted).map_err(|error| unwritable(file, error))? {
             Found::Entry(entry) => {
@@ -123,7 +125,14 @@ impl Destination {
             Found::Special(special) => Target::Special(special, RefCell::default()),
             Found::Standard(file) => Target::Standard(file),
         };
-        Ok(Self { name, target })
+        Ok(Self { name, target, is_private: false })
+    }
+
+    /// Makes a new file one that only its owner can read. A file that exists keeps its permissions.
+    #[must_use]
+    pub fn private(mut self) -> Self {
+        self.is_private = true;
+        self
     }
 
     /// Checks that the file can be written, before the user waits for its contents.
@@ -158,16 +167,29 @@ impl Destination {
                 Some(file) => file,
                 None => special.open().map_err(unwritable)?,
             },
-            Target::File(entry, part) => entry.make(part).map_err(unwritable)?,
+            Target::File(entry, part) => self.make(entry, part).map_err(unwritable)?,
         };
         Ok(Box::new(BufWriter::with_capacity(BUFFER, terminal::escaping(file))))
+    }
+
+    /// Creates the new file.
+    fn make(&self, entry: &Entry, part: &OsStr) -> io::Result<File> {
+        let file = entry.make(part)?;
+        // The file is empty so far.
+        #[cfg(unix)]
+        if self.is_private && !entry.is_there() {
+            use std::os::unix::fs::PermissionsExt;
+
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
     }
 
     /// Creates an empty file for a program that can open only paths. Returns its path, and its identity; `None` if
     /// the target is not a regular file.
     pub fn part(&self) -> Result<Option<(PathBuf, HeldFile)>, Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(None) };
-        let made = entry.make(part).and_then(|_| Ok((entry.path(part)?, entry.hold(part)?)));
+        let made = self.make(entry, part).and_then(|_| Ok((entry.path(part)?, entry.hold(part)?)));
         // Also after an error, because the file may have been created before it failed.
         self.remove_if_given_up();
         made.map(Some).map_err(|error| unwritable(&self.name, error))

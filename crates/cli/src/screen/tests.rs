@@ -444,7 +444,7 @@ fn rows_without_facts_say_why() {
     let (mut facts, no_facts, history) = (FactCache::default(), FactCache::default(), History::default());
     fn screen<'a>(state: &'a MachineState, facts: &'a FactCache, history: &'a History) -> Screen<'a> {
         let (machine, system, right, glyphs) = ("", "", "", SparkGlyphs::ASCII);
-        Screen { state, machine, system, right, width: 100, height: None, facts, history, glyphs }
+        Screen { state, machine, system, right, when: None, width: 100, height: None, facts, history, glyphs }
     }
     for without in [5, 0] {
         let (processes, disks) = screen(&state, &no_facts, &history).described(Some(ScreenPart::Processes));
@@ -488,6 +488,7 @@ fn facts_of_shown_rows_are_read() {
                     machine: "",
                     system: "",
                     right: "",
+                    when: None,
                     width,
                     height,
                     facts,

@@ -1,0 +1,88 @@
+//! Arguments of `perfset log` and its commands.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::ListOutput;
+use crate::examples;
+use crate::when::InstantArg;
+
+/// Show, cut and convert recorded logs
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true, after_long_help = examples::LOG)]
+pub struct LogArgs {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    Info(LogInfoArgs),
+    Cut(LogCutArgs),
+    Convert(LogConvertArgs),
+}
+
+/// Show machine, time span, interval, counters, gaps and damage of logs
+///
+/// Reads recordings, binary logs of Windows (.blg), PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite, complete or
+/// damaged.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LOG_INFO)]
+pub struct LogInfoArgs {
+    /// Logs to read; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: ListOutput,
+}
+
+/// Write a part of a recording as one file, to be sent to somebody else
+///
+/// The file has the samples, marks and gaps of that time, and all help texts. Every command that reads logs reads it.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LOG_CUT)]
+pub struct LogCutArgs {
+    /// Recording to read: a folder or a file
+    #[arg(value_name = "RECORDING")]
+    pub recording: PathBuf,
+    /// Write only samples from this time on: 10:30, '2026-11-22 10:30:00', -10m, 'mark deploy' [default: from the first]
+    ///
+    /// The time is local where the recording was written, unless Z or a zone like +01:00 follows it. -10m is ten minutes
+    /// before the end.
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
+    pub begin: Option<InstantArg>,
+    /// Write only samples up to this time [default: up to the last one]
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
+    pub end: Option<InstantArg>,
+    /// Write the recorded command lines of processes too, which can contain secrets
+    #[arg(long)]
+    pub with_command_lines: bool,
+    /// File to write; - is standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Convert logs of other programs to a recording
+///
+/// Reads .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite; several logs become one recording. Values of
+/// binary logs stay raw. Values of text logs were formatted by the program that wrote them, and are marked so.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LOG_CONVERT)]
+pub struct LogConvertArgs {
+    /// Logs to read; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Machine to read, if the logs contain several: a recording has one
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+    /// File for the new recording
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+}
