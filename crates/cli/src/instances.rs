@@ -60,6 +60,16 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
         asked.note_not_shown(Some(&set.guid));
         return Ok(Exit::Ok);
     }
+    show(&asked, &set, &found, facts)
+}
+
+/// Prints the instances that exist now for users, each with its facts.
+fn show(
+    asked: &QuerySource,
+    set: &Counterset,
+    found: &[Instance],
+    facts: impl Fn(&Instance) -> Vec<Fact>,
+) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     if !set.instance_type.is_multiple() {
         let is_single = set.instance_type == InstanceType::Single;
@@ -70,7 +80,7 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     let names: Vec<_> = found.iter().map(|instance| escaped(&instance.name.to_string())).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
     writeln!(out, "{:width$}  {:>10}", "instance", "id")?;
-    for (name, instance) in names.iter().zip(&found) {
+    for (name, instance) in names.iter().zip(found) {
         writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
         for fact in facts(instance) {
             write_fact(&mut out, &fact)?;

@@ -120,8 +120,9 @@ impl FromStr for InstantArg {
                 .map(Self::BeforeEnd)
                 .ok_or("a time before the end is like -90s, -10m or -2h");
         }
-        // A timestamp has a day.
-        if let Some(time) = text.parse::<Time>().ok().filter(|_| !text.contains(['-', '/', '+', 'Z'])) {
+        // A timestamp has a day, and a number alone could be anything.
+        let is_time = text.contains(':') && !text.contains(['-', '/', '+', 'Z']);
+        if let Some(time) = text.parse::<Time>().ok().filter(|_| is_time) {
             return Ok(Self::TimeOfDay(time));
         }
         text.parse().map(Self::Time).map_err(|_| {

@@ -1,5 +1,4 @@
-//! Recordings: read by a reader that was written from their description, ended by SIGKILL, on a full disk, and asked who
-//! was busy.
+//! Recordings: read by a reader that was written from their description, killed, on a full disk, asked who was busy.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -94,7 +93,7 @@ fn compare(log: &Path) -> Result<usize> {
     Ok(count)
 }
 
-/// Checks that the screens of an instant name the process that was busy then, with its command line, and that the screens
+/// Checks that the screens of an instant name the process that was busy then, with its command line, and that those
 /// of a later instant do not.
 pub fn culprit() -> Result<String> {
     const MARK: &str = "perfset-culprit";

@@ -89,7 +89,7 @@ pub struct InstancesArgs {
     /// Print facts about processes, disks and network interfaces below each
     ///
     /// Facts of a process: user, command line, executable, control group, and unit, container and pod if any. Of a
-    /// disk: model and mount points. Of a network interface: speed and driver. Of a recording: those that were recorded.
+    /// disk: model and mount points. Of a network interface: speed and driver. Of a log: those that were recorded.
     #[arg(long)]
     pub facts: bool,
     /// Print the command lines of the processes of all users

@@ -46,10 +46,10 @@ pub struct LogCutArgs {
     /// Recording to read: a folder or a file
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
-    /// Write only samples from this time on: 10:30, '2026-11-22 10:30:00', -10m, 'mark deploy' [default: from the first]
+    /// Write only samples from this time on: 10:30, '2026-11-22 10:30', -10m, 'mark deploy' [default: from the first]
     ///
-    /// The time is local where the recording was written, unless Z or a zone like +01:00 follows it. -10m is ten minutes
-    /// before the end.
+    /// The time is local where the recording was written, unless Z or a zone like +01:00 follows it. -10m is ten
+    /// minutes before the end.
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
     pub begin: Option<InstantArg>,
     /// Write only samples up to this time [default: up to the last one]

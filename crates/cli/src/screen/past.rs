@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use anyhow::anyhow;
+use jiff::tz::TimeZone;
 use perfset::clock::SystemTime;
 use perfset::log::recording::{Annotation, Recording, RecordingAbout};
 use perfset::log::{Logs, Pick};
 use perfset::output::text::{escaped, name_of};
-use perfset::overview::{FactCache, Overview};
+use perfset::overview::{FactCache, MachineState, Overview};
 use perfset::{NextOutcome, SourceError, Window};
 
 use super::canvas::Canvas;
@@ -51,13 +52,7 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
         (None, None) => overview::PIPE_ROWS,
         (None, Some(_)) => usize::MAX,
     };
-    let (mut history, mut last) = (History::default(), None);
-    while overview.collect().map_err(failed)? == NextOutcome::Sample {
-        let state = overview.state(listed);
-        history.push(&state);
-        last = Some(state);
-    }
-    let state = last.ok_or_else(|| failed(SourceError::Failed("the log has no sample there".into())))?;
+    let (state, history) = last_state(&mut overview, listed)?;
     readable(&state)?;
     let zone = zone_of(&logs);
     let when = zoned(at, &zone).map_or_else(
@@ -87,14 +82,32 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     let screen = screen(&facts);
     let mut lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
     if part.is_none() && !state.findings.is_empty() {
-        let files = past.log.iter().map(|file| format!(" --log '{}'", name_of(file)));
-        let exact = zoned(at, &zone).map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.7f").to_string());
-        let text = format!("... is{} --at '{}'", files.collect::<String>(), exact.unwrap_or_default());
-        lines.push(StyledLine::new(Style::Dim, text));
+        lines.push(same_instant(past, at, &zone));
     }
     canvas.draw(&lines)?;
     canvas.finish()?;
     Ok(Exit::Ok)
+}
+
+/// Collects all samples. Returns the state at the last one, and the history before it.
+fn last_state(overview: &mut Overview, listed: usize) -> Result<(MachineState, History), Failure> {
+    let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
+    let (mut history, mut last) = (History::default(), None);
+    while overview.collect().map_err(failed)? == NextOutcome::Sample {
+        let state = overview.state(listed);
+        history.push(&state);
+        last = Some(state);
+    }
+    let state = last.ok_or_else(|| failed(SourceError::Failed("the log has no sample there".into())))?;
+    Ok((state, history))
+}
+
+/// Returns the line that says how the next commands of findings show the same instant.
+fn same_instant(past: &PastArgs, at: i64, zone: &TimeZone) -> StyledLine {
+    let files = past.log.iter().map(|file| format!(" --log '{}'", name_of(file)));
+    let exact = zoned(at, zone).map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.7f").to_string());
+    let text = format!("... is{} --at '{}'", files.collect::<String>(), exact.unwrap_or_default());
+    StyledLine::new(Style::Dim, text)
 }
 
 /// Returns the time of the sample at an instant, and the window of samples that its screen needs.

@@ -425,6 +425,7 @@ impl RecordingFile {
             self.reserve(&block)?;
         }
         if kind == BlockKind::Notes {
+            // Their texts are read when somebody asks for them.
             let left = self.room.checked_sub(64).filter(|_| raw <= notes::MOST_BYTES);
             self.room = left.ok_or_else(|| Malformed { offset: 0, what: "too many notes".to_owned() })?;
             self.notes.push(offset);

@@ -131,8 +131,7 @@ pub(super) fn put_notes(
     Ok(())
 }
 
-/// Reads the notes of a block, and the counterset of their instances. Facts of kinds that this version does not know are
-/// left out.
+/// Reads the notes of a block, and the counterset of their instances. Facts of unknown kinds are left out.
 pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malformed> {
     let mut from = PayloadCursor::new(payload);
     let counterset = from.guid("counterset of notes")?;

@@ -25,7 +25,7 @@ use crate::damage::{Damage, Damages};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartOptions {
-    /// `true` to write the recorded command lines of processes. They can contain secrets, and a part is made to be sent.
+    /// `true` to write the recorded command lines of processes. They can contain secrets.
     pub with_command_lines: bool,
 }
 
@@ -52,9 +52,9 @@ pub struct RecordingPart {
 }
 
 impl Recording {
-    /// Writes the ticks in the recording's window as one file, with all help texts, and with the annotations, the missed
-    /// ticks and the facts about instances of that time. Whatever the window, a query over the file has the samples that a query over this
-    /// recording has. Nothing is written if the window has no tick.
+    /// Writes the ticks in the recording's window as one file, with all help texts, annotations, missed ticks, and
+    /// facts about instances. A query over the file has the samples that one over this recording has.
+    /// Nothing is written if the window has no tick.
     ///
     /// Segments are copied as they are, except for those at the edges of the window. Only one segment is in memory at a
     /// time. Damaged ticks are left out.

@@ -323,7 +323,7 @@ impl RecordingWriter {
     }
 
     /// Stores facts about the instances of a counterset that are new in the last tick, at most this number: `read`
-    /// returns them. They are written with the next tick, and again into each file for as long as the instance is there.
+    /// returns them. They are written with the next tick, and again into each file while the instance is there.
     pub fn note_new(
         &mut self,
         counterset: &Guid,
