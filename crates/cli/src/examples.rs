@@ -31,7 +31,10 @@ Examples:
 
   $ perfset disk
   Disks, file systems, and the processes that read and write most. The other
-  screens are cpu, mem, net, proc and cgroup.";
+  screens are cpu, mem, net, proc and cgroup.
+
+  $ perfset --log rec --at 14:03:07
+  The same of an instant in a recording: see perfset record --help.";
 
 /// Examples for `perfset cpu`.
 pub const CPU: &str = "\

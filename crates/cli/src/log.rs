@@ -90,7 +90,7 @@ fn example(info: &Info) -> Option<String> {
 }
 
 /// Returns a word as a shell reads it, in single quotes if necessary.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

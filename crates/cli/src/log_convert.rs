@@ -34,6 +34,9 @@ pub fn run(args: &LogConvertArgs) -> Result<Exit, Failure> {
     }
     // Before the logs are read: their error is the more useful one only if the file can be written.
     let logs = opened(&args.files, args.machine.as_deref(), false)?;
+    if logs.recording().is_some() {
+        return Err(usage("standard input is a recording already: write it to a file".to_owned()));
+    }
     let asked = QuerySource::Logs { logs: logs.clone(), files: args.files.clone() };
     let destination = Destination::new(&args.output)?.private();
     let new = destination.part()?;
@@ -83,6 +86,7 @@ fn about(logs: &Logs, files: &[impl AsRef<Path>]) -> RecordingAbout {
     RecordingAbout::default()
         .with(RecordingAbout::WRITER, concat!("perfset ", env!("CARGO_PKG_VERSION")))
         .with(RecordingAbout::MACHINE, logs.machine_name())
+        .with(RecordingAbout::UTC_OFFSET_S, (logs.offset() / -10_000_000).to_string())
         .with(RecordingAbout::NOTE, format!("converted from {names}"))
 }
 

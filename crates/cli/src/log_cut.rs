@@ -16,7 +16,7 @@ use crate::input::{self, is_dash};
 use crate::log::unusable;
 use crate::printer::warn;
 use crate::query_source::zone_of_recording;
-use crate::when::InstantArg;
+use crate::when::window;
 
 pub fn run(args: &LogCutArgs) -> Result<Exit, Failure> {
     let LogCutArgs { recording: from, output, .. } = args;
@@ -25,10 +25,9 @@ pub fn run(args: &LogCutArgs) -> Result<Exit, Failure> {
     let nothing = |text: String| Failure::new(Exit::NothingMatched, anyhow!(text));
     let span = span(&recording).ok_or_else(|| nothing(format!("{} has no sample", name_of(from))))?;
     let (zone, marks) = (zone_of_recording(&recording), recording.annotations());
-    let to_utc = |time: &Option<InstantArg>| {
-        time.as_ref().map(|time| time.to_utc(&zone, span.1, &marks)).transpose().map_err(nothing)
-    };
-    let window = Window { begin: to_utc(&args.begin)?, end: to_utc(&args.end)? };
+    let (begin, end) =
+        window((args.begin.as_ref(), args.end.as_ref()), &zone, span, &marks).map_err(nothing)?;
+    let window = Window { begin, end };
     if matches!(window, Window { begin: Some(begin), end: Some(end) } if begin > end) {
         return Err(Failure::new(Exit::Usage, anyhow!("--begin is after --end")));
     }

@@ -15,6 +15,7 @@ use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::log::unusable;
+use crate::when::{InstantArg, window};
 
 /// Source that a command reads counters from.
 pub enum QuerySource {
@@ -70,9 +71,7 @@ impl QuerySource {
             return Err(Failure::new(Exit::Usage, error));
         }
         let logs = opened(&files.log, name, false)?;
-        let zone = zone_of(&logs);
-        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(&zone));
-        let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
+        let window = window_of(&logs, window.begin.as_ref(), window.end.as_ref())?;
         Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }
 
@@ -197,6 +196,28 @@ impl QuerySource {
 /// Returns the time zone of a log: times of other programs' logs are local, and a recording names its zone.
 pub fn zone_of(logs: &Logs) -> TimeZone {
     logs.recording().map_or_else(|| fixed_zone(logs.offset()), zone_of_recording)
+}
+
+/// Returns the window between two instants of logs.
+pub fn window_of(
+    logs: &Logs,
+    begin: Option<&InstantArg>,
+    end: Option<&InstantArg>,
+) -> Result<Window, Failure> {
+    let nothing = |text: String| Failure::new(Exit::NothingMatched, anyhow!(text));
+    // Only then the logs are read to their end.
+    let is_relative = |time: &&InstantArg| !matches!(time, InstantArg::Time(_));
+    let span = match begin.into_iter().chain(end).any(|time| is_relative(&time)) {
+        true => {
+            let times = logs.times().map_err(|error| Failure::escaped(Exit::SourceFailed, error))?;
+            let span = times.iter().min().copied().zip(times.iter().max().copied());
+            span.ok_or_else(|| nothing("the log has no sample".to_owned()))?
+        }
+        false => (0, 0),
+    };
+    let (zone, marks) = (zone_of(logs), logs.recording().map(Recording::annotations).unwrap_or_default());
+    let (begin, end) = window((begin, end), &zone, span, &marks).map_err(nothing)?;
+    Ok(Window { begin, end })
 }
 
 /// Returns the time zone of a recorded machine.

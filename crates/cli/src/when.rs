@@ -97,6 +97,33 @@ impl InstantArg {
     }
 }
 
+/// Returns the UTC times of a window's begin and end in a log from `first` to `last`. The end of a window is after its
+/// begin, so its time of day can be that of the next day.
+///
+/// # Errors
+/// If there is no such mark, or the begin is later than the log.
+pub fn window(
+    (begin, end): (Option<&InstantArg>, Option<&InstantArg>),
+    zone: &TimeZone,
+    (first, last): (i64, i64),
+    marks: &[&Annotation],
+) -> Result<(Option<i64>, Option<i64>), String> {
+    let to_utc = |time: Option<&InstantArg>| time.map(|time| time.to_utc(zone, last, marks)).transpose();
+    let next_day = |time: i64| {
+        let next = zoned(time, zone).and_then(|time| time.tomorrow().ok());
+        next.map_or(time, |time| in_100ns(time.timestamp()))
+    };
+    let is_of_day = |time: Option<&InstantArg>| matches!(time, Some(InstantArg::TimeOfDay(_)));
+    let (from, mut until) = (to_utc(begin)?, to_utc(end)?);
+    if is_of_day(begin) && from.is_some_and(|from| from < first && next_day(from) > last) {
+        return Err("the log ends before that time of day".to_owned());
+    }
+    if is_of_day(end) {
+        until = until.map(|until| if until < from.unwrap_or(first) { next_day(until) } else { until });
+    }
+    Ok((from, until))
+}
+
 fn no_mark(text: &str, marks: &[&Annotation]) -> String {
     let known: Vec<_> =
         marks.iter().rev().take(5).map(|mark| format!("\"{}\"", escaped(&mark.text))).collect();
@@ -226,6 +253,16 @@ mod tests {
         for bad in ["", "-", "-x", "-10y", "mark", "mark ", "25:00", "10", "-99999999999999999999", "now"] {
             assert!(bad.parse::<InstantArg>().is_err(), "{bad}");
         }
+        // A window of times of day: 10:59 to 11:05, of a log that ends at 11:00.
+        let parse = |text: &str| text.parse::<InstantArg>().unwrap();
+        let window = |begin: &str, end: &str| {
+            window((Some(&parse(begin)), Some(&parse(end))), &east, (ten - 600 * SECOND, ten), &marks)
+        };
+        let minute = 60 * SECOND;
+        assert_eq!(window("10:59", "11:05"), Ok((Some(ten - minute), Some(ten + 5 * minute))));
+        assert_eq!(window("10:51", "10:52"), Ok((Some(ten - 9 * minute), Some(ten - 8 * minute))));
+        assert_eq!(window("10:52", "10:51").unwrap().1, Some(ten - 9 * minute + 24 * HOUR));
+        assert!(window("11:01", "11:05").is_err());
         let unknown = "mark x\u{1b}".parse::<InstantArg>().unwrap();
         let error = unknown.to_utc(&east, ten, &marks).unwrap_err();
         assert_eq!(

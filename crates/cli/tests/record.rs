@@ -187,6 +187,16 @@ fn instants_of_a_recording() {
     assert!(code == 3 && is_named, "{code} {err}");
     let (code, _, err) = at("yesterday");
     assert!(code == 2 && err.contains("14:03:07"), "{code} {err}");
+    // The window of get has the same instants.
+    let get = |begin: &str| {
+        run(
+            "small-vm",
+            &["get", r"\Memory\Available Bytes", "--log", name, "--begin", begin, "--format", "json"],
+        )
+    };
+    assert_eq!(get("mark recorder started").1.lines().count(), 5);
+    assert_eq!(get("-0s").1.lines().count(), 1);
+    assert_eq!(get("mark other").0, 3);
     assert_eq!(run("small-vm", &["--at", "-1m"]).0, 2);
     assert_eq!(run("small-vm", &["--log", name, "1"]).0, 2);
 }
@@ -217,4 +227,29 @@ fn instances_of_a_recording() {
         let (first, last) = (time("\"first_sample\":\""), time("\"last_sample\":\""));
         assert!(first.starts_with("20") && first.ends_with('Z') && first < last, "{line}");
     }
+}
+
+/// The first sample after a restart has the processes of that time, although nothing is compared across it.
+#[test]
+fn the_instant_after_a_restart() {
+    let folder = folder("recorded-restart");
+    let name = folder.to_str().unwrap();
+    for _ in 0..2 {
+        assert_eq!(run("processes", &["record", "--dir", name, "10ms", "3"]).0, 0);
+    }
+    let (code, last, err) = run("processes", &["proc", "--log", name]);
+    assert_eq!(code, 0, "{err}");
+    let (code, first, err) = run("processes", &["proc", "--log", name, "--at", "mark recorder started"]);
+    assert_eq!(code, 0, "{err}");
+    let names = |screen: &str| -> Vec<String> {
+        let rows = screen.lines().skip_while(|line| !line.starts_with("process ")).skip(1);
+        let mut names: Vec<_> = rows
+            .filter_map(|row| Some(row.split_once("  ")?.0.to_owned()))
+            .filter(|name| name.contains(':'))
+            .collect();
+        names.sort();
+        names
+    };
+    assert!(names(&last).len() > 3, "{last}");
+    assert_eq!(names(&first), names(&last), "{first}");
 }

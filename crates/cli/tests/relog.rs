@@ -109,7 +109,7 @@ fn mistakes_about_logs() {
             3,
             "no counters of a machine \"OTHER\"; it has: GEORGIS3",
         ),
-        (&["get", "--log", &log, TOTAL, "--begin", "noon"], 2, "a time is like"),
+        (&["get", "--log", &log, TOTAL, "--begin", "noon"], 2, "an instant is like"),
         (&["get", TOTAL, "--begin", "2026-01-01"], 2, "--log"),
         (&["get", "--log", &log, TOTAL, "--warmup", "1"], 2, "--warmup applies only to live values"),
         (&["relog", &log], 2, "no output file is given: -o FILE"),

@@ -148,6 +148,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("a recorder that is killed at any moment loses no sample", &|| recordings::killed(args.full)),
         ("a recorder on a full disk goes on", &recordings::full),
         ("an instant of a recording names who was busy", &recordings::culprit),
+        ("readers beside a recorder find all samples", &|| recordings::beside(args.full)),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),

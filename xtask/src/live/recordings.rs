@@ -93,6 +93,27 @@ fn compare(log: &Path) -> Result<usize> {
     Ok(count)
 }
 
+/// Checks that readers beside a recorder, which begins and seals files meanwhile, find no damage, and never fewer
+/// samples than before.
+pub fn beside(is_full: bool) -> Result<String> {
+    let folder = Folder::new("beside")?;
+    let rounds = if is_full { 20_000 } else { 1_000 };
+    let mut command = perfset();
+    command.args(["record", "mem", "10ms", "--dir"]).arg(&folder.0).stderr(Stdio::null());
+    let recorder = Running(command.spawn().context("cannot start perfset record")?);
+    sleep(Duration::from_millis(500));
+    let mut before = 0;
+    for round in 0..rounds {
+        let now = samples(&folder.0).with_context(|| format!("round {round}"))?;
+        ensure!(now >= before, "round {round}: {now} samples, and {before} before");
+        before = now;
+    }
+    drop(recorder);
+    let files = std::fs::read_dir(&folder.0)?.count();
+    ensure!(files > 3, "{files} files: nothing was sealed meanwhile");
+    Ok(format!(": {rounds} rounds, {before} samples in {files} files"))
+}
+
 /// Checks that the screens of an instant name the process that was busy then, with its command line, and that those
 /// of a later instant do not.
 pub fn culprit() -> Result<String> {

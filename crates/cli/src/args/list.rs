@@ -95,7 +95,7 @@ pub struct InstancesArgs {
     /// Print the command lines of the processes of all users
     ///
     /// They can contain secrets, such as passwords. Without this option, those of other users are printed only for
-    /// root.
+    /// root. Of a recording, those that were recorded are printed.
     #[arg(long, requires = "facts")]
     pub with_command_lines: bool,
     #[command(flatten)]

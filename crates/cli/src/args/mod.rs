@@ -12,7 +12,7 @@ use perfset::path::nearest;
 
 use crate::examples;
 use crate::exit::Failure;
-use crate::when::TimeArg;
+use crate::when::InstantArg;
 
 mod get;
 mod list;
@@ -145,14 +145,15 @@ impl LogFiles {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogWindow {
-    /// Read only samples from this time on: '2026-11-22 10:30:00'
+    /// Read only samples from this time on: '2026-11-22 10:30:00', 10:30, -10m, 'mark deploy'
     ///
-    /// The time is local where the log was written; with Z, it is UTC.
-    #[arg(long, value_name = "TIME", requires = "log")]
-    pub begin: Option<TimeArg>,
+    /// The time is local where the log was written; with Z, it is UTC. A time of day is the last one that the log has;
+    /// -10m is ten minutes before its end.
+    #[arg(long, value_name = "TIME", requires = "log", allow_hyphen_values = true)]
+    pub begin: Option<InstantArg>,
     /// Read only samples up to this time
-    #[arg(long, value_name = "TIME", requires = "log")]
-    pub end: Option<TimeArg>,
+    #[arg(long, value_name = "TIME", requires = "log", allow_hyphen_values = true)]
+    pub end: Option<InstantArg>,
 }
 
 /// Show what works on this machine, what does not, and how to enable it
@@ -219,14 +220,15 @@ pub struct RelogArgs {
     /// File with more counter paths to write, one per line
     #[arg(long, value_name = "FILE")]
     pub counters_from: Vec<PathBuf>,
-    /// Write only samples from this time on: '2026-11-22 10:30:00'
+    /// Write only samples from this time on: '2026-11-22 10:30:00', 10:30, -10m, 'mark deploy'
     ///
-    /// The time is local where the log was written; with Z, it is UTC.
-    #[arg(long, short, value_name = "TIME")]
-    pub begin: Option<TimeArg>,
+    /// The time is local where the log was written; with Z, it is UTC. A time of day is the last one that the log has;
+    /// -10m is ten minutes before its end.
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
+    pub begin: Option<InstantArg>,
     /// Write only samples up to this time
-    #[arg(long, short, value_name = "TIME")]
-    pub end: Option<TimeArg>,
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
+    pub end: Option<InstantArg>,
     /// Write only every N-th sample; rates then cover N intervals
     #[arg(long, short = 't', value_name = "N")]
     pub every: Option<NonZeroU64>,

@@ -17,7 +17,7 @@ use perfset::output::{
     JsonLines, MachineValues, Output, OutputSample, PdhCsv, PdhCsvColumns, PdhCsvOptions, SampleWriter,
 };
 use perfset::path::{CounterPath, PathQuery, PathValue};
-use perfset::{NextOutcome, NoValue, Window};
+use perfset::{NextOutcome, NoValue};
 
 use crate::args::{RelogArgs, RelogFormat};
 use crate::destination::{Destination, refuse_existing};
@@ -25,8 +25,9 @@ use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
 use crate::paths::paths_of;
 use crate::printer::warn;
-use crate::query_source::{QuerySource, opened, unopened, zone_of};
+use crate::query_source::{QuerySource, opened, unopened, window_of};
 use crate::samples::{source_failed, unbound};
+use crate::when::InstantArg;
 use progress::Progress;
 
 pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
@@ -37,8 +38,8 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
         files: args.files.clone(),
         machines: args.machine.clone(),
         paths,
-        begin: args.begin,
-        end: args.end,
+        begin: args.begin.clone(),
+        end: args.end.clone(),
         pick,
     };
     if args.list {
@@ -84,8 +85,8 @@ pub struct RelogJob {
     pub machines: Vec<String>,
     /// Counters to write; if empty, all counters in the logs.
     pub paths: Vec<CounterPath>,
-    pub begin: Option<crate::when::TimeArg>,
-    pub end: Option<crate::when::TimeArg>,
+    pub begin: Option<InstantArg>,
+    pub end: Option<InstantArg>,
     pub pick: Pick,
 }
 
@@ -188,9 +189,7 @@ impl RelogJob {
             let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
             return Err(Failure::new(Exit::NothingMatched, error));
         }
-        let zone = zone_of(&all);
-        let to_utc = |time: Option<crate::when::TimeArg>| time.map(|time| time.to_utc(&zone));
-        let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
+        let window = window_of(&all, self.begin.as_ref(), self.end.as_ref())?;
         let all = all.within(window).picking(self.pick);
         all.for_machines(&names).map_err(|error| unopened(&self.files, error))
     }

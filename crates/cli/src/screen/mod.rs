@@ -81,7 +81,7 @@ fn live(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
         };
         let state = overview.state(listed);
         if !is_first {
-            readable(&state)?;
+            readable(&state, "this machine")?;
             history.push(&state);
         }
         let screen = |facts| overview::Screen {
@@ -119,13 +119,12 @@ fn live(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
 }
 
 /// Fails if nothing of a machine can be read: a screen without any value shows nothing.
-fn readable(state: &MachineState) -> Result<(), Failure> {
+fn readable(state: &MachineState, what: &str) -> Result<(), Failure> {
     let values = [&state.processors.busy, &state.memory.available, &state.process_count];
     match values.map(|value| value.as_ref().err()) {
-        [Some(reason), Some(_), Some(_)] => Err(Failure::escaped(
-            Exit::SourceFailed,
-            anyhow::anyhow!("this machine cannot be read: {reason}"),
-        )),
+        [Some(reason), Some(_), Some(_)] => {
+            Err(Failure::escaped(Exit::SourceFailed, anyhow::anyhow!("{what} cannot be read: {reason}")))
+        }
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use perfset::clock::SystemTime;
 use perfset::log::recording::{Annotation, Recording, RecordingAbout};
 use perfset::log::{Logs, Pick};
-use perfset::output::text::{escaped, name_of};
+use perfset::output::text::escaped;
 use perfset::overview::{FactCache, MachineState, Overview};
 use perfset::{NextOutcome, SourceError, Window};
 
@@ -18,8 +18,9 @@ use super::overview::{self, ScreenPart};
 use super::{LISTED, readable};
 use crate::args::{PastArgs, ScreenArgs};
 use crate::exit::{Exit, Failure};
+use crate::log::quoted;
 use crate::query_source::{opened, zone_of};
-use crate::when::zoned;
+use crate::when::{InstantArg, zoned};
 
 /// Time before the instant that is read too, in 100 ns: the screen tells what changed in a minute.
 const BEFORE: i64 = 700_000_000;
@@ -53,7 +54,7 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
         (None, Some(_)) => usize::MAX,
     };
     let (state, history) = last_state(&mut overview, listed)?;
-    readable(&state)?;
+    readable(&state, "the log")?;
     let zone = zone_of(&logs);
     let when = zoned(at, &zone).map_or_else(
         || format!("{} UTC", SystemTime::from_100ns(at)),
@@ -82,7 +83,7 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     let screen = screen(&facts);
     let mut lines = part.map_or_else(|| screen.overview(), |part| screen.part(part));
     if part.is_none() && !state.findings.is_empty() {
-        lines.push(same_instant(past, at, &zone));
+        lines.push(same_instant(past, at));
     }
     canvas.draw(&lines)?;
     canvas.finish()?;
@@ -98,15 +99,20 @@ fn last_state(overview: &mut Overview, listed: usize) -> Result<(MachineState, H
         history.push(&state);
         last = Some(state);
     }
-    let state = last.ok_or_else(|| failed(SourceError::Failed("the log has no sample there".into())))?;
+    // At the end of the log, processes and groups are those of the instant.
+    let state = last
+        .map(|_| overview.state(listed))
+        .ok_or_else(|| failed(SourceError::Failed("the log has no sample there".into())))?;
     Ok((state, history))
 }
 
 /// Returns the line that says how the next commands of findings show the same instant.
-fn same_instant(past: &PastArgs, at: i64, zone: &TimeZone) -> StyledLine {
-    let files = past.log.iter().map(|file| format!(" --log '{}'", name_of(file)));
-    let exact = zoned(at, zone).map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.7f").to_string());
-    let text = format!("... is{} --at '{}'", files.collect::<String>(), exact.unwrap_or_default());
+fn same_instant(past: &PastArgs, at: i64) -> StyledLine {
+    let files = past.log.iter().map(|file| format!(" --log {}", quoted(&file.to_string_lossy())));
+    let machine = past.machine.as_ref().map(|name| format!(" --machine {}", quoted(name)));
+    let exact = zoned(at, &TimeZone::UTC).map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.7fZ").to_string());
+    let (files, machine) = (files.collect::<String>(), machine.unwrap_or_default());
+    let text = format!("... is{files}{machine} --at {}", exact.unwrap_or_default());
     StyledLine::new(Style::Dim, text)
 }
 
@@ -125,8 +131,19 @@ fn instant(past: &PastArgs, logs: &Logs, times: &[i64]) -> Result<(i64, Window),
     let shown = |time| {
         zoned(time, &zone).map_or_else(String::new, |time| time.strftime("%Y-%m-%d %H:%M:%S %Z").to_string())
     };
+    let recorded = logs.recording().and_then(Recording::about);
+    let recorded = recorded.and_then(|about| about.get(RecordingAbout::INTERVAL_MS)?.parse::<i64>().ok());
+    let allowed = |interval: i64| {
+        let interval = recorded.map_or(interval, |ms| ms.saturating_mul(10_000));
+        GAP.max(interval.saturating_mul(GAP_INTERVALS))
+    };
+    // What a mark announces begins after it.
+    let after = times.iter().position(|time| *time >= wanted).filter(|after| {
+        let time = times.get(*after).copied().unwrap_or(wanted);
+        matches!(past.at, Some(InstantArg::Mark(_))) && time.saturating_sub(wanted) <= allowed(0)
+    });
     // The last in the order of the log: a clock that was set back has times twice.
-    let Some(found) = times.iter().rposition(|time| *time <= wanted) else {
+    let Some(found) = after.or_else(|| times.iter().rposition(|time| *time <= wanted)) else {
         let (first, last) = (shown(first), shown(last));
         let error = format!("the log begins later than {}: it is from {first} to {last}", shown(wanted));
         return Err(nothing(error));
@@ -135,7 +152,7 @@ fn instant(past: &PastArgs, logs: &Logs, times: &[i64]) -> Result<(i64, Window),
     let at = time(found);
     let interval = found.checked_sub(1).map_or(0, |before| at.saturating_sub(time(before)));
     let late = wanted.saturating_sub(at);
-    if late > GAP.max(interval.saturating_mul(GAP_INTERVALS)) {
+    if late > allowed(interval) {
         // Standard error is the last place to report to, so a failure of it is ignored.
         let (wanted, at) = (shown(wanted), shown(at));
         let _ = writeln!(

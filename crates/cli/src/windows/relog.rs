@@ -19,7 +19,7 @@ use crate::input::unreadable;
 use crate::log::unusable;
 use crate::paths::paths_of;
 use crate::relog::{RelogJob, RelogTarget, list};
-use crate::when::TimeArg;
+use crate::when::{InstantArg, TimeArg};
 
 const OPTIONS: &[(&str, ArgCount)] = &[
     ("?", ArgCount::None),
@@ -131,12 +131,13 @@ fn target(options: &ParsedOptions) -> Result<Option<RelogTarget<'_>>, Failure> {
 }
 
 fn job(options: &ParsedOptions) -> Result<RelogJob, Failure> {
-    let time = |name: &str| -> Result<Option<TimeArg>, Failure> {
+    let time = |name: &str| -> Result<Option<InstantArg>, Failure> {
         if !options.has(name) {
             return Ok(None);
         }
         let text = options.values(name).join(" ");
-        text.parse().map(Some).map_err(|why| usage(format!("-{name} \"{}\": {why}", escaped(&text))))
+        let time = text.parse::<TimeArg>().map(InstantArg::Time).map(Some);
+        time.map_err(|why| usage(format!("-{name} \"{}\": {why}", escaped(&text))))
     };
     let nth = options.value("t").map(|text| {
         let nth = text.parse::<NonZeroU64>();

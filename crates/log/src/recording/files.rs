@@ -43,7 +43,17 @@ pub(super) fn create_journal(
     sequence: u64,
 ) -> io::Result<(File, PathBuf)> {
     let boot: String = boot.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
-    let path = folder.join(format!("{}-{boot}-{sequence:08}.{JOURNAL}", time_of(clocks)));
+    let name = format!("{}-{boot}-{sequence:08}", time_of(clocks));
+    let mut path = folder.join(format!("{name}.{JOURNAL}"));
+    // Another recorder can have begun, without a tick, in the same second.
+    for again in 2..100 {
+        match create_private(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                path = folder.join(format!("{name}-{again}.{JOURNAL}"));
+            }
+            created => return Ok((created?, path)),
+        }
+    }
     Ok((create_private(&path)?, path))
 }
 
@@ -215,8 +225,8 @@ pub(super) struct RecordingFile {
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
-    /// Offsets of the blocks with notes, which are read when they are asked for.
-    notes: Vec<u64>,
+    /// Offsets of the blocks with notes and the ticks they are from. They are read when they are asked for.
+    notes: Vec<(u64, u64)>,
     pub damages: Damages,
     /// Number of bytes that definitions, marks and gaps may still have.
     room: u64,
@@ -428,7 +438,7 @@ impl RecordingFile {
             // Their texts are read when somebody asks for them.
             let left = self.room.checked_sub(64).filter(|_| raw <= notes::MOST_BYTES);
             self.room = left.ok_or_else(|| Malformed { offset: 0, what: "too many notes".to_owned() })?;
-            self.notes.push(offset);
+            self.notes.push((offset, sequence));
         }
         match kind {
             BlockKind::Set => {
@@ -636,8 +646,12 @@ impl RecordingFile {
     /// Reads all notes, by counterset, in their order.
     pub fn all_notes(&self) -> BTreeMap<Guid, Vec<InstanceNote>> {
         let mut all: BTreeMap<Guid, Vec<InstanceNote>> = BTreeMap::new();
+        let mut room = usize::try_from(MOST_TEXTS).unwrap_or(usize::MAX);
         for from_end in (0..self.notes.len()).rev() {
-            for (counterset, note) in self.notes(from_end).unwrap_or_default() {
+            for (counterset, note) in self.notes(from_end, u64::MAX).unwrap_or_default() {
+                // A recorder begins another file long before.
+                let Some(left) = room.checked_sub(note.len()) else { return all };
+                room = left;
                 all.entry(counterset).or_default().push(note);
             }
         }
@@ -645,9 +659,10 @@ impl RecordingFile {
     }
 
     /// Reads the notes of a block, with their counterset; 0 is the last block, and `None` means that there are no more.
-    /// What is damaged is left out.
-    pub fn notes(&self, from_end: usize) -> Option<Vec<(Guid, InstanceNote)>> {
-        let offset = *self.notes.iter().rev().nth(from_end)?;
+    /// What is damaged is left out. An instance without a birth can be another one later, so its notes from after the
+    /// tick `last` are left out.
+    pub fn notes(&self, from_end: usize, last: u64) -> Option<Vec<(Guid, InstanceNote)>> {
+        let (offset, sequence) = *self.notes.iter().rev().nth(from_end)?;
         let read = || {
             let mut walker = BlockWalker::new(Arc::clone(&self.source)).ok()?;
             walker.seek(offset);
@@ -656,7 +671,10 @@ impl RecordingFile {
             notes::notes(&payload).ok()
         };
         let Some((counterset, notes)) = read() else { return Some(Vec::new()) };
-        Some(notes.into_iter().map(|note| (counterset, note)).collect())
+        // A fact that is read after a tick is written with the next one.
+        let is_early = sequence <= last.saturating_add(1);
+        let notes = notes.into_iter().filter(|note| is_early || note.instance.birth != 0);
+        Some(notes.map(|note| (counterset, note)).collect())
     }
 
     /// Reads the payload of a tick that is a block.

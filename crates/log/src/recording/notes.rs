@@ -30,6 +30,14 @@ pub(super) struct InstanceNote {
     pub facts: KnownFacts,
 }
 
+impl InstanceNote {
+    /// Returns the number of bytes in memory, roughly.
+    pub fn len(&self) -> usize {
+        let texts = self.facts.iter().map(|(_, text)| text.len().saturating_add(40));
+        texts.fold(self.instance.name.len().saturating_mul(2).saturating_add(150), usize::saturating_add)
+    }
+}
+
 /// Notes of a recorder: of all instances that the file being written knows.
 #[derive(Debug, Default)]
 pub(super) struct RecorderNotes {
@@ -67,14 +75,25 @@ impl RecorderNotes {
         }
     }
 
-    /// Begins a file: it gets the notes of all instances that are there, and the others are forgotten.
+    /// Begins a file: it gets the notes of all instances that are there, and the others are forgotten. Facts about
+    /// instances without a birth, such as disks, are read again: they can change.
     pub fn begin_file(&mut self, is_there: impl Fn(&Guid) -> HashSet<RowIdentity>) {
         self.pending.clear();
+        self.forget(is_there);
+        for (counterset, known) in &mut self.known {
+            known.retain(|row, _| row.birth != 0);
+            let with_facts = known.iter().filter(|(_, facts)| !facts.is_empty());
+            self.pending.extend(with_facts.map(|(row, _)| (*counterset, row.clone())));
+        }
+        // The same recording has the same bytes.
+        self.pending.sort_unstable();
+    }
+
+    /// Forgets instances that have ended. Notes of the others stay in the file that is written.
+    pub fn forget(&mut self, is_there: impl Fn(&Guid) -> HashSet<RowIdentity>) {
         for (counterset, known) in &mut self.known {
             let there = is_there(counterset);
             known.retain(|row, _| there.contains(row));
-            let with_facts = known.iter().filter(|(_, facts)| !facts.is_empty());
-            self.pending.extend(with_facts.map(|(row, _)| (*counterset, row.clone())));
         }
     }
 
@@ -140,10 +159,13 @@ pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malform
     for _ in 0..count {
         let instance = row_key(&mut from)?;
         let facts_count = from.count(2, "facts of a note")?;
-        let mut facts = Vec::new();
+        let mut facts: KnownFacts = Vec::new();
         for _ in 0..facts_count {
             let (keyword, text) = (from.text("kind of a fact")?, from.text("text of a fact")?);
-            facts.extend(FactKind::from_keyword(keyword).map(|kind| (kind, text.to_owned())));
+            let kind = FactKind::from_keyword(keyword);
+            let is_new = |kind: &FactKind| !facts.iter().any(|(known, _)| known == kind);
+            let kind = kind.filter(is_new);
+            facts.extend(kind.map(|kind| (kind, text.chars().take(LONGEST).collect())));
         }
         notes.push(InstanceNote { instance, facts });
     }
@@ -154,15 +176,18 @@ pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malform
 /// Notes of a recording, read block by block from the newest one back, as far as was asked.
 #[derive(Debug, Default)]
 pub(super) struct NotesIndex {
+    /// File and tick of the last tick that counts, once it was searched.
+    pub last: Option<Option<(usize, usize)>>,
     /// Number of files that are left, and number of blocks that are read of the last of them; `None` before the first.
     left: Option<(usize, usize)>,
     found: HashMap<(Guid, u32, u64), Vec<InstanceNote>>,
+    /// Number of bytes of the notes.
     len: usize,
 }
 
 impl NotesIndex {
-    /// Most notes that are kept. What is older is unknown.
-    const MOST: usize = 200_000;
+    /// Most bytes of notes that are kept. What is older is unknown.
+    const MOST: usize = 64 << 20;
 
     /// Returns the newest facts about an instance. `files` is the number of files that may have some. `read` reads a
     /// block of a file: 0 is the last one; `None` if there are no more.
@@ -189,8 +214,8 @@ impl NotesIndex {
                 let of_key = self.found.entry((counterset, row.id, row.birth)).or_default();
                 // A program that executes others has few names; a hostile file has any number of one id and birth.
                 if of_key.len() < 16 && !of_key.iter().any(|known| known.instance.name == row.name) {
+                    self.len = self.len.saturating_add(note.len());
                     of_key.push(note);
-                    self.len = self.len.saturating_add(1);
                 }
             }
         }
@@ -255,6 +280,46 @@ mod tests {
         assert_eq!(put(&mut recorder), [pair("b", "2 2")]);
         recorder.add_new(guid, [&a, &b].into_iter(), 9, &mut facts);
         assert_eq!(put(&mut recorder), [pair("a", "1 3")]);
+    }
+
+    #[test]
+    fn ended_instances_are_forgotten() {
+        let guid = Guid::from_u128(5);
+        let mut recorder = RecorderNotes::default();
+        let mut facts = |_: &Identity<'_>| vec![Fact::new(FactKind::User, Ok("root".to_owned()))];
+        for id in 0..1_000 {
+            let here = row("a", id);
+            recorder.add_new(guid, [&here].into_iter(), 9, &mut facts);
+            recorder.forget(|_| [here.clone()].into());
+        }
+        assert_eq!(recorder.known[&guid].len(), 1);
+    }
+
+    /// A file with any number of notes costs limited memory, also while it is searched for what it lacks.
+    #[test]
+    fn hostile_notes_are_limited() {
+        let mut payload = Guid::from_u128(1).to_wire().to_vec();
+        put_len(&mut payload, 1);
+        put_row_key(&mut payload, &row("a", 1));
+        put_len(&mut payload, 40);
+        for at in 0..40 {
+            put_text(&mut payload, ["user", "unknown"][at % 2]);
+            put_text(&mut payload, &"x".repeat(5_000));
+        }
+        let (counterset, read) = notes(&payload).unwrap();
+        assert_eq!(read[0].facts, [(FactKind::User, "x".repeat(LONGEST))]);
+        let mut index = NotesIndex::default();
+        let name: Vec<u8> = "b".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let (instance, birth) = (Name::until_nul(&name), std::num::NonZeroU64::new(7));
+        let identity = Identity { counterset, instance, instance_id: InstanceId(1), birth };
+        let mut id = 0;
+        let endless = |_, _| {
+            id += 1;
+            let instance = row("a", id);
+            Some(vec![(counterset, InstanceNote { instance, facts: read[0].facts.clone() })])
+        };
+        assert_eq!(index.facts(&identity, 1, endless), None);
+        assert!(index.len < NotesIndex::MOST + (1 << 20), "{}", index.len);
     }
 
     #[test]

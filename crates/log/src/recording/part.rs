@@ -1,6 +1,6 @@
 //! Part of a recording, written as one file.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,12 +11,13 @@ use perfset_engine::{FactKind, Window};
 use super::about::RecordingAbout;
 use super::block::{BlockHeader, BlockKind, Codec, Compressor, put_block_of, put_stored};
 use super::bytes::Malformed;
-use super::files::{RecordingError, RecordingFile};
-use super::notes::put_notes;
+use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
+use super::notes::{InstanceNote, put_notes};
 use super::registration::{RegistrationTexts, TableDefinition, put_definition};
 use super::seal::Payloads;
 use super::segment::{MOST_TICKS, SegmentTicks, SegmentWriter, StoredSegment};
 use super::source::Recording;
+use super::table::{Content, RowIdentity};
 use super::tick::{MOST_TABLES, TickState, key};
 use super::timeline::{RecordingFiles, ticks, time_of};
 use crate::damage::{Damage, Damages};
@@ -137,8 +138,10 @@ struct PartWriter<'a> {
     files: &'a RecordingFiles,
     window: Window,
     options: PartOptions,
-    /// Hashes of the notes that are written.
-    noted: HashSet<u64>,
+    /// Hashes of the facts that are written, by those of their instances.
+    noted: HashMap<u64, u64>,
+    /// Ticks of the source file that are written.
+    written: Vec<usize>,
     out: &'a mut dyn Write,
     compressor: Compressor,
     /// Blocks that are not written yet.
@@ -162,7 +165,8 @@ impl<'a> PartWriter<'a> {
             files,
             window,
             options,
-            noted: HashSet::new(),
+            noted: HashMap::new(),
+            written: Vec::new(),
             out,
             compressor: Compressor::new(3),
             blocks: Vec::new(),
@@ -274,9 +278,11 @@ impl<'a> PartWriter<'a> {
 
     /// Gives the tables of a source file numbers in the part, and defines those that are new.
     fn define_tables(&mut self, place: usize, file: &RecordingFile) -> Result<(), RecordingError> {
-        if self.file.replace(place) == Some(place) {
+        if self.file == Some(place) {
             return Ok(());
         }
+        self.put_notes()?;
+        self.file = Some(place);
         let sequence = file.ticks.first().map_or(0, |tick| tick.sequence);
         let sources = || file.tables.iter().enumerate().filter_map(|(at, table)| Some((at, table.as_ref()?)));
         let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
@@ -309,23 +315,48 @@ impl<'a> PartWriter<'a> {
         };
         self.tables = numbers.into_iter().filter_map(part_table).collect();
         self.tables.sort_unstable();
-        self.put_notes(file)
+        Ok(())
     }
 
-    /// Writes the notes of a file that no file before had.
-    fn put_notes(&mut self, file: &RecordingFile) -> Result<(), RecordingError> {
-        let sequence = file.ticks.first().map_or(0, |tick| tick.sequence);
-        for (counterset, mut notes) in file.all_notes() {
+    /// Writes the notes about the instances in the written ticks of the last file, except for those that the part has.
+    fn put_notes(&mut self) -> Result<(), RecordingError> {
+        let ticks = std::mem::take(&mut self.written);
+        let Some(file) = self.file.and_then(|place| self.files.files.get(place)) else { return Ok(()) };
+        let (Some(first), Some(last)) = (ticks.first(), ticks.last().and_then(|tick| file.ticks.get(*tick)))
+        else {
+            return Ok(());
+        };
+        let sequence = file.ticks.get(*first).map_or(0, |tick| tick.sequence);
+        let mut all = file.all_notes();
+        // Of a part of the file, only some instances are there: nobody wants to send what he has cut off.
+        if ticks.len() < file.ticks.len() && !all.is_empty() {
+            let there = instances_in(file, &ticks, &all);
+            all.iter_mut().for_each(|(counterset, notes)| {
+                notes.retain(|note| there.contains(&(*counterset, note.instance.clone())));
+            });
+        }
+        for (counterset, mut notes) in all {
             notes.retain_mut(|note| {
                 let is_allowed = |kind| self.options.with_command_lines || kind != FactKind::CommandLine;
                 note.facts.retain(|(kind, _)| is_allowed(*kind));
-                let mut hasher = DefaultHasher::new();
-                (counterset, &note.instance, &note.facts).hash(&mut hasher);
-                self.noted.insert(hasher.finish()) && !note.facts.is_empty()
+                let hash = |of: &dyn Fn(&mut DefaultHasher)| {
+                    let mut hasher = DefaultHasher::new();
+                    of(&mut hasher);
+                    hasher.finish()
+                };
+                let instance = hash(&|hasher| (counterset, &note.instance).hash(hasher));
+                let facts = hash(&|hasher| note.facts.hash(hasher));
+                self.noted.insert(instance, facts) != Some(facts) && !note.facts.is_empty()
             });
-            let mut blocks = std::mem::take(&mut self.blocks);
             let about = self.about_number();
-            put_notes(&mut blocks, (sequence, about), counterset, &notes, &mut self.compressor)?;
+            let mut blocks = std::mem::take(&mut self.blocks);
+            put_notes(
+                &mut blocks,
+                (sequence.min(last.sequence), about),
+                counterset,
+                &notes,
+                &mut self.compressor,
+            )?;
             self.blocks = blocks;
             self.write()?;
         }
@@ -428,6 +459,7 @@ impl<'a> PartWriter<'a> {
         ticks: &[usize],
         stored: &[u8],
     ) -> Result<(), RecordingError> {
+        self.written.extend_from_slice(ticks);
         let places = || ticks.iter().filter_map(|tick| file.ticks.get(*tick));
         let Some((first, last)) = places().next().zip(places().next_back()) else { return Ok(()) };
         let raw = u32::try_from(stored.len()).unwrap_or(u32::MAX);
@@ -466,6 +498,7 @@ impl<'a> PartWriter<'a> {
     }
 
     fn finish(mut self) -> Result<RecordingPart, RecordingError> {
+        self.put_notes()?;
         if self.about.is_some() {
             self.put(BlockKind::End, self.next, &[])?;
         }
@@ -480,4 +513,30 @@ impl<'a> PartWriter<'a> {
         self.done.damages = damages.map(|(_, damages)| damages).collect();
         Ok(self.done)
     }
+}
+
+/// Returns the instances of some countersets in some ticks of a file.
+fn instances_in(
+    file: &RecordingFile,
+    ticks: &[usize],
+    countersets: &BTreeMap<Guid, Vec<InstanceNote>>,
+) -> HashSet<(Guid, RowIdentity)> {
+    let guid = |number: usize| {
+        let guid = file.tables.get(number)?.as_ref()?.counterset.guid;
+        countersets.contains_key(&guid).then_some(guid)
+    };
+    let is_wanted = |number: usize| guid(number).is_some();
+    let last = ticks.last().copied().unwrap_or(usize::MAX);
+    let wanted = WantedContents { tables: &is_wanted, columns: &|_, _| false, rows: None, last };
+    let (mut there, mut reached) = (HashSet::new(), None);
+    for tick in ticks {
+        // Damage was reported when the ticks were written.
+        let _ = file.reach(*tick, &mut reached, wanted);
+        let Some(state) = reached.as_ref().and_then(ReachedTick::state) else { continue };
+        for (number, table) in state.tables.iter().enumerate() {
+            let (Some(guid), Content::Rows(rows)) = (guid(number), &table.content) else { continue };
+            there.extend(rows.rows.iter().map(|row| (guid, row.clone())));
+        }
+    }
+    there
 }

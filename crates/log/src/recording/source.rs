@@ -237,12 +237,21 @@ impl Source for Recording {
     fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &self.files.files;
-        let is_after = |file: &RecordingFile| {
-            let first = file.ticks.first().map(|tick| tick.clocks.utc_100ns());
-            first.zip(self.window.end).is_some_and(|(first, end)| first > end)
+        // The last tick of the window: instances of another boot can have its ids and births.
+        let is_in = |place: &(usize, usize)| self.window.contains(time_of(&self.files, *place));
+        let last = *notes.last.get_or_insert_with(|| ticks(&self.files).filter(is_in).last());
+        let place = |(file, tick): (usize, usize)| {
+            let of = files.get(file)?;
+            Some((file, of, of.ticks.get(tick)?))
         };
-        let count = files.iter().rposition(|file| !is_after(file)).map_or(0, |last| last.saturating_add(1));
-        let found = notes.facts(instance, count, |file, from_end| files.get(file)?.notes(from_end));
+        let Some((last_file, of, tick)) = last.and_then(place) else { return Ok(Vec::new()) };
+        let boot = of.about_of(tick).and_then(|about| about.get(RecordingAbout::BOOT));
+        let read = |file: usize, from_end| {
+            let file = files.get(file)?;
+            let is_same = file.about().and_then(|about| about.get(RecordingAbout::BOOT)) == boot;
+            file.notes(from_end, tick.sequence).filter(|_| is_same)
+        };
+        let found = notes.facts(instance, last_file.saturating_add(1), read);
         let facts = found.into_iter().flatten();
         Ok(facts.map(|(kind, text)| Fact::new(*kind, Ok(text.clone()))).collect())
     }

@@ -142,7 +142,9 @@ fn played_type(recorded: InstanceType) -> InstanceType {
 /// Finds all instances, with their first and last sample.
 fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
     let mut found: HashMap<Guid, Vec<SeenInstance>> = HashMap::new();
-    let mut places: HashMap<Guid, HashMap<RowIdentity, usize>> = HashMap::new();
+    // Births are times since the machine started, so the same ones are others after the next start.
+    let mut boots: HashMap<&str, usize> = HashMap::new();
+    let mut places: HashMap<(Guid, usize), HashMap<RowIdentity, usize>> = HashMap::new();
     let mut state = None;
     let mut file_before = usize::MAX;
     let wanted = WantedContents { tables: &|_| true, columns: &|_, _| false, rows: None, last: usize::MAX };
@@ -160,6 +162,10 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
         }
         let Some(state) = state.as_ref().and_then(ReachedTick::state) else { continue };
         let time = state.clocks.utc_100ns();
+        let about = of.ticks.get(tick).and_then(|tick| of.about_of(tick));
+        let boot = about.and_then(|about| about.get(RecordingAbout::BOOT)).unwrap_or_default();
+        let next = boots.len();
+        let boot = *boots.entry(boot).or_insert(next);
         for (definition, table) in of.tables.iter().zip(&state.tables) {
             let (Some(definition), Content::Rows(rows)) = (definition, &table.content) else { continue };
             if table.collected != Some(state.sequence) {
@@ -167,7 +173,7 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
             }
             let guid = definition.counterset.guid;
             let all = found.entry(guid).or_default();
-            let places = places.entry(guid).or_default();
+            let places = places.entry((guid, boot)).or_default();
             for key in &rows.rows {
                 let place = match places.get(key) {
                     Some(place) => *place,

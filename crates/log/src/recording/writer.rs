@@ -1,5 +1,6 @@
 //! Writer of recordings: one tick after the other, into a folder of files.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -133,6 +134,12 @@ impl TableSlot {
             Content::Failed(_) => &[],
         }
     }
+}
+
+/// Returns the instances of a counterset that are there.
+fn instances(tables: &[TableSlot], counterset: &Guid) -> HashSet<RowIdentity> {
+    let of_set = tables.iter().filter(|slot| slot.definition.counterset.guid == *counterset);
+    of_set.flat_map(|slot| slot.rows().iter().cloned()).collect()
 }
 
 /// File that is being written.
@@ -430,8 +437,13 @@ impl RecordingWriter {
     /// If it cannot be written.
     pub fn annotate(&mut self, annotation: &Annotation) -> io::Result<()> {
         self.out.clear();
-        if self.journal.is_none() {
-            self.begin_file(self.sequence)?;
+        match &self.target {
+            // A journal without a tick would stay.
+            WriterTarget::Folder(folder) if self.journal.is_none() && self.ticks_written > 0 => {
+                return Self::annotate_folder(folder, &self.clocks, &self.about, annotation);
+            }
+            _ if self.journal.is_none() => self.begin_file(self.sequence)?,
+            _ => {}
         }
         let mut payload = Vec::new();
         annotation.put(&mut payload);
@@ -457,11 +469,7 @@ impl RecordingWriter {
         self.about.put(&mut payload);
         put_block(&mut self.out, BlockKind::About, sequence, &payload, &mut self.compressor)?;
         self.undefined = (0..self.tables.len()).collect();
-        let tables = &self.tables;
-        self.notes.begin_file(|counterset| {
-            let of_set = tables.iter().filter(|slot| slot.definition.counterset.guid == *counterset);
-            of_set.flat_map(|slot| slot.rows().iter().cloned()).collect()
-        });
+        self.notes.begin_file(|counterset| instances(&self.tables, counterset));
         Ok(())
     }
 
@@ -554,6 +562,7 @@ impl RecordingWriter {
         if matches!(self.target, WriterTarget::File(_)) {
             // Damage in the middle costs at most the ticks up to the next whole one.
             (journal.ticks, journal.is_broken) = (0, true);
+            self.notes.forget(|counterset| instances(&self.tables, counterset));
             return None;
         }
         self.finish_file()

@@ -78,9 +78,11 @@ pub struct Overview {
     history: VecDeque<EarlierState>,
 }
 
-/// Collects the samples of a log up to a time. `reached` is the time of the last sample, if there is one.
+/// Collects the samples of a log up to the first one after a time. `reached` is the time of the last sample, if there
+/// is one. The sample that separates two runs of a recorder has the time of the one after it, so an equal time is not
+/// enough.
 fn catch_up(query: &mut PathQuery, reached: &mut Option<i64>, time: i64) -> Result<NextOutcome, SourceError> {
-    while reached.is_none_or(|reached| reached < time) {
+    while reached.is_none_or(|reached| reached <= time) {
         match query.collect()? {
             NextOutcome::Sample => *reached = Some(query.snapshot().clocks().utc_100ns()),
             NextOutcome::End if reached.is_none() => {
@@ -118,7 +120,7 @@ impl Overview {
 
     /// Creates the overview of a log, whose samples are collected one after the other. Processes and control groups may
     /// have been recorded at other times than the rest: those of the next such time are in the state, except at the end
-    /// of the log, where they are the last ones. So the state after the last sample is that of an instant.
+    /// of the log, where they are the last ones. So the state after the end is that of an instant.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -162,16 +164,22 @@ impl Overview {
     /// # Errors
     /// If there is nothing to deliver at all. A failing counter is only missing in the state.
     pub fn collect(&mut self) -> Result<NextOutcome, SourceError> {
-        if self.query.collect()? == NextOutcome::End {
-            return Ok(NextOutcome::End);
-        }
+        let outcome = self.query.collect()?;
         match &mut self.past {
             Some([processes, groups]) => {
-                let now = self.query.snapshot().clocks().utc_100ns();
+                let now = match outcome {
+                    NextOutcome::Sample => self.query.snapshot().clocks().utc_100ns(),
+                    // A clock that was set back leaves them behind.
+                    NextOutcome::End => i64::MAX,
+                };
                 self.process_error = failure(catch_up(&mut self.process_query, processes, now));
                 self.group_error = failure(catch_up(&mut self.group_query, groups, now));
             }
-            None => self.collect_lists(),
+            None if outcome == NextOutcome::Sample => self.collect_lists(),
+            None => {}
+        }
+        if outcome == NextOutcome::End {
+            return Ok(NextOutcome::End);
         }
         let values = SampleValues::new(&self.query);
         let now = self.query.snapshot().clocks().time_100ns;

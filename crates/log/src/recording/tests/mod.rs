@@ -13,8 +13,8 @@ use perfset_core::{
     NoValue, Owner,
 };
 use perfset_engine::{
-    Catalogue, CellState, Clock, CollectRequest, Entry, Machine, NextOutcome, Provider, Query,
-    RecordedSample, Rows, Snapshot, Source, SourceError, Window,
+    Catalogue, CellState, Clock, CollectRequest, Entry, Fact, FactKind, FactOptions, Machine, NextOutcome,
+    Provider, Query, RecordedSample, Rows, Snapshot, Source, SourceError, Window,
 };
 use proptest::prelude::*;
 
@@ -22,6 +22,7 @@ use super::state::tests::reasons;
 use super::*;
 
 mod hostile;
+mod notes;
 mod part;
 
 /// Instance of a scripted machine: name, id, birth, owner, and cells with their states.
@@ -236,8 +237,15 @@ fn record_run(
             .map(|(entry, table)| TickPart { table: *table, snapshot: &snapshot, entry })
             .collect();
         writer.tick(snapshot.clocks(), &parts).unwrap();
+        let mut facts = |of: &Identity<'_>| {
+            let text = format!("{boot_and_run:?} {} {second}", of.instance_id.0);
+            let secret = Fact::new(FactKind::CommandLine, Ok("secret".to_owned()));
+            vec![Fact::new(FactKind::User, Ok(text)), secret]
+        };
+        writer.note_new(&Guid::from_u128(1), 100, &mut facts);
         said_all.push(said(&snapshot));
     }
+    writer.finish_file();
     said_all
 }
 
