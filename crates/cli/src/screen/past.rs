@@ -19,7 +19,7 @@ use super::{LISTED, readable};
 use crate::args::{PastArgs, ScreenArgs};
 use crate::exit::{Exit, Failure};
 use crate::log::quoted;
-use crate::query_source::{opened, zone_of};
+use crate::query_source::{QuerySource, opened, zone_of};
 use crate::when::{InstantArg, zoned};
 
 /// Time before the instant that is read too, in 100 ns: the screen tells what changed in a minute.
@@ -87,7 +87,8 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     }
     canvas.draw(&lines)?;
     canvas.finish()?;
-    Ok(Exit::Ok)
+    let asked = QuerySource::Logs { logs, files: past.log.clone() };
+    Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 
 /// Collects all samples. Returns the state at the last one, and the history before it.
