@@ -64,7 +64,14 @@ pub(super) fn write_finished(
     name: &str,
     bytes: &[u8],
 ) -> io::Result<()> {
-    let path = folder.join(format!("{}-{name}.{FINISHED}", time_of(clocks)));
+    let mut path = folder.join(format!("{}-{name}.{FINISHED}", time_of(clocks)));
+    // Two marks can be of one moment.
+    for again in 2..1_000 {
+        if !path.exists() {
+            break;
+        }
+        path = folder.join(format!("{}-{name}-{again}.{FINISHED}", time_of(clocks)));
+    }
     let temporary = path.with_extension("tmp");
     let mut file = create_private(&temporary)?;
     let written =

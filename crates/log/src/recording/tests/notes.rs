@@ -79,10 +79,11 @@ fn marks_after_a_full_file() {
     writer.annotate(&mark("started")).unwrap();
     assert!(writer.tick(&at(0), &[]).unwrap().is_none());
     assert!(writer.tick(&at(1), &[]).unwrap().is_some());
+    writer.annotate(&mark("full")).unwrap();
     writer.annotate(&mark("stopped")).unwrap();
     assert_eq!(writer.finish_file(), None);
     assert_eq!(unsealed(&folder.0, None).unwrap().len(), 1);
     let recording = Recording::open(&folder.0).unwrap();
     assert_eq!(recording.times().count(), 2);
-    assert_eq!(recording.annotations().len(), 2);
+    assert_eq!(recording.annotations().len(), 3);
 }
