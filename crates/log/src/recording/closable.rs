@@ -1,12 +1,32 @@
-//! Files that are closed between reads.
+//! Opened files of a recording, which can be closed between reads.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::ReadAt;
-use super::files::open_file;
+
+/// Opens a file of a folder to read it. A link is refused: it may lead anywhere.
+pub(super) fn open_file(path: &Path) -> io::Result<File> {
+    if fs::symlink_metadata(path)?.is_symlink() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "is a link, which a recording does not have",
+        ));
+    }
+    open_named(path)
+}
+
+/// Opens a file that the user named. A pipe or device is refused, because opening it can wait for ever.
+pub(super) fn open_named(path: &Path) -> io::Result<File> {
+    let refuse = || io::Error::new(io::ErrorKind::InvalidInput, "is a pipe or device, and not a file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(refuse());
+    }
+    let file = File::open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
+}
 
 /// File that can be closed, and is then opened for each read: a recording of weeks has more files than a process can
 /// open.

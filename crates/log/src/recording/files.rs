@@ -12,6 +12,7 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, BlockKind, ReadAt};
 use super::bytes::Malformed;
+pub(super) use super::closable::{open_file, open_named};
 use super::notes::{self, InstanceNote};
 use super::registration::{TableDefinition, definition};
 use super::segment::{SegmentTicks, StoredSegment};
@@ -129,27 +130,6 @@ pub(super) fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     paths.sort_unstable();
     Ok(paths)
-}
-
-/// Opens a file of a folder to read it. A link is refused: it may lead anywhere.
-pub(super) fn open_file(path: &Path) -> io::Result<File> {
-    if fs::symlink_metadata(path)?.is_symlink() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "is a link, which a recording does not have",
-        ));
-    }
-    open_named(path)
-}
-
-/// Opens a file that the user named. A pipe or device is refused, because opening it can wait for ever.
-pub(super) fn open_named(path: &Path) -> io::Result<File> {
-    let refuse = || io::Error::new(io::ErrorKind::InvalidInput, "is a pipe or device, and not a file");
-    if !fs::metadata(path)?.is_file() {
-        return Err(refuse());
-    }
-    let file = File::open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
 }
 
 /// Most ticks of a file: those of three weeks, one each second. In a segment, a tick can take less than a byte.
