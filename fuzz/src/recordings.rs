@@ -64,8 +64,8 @@ impl ReadAt for Pieces {
     }
 }
 
-/// What ticks give is written and read again as it is, is the same for a reader of one table, and has no more rows and
-/// cells than the ticks have bytes.
+/// Checks the contents of ticks: they are written and read again as they are, are the same for a reader of one table,
+/// and have no more rows and cells than the ticks have bytes.
 ///
 /// Each tick is a length of 15 bits, a bit for a whole tick, and its payload.
 pub fn check_ticks(input: &[u8]) {

@@ -483,18 +483,7 @@ fn facts_of_shown_rows_are_read() {
                     .chain((14..50).step_by(3).map(Some))
                     .map(move |height| (width, height))
             }) {
-                let screen = |facts| Screen {
-                    state: &state,
-                    machine: "",
-                    system: "",
-                    right: "",
-                    when: None,
-                    width,
-                    height,
-                    facts,
-                    history: &history,
-                    glyphs: SparkGlyphs::ASCII,
-                };
+                let screen = |facts| nameless(&state, &history, (width, height), facts);
                 let (mut source, mut facts) = (KnownFacts::default(), FactCache::default());
                 let (processes, disks) = screen(&no_facts).described(part);
                 facts.read(&mut source, processes, disks);
@@ -517,23 +506,24 @@ fn facts_of_shown_rows_are_read() {
     assert!(kinds.iter().all(|count| *count > 500), "{kinds:?}");
 }
 
+/// Returns a screen of a machine without a name.
+fn nameless<'a>(
+    state: &'a MachineState,
+    history: &'a History,
+    (width, height): (usize, Option<usize>),
+    facts: &'a FactCache,
+) -> Screen<'a> {
+    let (machine, system, right, when) = ("", "", "", None);
+    let glyphs = SparkGlyphs::ASCII;
+    Screen { state, machine, system, right, when, width, height, facts, history, glyphs }
+}
+
 /// Facts are read only where they are shown.
 #[test]
 fn narrow_screens_need_no_facts() {
     let (state, facts, history) = (troubled(), FactCache::default(), History::default());
     let described = |part, width, height| {
-        let screen = Screen {
-            state: &state,
-            machine: "",
-            system: "",
-            right: "",
-            when: None,
-            width,
-            height,
-            facts: &facts,
-            history: &history,
-            glyphs: SparkGlyphs::ASCII,
-        };
+        let screen = nameless(&state, &history, (width, height), &facts);
         let (processes, disks) = screen.described(part);
         let mut names: Vec<_> = processes.iter().map(|process| process.name.clone()).collect();
         names.sort();

@@ -646,8 +646,8 @@ impl RecordingFile {
     }
 
     /// Reads the notes of a block, with their counterset; 0 is the last block, and `None` means that there are no more.
-    /// What is damaged is left out. An instance without a birth can be another one later, so its notes from after the
-    /// tick `last` are left out.
+    /// Damaged notes are left out. An instance without a birth can be another one later, so its notes from after the
+    /// tick `last` are left out too.
     pub fn notes(&self, from_end: usize, last: u64) -> Option<Vec<(Guid, InstanceNote)>> {
         let (offset, sequence) = *self.notes.iter().rev().nth(from_end)?;
         let read = || {

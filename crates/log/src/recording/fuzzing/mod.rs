@@ -16,7 +16,7 @@ use crate::damage::Damage;
 
 /// Returns a file whose blocks have right lengths and checksums: each goes on to the next header.
 ///
-/// So a changed byte reaches the readers of payloads. Bytes before the first header stay as they are.
+/// Changed bytes then reach the readers of payloads. Bytes before the first header stay as they are.
 #[must_use]
 pub fn repaired(bytes: &[u8]) -> Vec<u8> {
     rebuilt(bytes, false)
