@@ -8,13 +8,16 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::repository::{root, run as run_program, target};
+use crate::repository::{output_of, root, run as run_program, target};
 
 mod report;
 #[cfg(test)]
 mod seeds;
 
 use report::Report;
+
+/// Environment variable with the target's name, for the program of all targets.
+const VARIABLE: &str = "PERFSET_FUZZ_TARGET";
 
 /// Run the fuzz targets, each for a bounded time on its stored corpus; fail on a finding.
 #[derive(clap::Args)]
@@ -33,13 +36,12 @@ pub struct Args {
 /// Runs the chore.
 pub fn run(args: &Args) -> Result<()> {
     let fuzz = root().join("fuzz");
+    build(&fuzz)?;
     let all = target_names(&fuzz)?;
     if let Some(unknown) = args.targets.iter().find(|name| !all.contains(name)) {
         bail!("there is no fuzz target {unknown:?}; there are: {}", all.join(", "));
     }
     let chosen = if args.targets.is_empty() { &all } else { &args.targets };
-    build(&fuzz)?;
-
     let start = Instant::now();
     let queue = Mutex::new(chosen.iter().collect::<VecDeque<_>>());
     let reports = Mutex::new(Vec::new());
@@ -67,16 +69,17 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// One file a target.
+/// Returns the names that the program lists. Each must have a corpus, and no other name may have one.
 fn target_names(fuzz: &Path) -> Result<Vec<String>> {
-    let folder = fuzz.join("fuzz_targets");
-    let entries = folder.read_dir().with_context(|| format!("cannot list {}", folder.display()))?;
-    let mut names = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+    let names: Vec<String> =
+        output_of(Command::new(program(fuzz)).env_remove(VARIABLE))?.lines().map(str::to_owned).collect();
+    let corpus = fuzz.join("corpus");
+    let mut seeded = Vec::new();
+    for entry in corpus.read_dir().with_context(|| format!("cannot list {}", corpus.display()))? {
+        seeded.push(entry?.file_name().to_string_lossy().into_owned());
     }
-    names.sort();
+    seeded.sort();
+    ensure!(names == seeded, "the targets are {names:?}, and the corpora {seeded:?}");
     Ok(names)
 }
 
@@ -94,15 +97,16 @@ fn triple() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
 
-fn program(fuzz: &Path, name: &str) -> PathBuf {
-    fuzz.join("target").join(triple()).join("release").join(name)
+fn program(fuzz: &Path) -> PathBuf {
+    fuzz.join("target").join(triple()).join("release/targets")
 }
 
 fn run_target(fuzz: &Path, name: &str, args: &Args) -> Result<Report> {
     let work = target().join("fuzz").join(name);
     let found = work.join("found");
     std::fs::create_dir_all(&found).with_context(|| format!("cannot make {}", found.display()))?;
-    let mut command = Command::new(program(fuzz, name));
+    let mut command = Command::new(program(fuzz));
+    command.env(VARIABLE, name);
     command.arg(&found).arg(fuzz.join("corpus").join(name)); // new finds go into the first, the second is only read
     command.arg(format!("-artifact_prefix={}/", work.display()));
     command.arg(format!("-max_total_time={}", args.seconds));
