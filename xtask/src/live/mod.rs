@@ -27,6 +27,7 @@ mod facts;
 mod files;
 mod first_answer;
 mod hotplug;
+mod hour;
 mod jq;
 mod kernel_own;
 mod known_load;
@@ -148,6 +149,9 @@ pub fn run(args: &Args) -> Result<()> {
         ("a recorder that is killed at any moment loses no sample", &|| recordings::killed(args.full)),
         ("a recorder on a full disk goes on", &recordings::full),
         ("an instant of a recording names who was busy", &recordings::culprit),
+        ("a recording agrees with sar and pidstat while the machine compiles", &|| {
+            hour::beside_others(args.full)
+        }),
         ("readers beside a recorder find all samples", &|| recordings::beside(args.full)),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
