@@ -159,7 +159,7 @@ impl SetRows {
         groups
     }
 
-    /// Prepares the file: everything but the work of the crate is done.
+    /// Prepares the file: everything is done except for the work of the crate.
     pub fn file(&self, folder: &Path) -> Result<ParquetFile> {
         let slug: String = self
             .set

@@ -323,8 +323,8 @@ mod tests {
         }
     }
 
-    /// An instance that ended, or began, between the enumeration and the collection of births has no facts: nobody
-    /// knows if they would be its own.
+    /// An instance that ended, or began, between the enumeration and the collection of births has no facts: it is
+    /// unknown if they would be its own.
     #[test]
     fn facts_need_the_instance_in_the_collection() {
         let counter = Counter::new(CounterId(1), CounterType::PERF_COUNTER_RAWCOUNT).name("C");

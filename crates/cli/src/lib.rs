@@ -6,11 +6,7 @@
     test,
     allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
 )]
-#![allow(
-    missing_docs,
-    missing_debug_implementations,
-    reason = "nobody but the command and its tests uses it"
-)]
+#![allow(missing_docs, missing_debug_implementations, reason = "only the command and its tests use it")]
 
 pub mod args;
 pub mod query_source;

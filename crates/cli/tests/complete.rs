@@ -94,7 +94,7 @@ fn named_sets() {
     assert_eq!(lines("bash", &["P", "get", "'@web'", "--sort"]), "words\nProcesses\n");
 }
 
-/// Whatever is typed, nothing is printed but candidates.
+/// Only candidates are printed, for any input.
 #[test]
 fn errors_are_silent() {
     for words in [

@@ -48,7 +48,7 @@ fn csv(paths: &[&str], lines: &[(i64, &[Option<i64>])]) -> String {
     text
 }
 
-/// The time of a text log, so many milliseconds after 10:00.
+/// The time of a text log: milliseconds after 10:00.
 fn time_of(ms: i64) -> String {
     let (s, ms) = (ms / 1_000, ms % 1_000);
     format!("11/05/2026 {:02}:{:02}:{:02}.{ms:03}", 10 + s / 3_600, s / 60 % 60, s % 60)

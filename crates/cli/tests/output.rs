@@ -313,7 +313,7 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
     let is_screen =
         |word: &&str| word.starts_with('-') || ["mem", "disk", "net", "proc", "cgroup"].contains(word);
     match words.first().map(String::as_str) {
-        // The instants of the texts are those of a recording that nobody has made.
+        // The instants of the texts are those of a recording that does not exist.
         Some(word) if is_screen(&word) && words.iter().any(|word| word == "--log") => {
             for at in 1..words.len() {
                 match words[at - 1].as_str() {

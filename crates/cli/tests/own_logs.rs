@@ -260,7 +260,7 @@ fn instances_come_and_go() {
     assert!(code == 3 && err.contains("has no instance \"d\"\n  perfset instances "), "{err}");
 }
 
-/// A log of ours has numbers without counter types: counts have no decimals again when they are read back.
+/// Our own logs have numbers without counter types: counts have no decimals again when they are read back.
 #[test]
 fn whole_numbers_read_back_whole() {
     let folder = scratch("own-logs-whole");

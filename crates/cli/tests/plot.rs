@@ -102,7 +102,7 @@ fn a_part_of_a_log() {
     );
 }
 
-/// Gaps stay gaps, and a stranger's name stays a text.
+/// Gaps stay gaps, and another user's name stays a text.
 #[test]
 fn missing_log_values_leave_gaps() {
     let file = log("plot-gaps", &[(0, "1", "5"), (1, "2", "5"), (2, " ", "5"), (3, "4", "5"), (4, "5", "5")]);

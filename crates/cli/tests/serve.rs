@@ -98,7 +98,7 @@ fn metrics_are_chosen_and_named() {
     served.end("TERM");
 }
 
-/// Command lines of processes are in no response, whoever asks.
+/// Command lines of processes are in no response to any client.
 #[test]
 fn no_command_lines() {
     let folder = scratch("serve-command-lines");

@@ -226,7 +226,7 @@ mod program {
         assert_eq!((code, err.as_str()), (0, ""));
     }
 
-    /// Whoever waits for alarms is told at once that one is lost.
+    /// A user who waits for alarms is told at once that one is lost.
     #[test]
     fn the_first_run_that_is_left_out_is_told() {
         let folder = scratch("watch-left-out");
@@ -242,7 +242,7 @@ mod program {
         let log = log.to_str().unwrap();
         let args = ["watch", "--log", log, LENGTHS, "--above", "90", "--run", "sh", "-c", script];
         let mut command = perfset("small-vm", &[&args[..], &[pid.to_str().unwrap()]].concat());
-        // Nobody reads so many reports.
+        // Users do not read this many reports.
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut first).unwrap();

@@ -351,7 +351,7 @@ impl Snapshot {
         &self.entries
     }
 
-    /// Returns the entries of the query. Collections share them until an entry is added, removed or resolved anew.
+    /// Returns the entries of the query. Collections share them until an entry is added, removed or resolved again.
     #[must_use]
     pub fn shared_entries(&self) -> Arc<[ResolvedEntry]> {
         Arc::clone(&self.entries)

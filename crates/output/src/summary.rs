@@ -57,7 +57,7 @@ impl SummaryCounter {
     fn number(&self, value: f64, is_human: bool) -> String {
         match (self.is_identifier, is_human) {
             (true, _) => value.to_string(),
-            // A count has no decimals, but a mean of counts has.
+            // A count is whole; a mean of counts has decimals.
             (false, false) if !self.is_measured && value.fract() == 0.0 => grouped(value, 0),
             (false, true) if self.unit == "%" => measured(value, true),
             (false, true) if !self.unit.is_empty() || value.abs() >= 1_000.0 => {

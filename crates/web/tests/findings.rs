@@ -86,7 +86,7 @@ fn findings_are_those_of_the_overview() {
     assert_eq!(unchecked.len(), RULES.len(), "the machine has nothing else");
 }
 
-/// Nothing is collected for the findings before somebody asks, and many clients cost as much as one.
+/// Nothing is collected for the findings before a client asks, and many clients cost as much as one.
 #[test]
 fn findings_cost_nothing_until_somebody_asks() {
     let server = Running::of(disks(), |options| options.metrics.clear());

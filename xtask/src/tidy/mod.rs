@@ -13,6 +13,7 @@ mod examples;
 mod manifests;
 mod map;
 mod plain;
+mod prose;
 mod rules;
 mod text;
 #[cfg(test)]
@@ -57,7 +58,7 @@ pub fn run(_: &Args) -> Result<()> {
     let cargo_files = files.iter().filter(|path| path.ends_with("Cargo.toml"));
     problems.extend(cargo_files.flat_map(|path| manifests::check(path, &read(path))));
     problems.extend(origins(&files, &read));
-    let (mut sources, mut pages) = (Vec::new(), Vec::new());
+    let (mut sources, mut pages, mut documents) = (Vec::new(), Vec::new(), Vec::new());
     for path in &files {
         let bytes =
             std::fs::read(root.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
@@ -69,6 +70,8 @@ pub fn run(_: &Args) -> Result<()> {
                 sources.push((path.clone(), text));
             } else if path.starts_with("docs/spec") {
                 pages.push((path.clone(), text));
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                documents.push((path.clone(), text));
             }
         }
     }
@@ -77,7 +80,7 @@ pub fn run(_: &Args) -> Result<()> {
     problems.extend(rules::check(&pages, &sources));
     problems.extend(examples::check(&read(Path::new(examples::FACADE)), &sources));
     problems.extend(circles::check(&sources));
-    for measure in plain::measure(&sources) {
+    for measure in plain::measure(&sources).into_iter().chain(prose::measure(&documents, &sources)) {
         println!("{measure}");
         problems.extend(measure.problem());
     }

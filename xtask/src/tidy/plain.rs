@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Problem;
 
 /// Words with which no first doc line begins: what follows is a clause, and names no thing.
-const OPAQUE: [&str; 17] = [
+pub(super) const OPAQUE: [&str; 17] = [
     "What", "Whether", "Who", "Whose", "Of", "So", "As", "That", "Which", "Where", "Those", "How", "Why",
     "When", "From", "Behind", "Whoever",
 ];
@@ -71,15 +71,21 @@ impl fmt::Display for Measure {
 }
 
 impl Measure {
-    fn new(name: &'static str, limit: usize) -> Self {
+    pub(super) fn new(name: &'static str, limit: usize) -> Self {
         Self { name, found: Vec::new(), of: 0, limit }
     }
 
-    fn count(&mut self, path: &Path, line: usize, text: &str, is_found: bool) {
+    pub(super) fn count(&mut self, path: &Path, line: usize, text: &str, is_found: bool) {
         self.of += 1;
         if is_found {
             self.found.push(Problem::new(path, Some(line), text.trim()));
         }
+    }
+
+    /// Returns the number of places.
+    #[cfg(test)]
+    pub(super) fn found(&self) -> usize {
+        self.found.len()
     }
 
     /// Returns the problem of a measure above its limit, with some places.

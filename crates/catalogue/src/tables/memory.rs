@@ -266,7 +266,7 @@ static COUNTERS: [Counter; 37] = counters([
         1682).detail(DetailLevel::WIZARD).unit("By").file("/proc/meminfo").field("MemAvailable - MemFree, at least 0")
         .availability("Needs Linux 3.14 or newer.")
         .help("On Linux all cached memory in Available Bytes, of any priority: memory that can be reclaimed at once. \
-            Windows counts pages of the middle priorities that are no longer in use but keep their contents. The \
+            Windows counts pages of the middle priorities that are no longer in use and keep their contents. The \
             kernel's own estimate of the page cache and slab caches that it could reclaim without swapping. Its \
             caches have no priorities. Needs Linux 3.14 or newer."),
     row(STANDBY_CACHE_CORE_BYTES, "Standby Cache Core Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, 1684)

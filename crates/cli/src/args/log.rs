@@ -37,7 +37,7 @@ pub struct LogInfoArgs {
     pub output: ListOutput,
 }
 
-/// Write a part of a recording as one file, to be sent to somebody else
+/// Write a part of a recording as one file, to send to another person
 ///
 /// The file has the samples, marks and gaps of that time, and all help texts. Every command that reads logs reads it.
 #[derive(Debug, clap::Args)]

@@ -19,7 +19,7 @@ pub struct RecordArgs {
     /// Folder to record into [default: that of this user and machine]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Record into one new file, with all help texts, to be sent to somebody else
+    /// Record into one new file, with all help texts, to send to another person
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["dir", "keep", "min_free", "status", "stop"])]
     pub output: Option<PathBuf>,
     /// Keep at most this size or time: 500MB, 2GB, 36h, 7d; give it twice for both [default: 1GB]

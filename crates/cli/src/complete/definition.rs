@@ -23,7 +23,7 @@ pub enum WantedWord {
     Counterset,
     /// Name of a counter of the counterset that a user named.
     Counter(String),
-    /// Text that nobody can guess.
+    /// Text of the user, which has no candidates.
     Nothing,
 }
 

@@ -10,7 +10,7 @@
 //!    by `/proc/self` or `/proc/thread-self`. Links of other processes are not included, because those choose the
 //!    target: their working directory, or an open file.
 //! 3. It lies in `/`, `/dev` or `/var`, reached without links, and its owner has no uid in this user namespace. Group
-//!    and others must not have write permission for that directory. Whoever owns it provides the whole system.
+//!    and others must not have write permission for that directory. Its owner provides the whole system.
 //!
 //! In a user namespace all users without a uid there appear under one uid, the overflow uid. So the owner with that
 //! uid is unknown: it is neither root nor the user who runs the command, even if that user appears under it too
@@ -258,7 +258,7 @@ fn parts(path: &[u8]) -> Vec<OsString> {
 
 /// Returns `true` for a link in a directory of the system, where only the owner of that directory can create files.
 fn is_of_system(folder: &OwnedFd, link: &Path) -> io::Result<bool> {
-    // Group and others: whoever may write there could put a link in the place of the system's.
+    // Group and others: a user who may write there could put a link in the place of the system's.
     const OTHERS_WRITE: u32 = 0o022;
     let is_system = |folder: &Path| ["/", "/dev", "/var"].iter().any(|known| folder == Path::new(known));
     // The components up to here were directories, so the path is the directory's own.

@@ -28,8 +28,8 @@ mod linux {
 
     use super::*;
 
-    /// Who runs this test, to whom some files are another user's. Root has files that are; everybody else pretends to
-    /// be somebody else.
+    /// Who runs this test, to whom some files are another user's. Root has such files; other users
+    /// pretend to be another user.
     struct Others {
         folder: PathBuf,
         is_root: bool,
@@ -47,7 +47,7 @@ mod linux {
             self.folder.join(name)
         }
 
-        /// Gives a file, or a link itself, to somebody else, as far as that takes root.
+        /// Gives a file, or a link itself, to another user, as far as that takes root.
         fn give_away(&self, name: &str) -> PathBuf {
             let path = self.path(name);
             if self.is_root {
@@ -236,7 +236,7 @@ mod linux {
         found.map(drop).unwrap_err().to_string()
     }
 
-    /// Somebody exchanges a folder for a link, again and again, while files are written below it.
+    /// Another user exchanges a directory for a link, again and again, while files are written below it.
     #[test]
     fn no_link_comes_in_between() {
         let others = Others::new("destination-race");
@@ -331,7 +331,7 @@ mod linux {
             let now = fs::metadata(others.path("file")).unwrap().permissions().mode();
             assert_eq!(now & 0o7_777, want, "{mode:o}");
         }
-        // Somebody else says nothing of a file of ours.
+        // Another user's program says nothing about our file.
         fs::set_permissions(others.path("file"), fs::Permissions::from_mode(0o4_777)).unwrap();
         others.give_away("file");
         if others.is_root {

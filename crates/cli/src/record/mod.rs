@@ -205,7 +205,7 @@ impl Recorder {
         const MOST: usize = 200;
         let options = FactOptions::default().with_command_lines(self.with_command_lines);
         let machine = self.asked.machine();
-        // A file is to be sent to somebody else, and command lines can contain secrets.
+        // A file is sent to other people, and command lines can contain secrets.
         let has_command_lines = self.with_command_lines || self.writer.is_folder();
         let is_allowed = |fact: &Fact| fact.kind != FactKind::CommandLine || has_command_lines;
         for counterset in NOTED {

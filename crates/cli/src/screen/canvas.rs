@@ -86,7 +86,7 @@ impl Canvas {
             width = size.0;
             match self.drawn {
                 0 => {}
-                // A smaller window has wrapped the previous lines, so nobody knows where they begin.
+                // A smaller window has wrapped the previous lines, so their begin is unknown.
                 _ if size != self.size => frame.push_str("\x1b[H\x1b[2J"),
                 drawn => frame.push_str(&format!("\x1b[{drawn}A")),
             }

@@ -23,7 +23,7 @@ impl<'a> Screen<'a> {
         };
         let mut lists: Vec<_> = USES.iter().map(list).collect();
         if let (Some((count, _)), Some((_, disk))) = (&self.state.refused, lists.last_mut()) {
-            // Without it, an empty list would say that nobody uses the disks.
+            // Without it, an empty list would say that no process uses the disks.
             disk.truncate(rows);
             disk.push(StyledLine::new(Style::Dim, format!("+{count} denied")));
         }

@@ -26,7 +26,7 @@ pub mod processors;
 #[cfg(test)]
 mod tests;
 
-/// Time until the second sample on a terminal, where nobody wants to wait for the first rates. Elsewhere the first
+/// Time until the second sample on a terminal, where users do not want to wait for the first rates. Elsewhere the first
 /// sample covers a whole interval, as all others do.
 const WARMUP: Duration = Duration::from_millis(300);
 

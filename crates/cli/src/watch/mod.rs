@@ -136,7 +136,7 @@ impl Watcher {
             |v: &PathValue<'_>| v.value.value.is_err() && readings.of(v) == Some(WatchReading::Unknown);
         reporter.unknown(clocks, paths, &values, &unknown, is_missing)?;
         let written = reporter.end_sample();
-        // After the report, whose line comes before those of the program, and also if nobody reads the report.
+        // After the report, whose line comes before those of the program, and also if no program reads the report.
         if let Some(runs) = runs {
             due.into_iter().for_each(|variables| runs.push(variables));
         }

@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// A restarted process has another birth: its condition ends with the old one and is counted anew.
+    /// A restarted process has another birth: its condition ends with the old one and is counted from the start.
     #[test]
     fn a_restarted_instance_counts_again() {
         let mut watch = Watch::new(Limit::Above(0.0), 2);

@@ -324,7 +324,7 @@ impl Provider for DeadlineProvider {
     /// waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.take_answers();
-        // Every response renews the catalogue, but without countersets there is hardly another request.
+        // Each response renews the catalogue. Without countersets there is hardly another request.
         let nothing = self.catalogue.as_ref().map_or(true, |catalogue| catalogue.countersets.is_empty());
         if nothing && self.out.is_empty() {
             self.send(WorkerRequest::Catalogue);

@@ -42,7 +42,7 @@ pub enum BindError {
         counterset: String,
     },
     /// The counterset has no instances, or none now, and the path names one.
-    #[error("\"{counterset}\" has no instances, but the path names one")]
+    #[error("\"{counterset}\" has no instances; the path names one")]
     NoInstances {
         /// Name of the counterset.
         counterset: String,

@@ -383,7 +383,7 @@ impl PathQuery {
                 // Without a sample, the positions stay those of the last one, which is still read.
                 self.drop_deleted();
                 self.paths.iter().for_each(|path| path.is_read.set(false));
-                // That of one row is as quickly made anew, and there can be thousands of such queries.
+                // That of one row is as quickly made again, and there can be thousands of such queries.
                 let last = self.index.take().filter(|index| index.is_worth_keeping());
                 let last_but_one = std::mem::replace(&mut self.spare, last);
                 self.index = last_but_one

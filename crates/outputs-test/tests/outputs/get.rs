@@ -496,7 +496,7 @@ fn summary(world: &Arc<World>) -> Result<Tally, String> {
     for ((set, column, name, _), (values, events)) in all {
         let name = format!("{name}  {}", world.sets[set].columns[column].name);
         let count = values.len() as f64;
-        // The least value that so many values do not exceed.
+        // The least value that this number of values does not exceed.
         let percentile = |percent: usize| {
             let reaches =
                 |most: &f64| 100 * values.iter().filter(|v| *v <= most).count() >= percent * values.len();

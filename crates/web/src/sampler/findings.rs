@@ -24,7 +24,7 @@ const FINDINGS_MOST: usize = 100;
 /// Time between two collections, as a multiple of the processor time that a collection takes.
 pub(super) const COST_SHARE: u32 = 8;
 
-/// Shared collection of findings. It is empty while nobody asks.
+/// Shared collection of findings. It is empty without clients.
 #[derive(Debug, Default)]
 pub struct FindingsCollector {
     current: Option<CollectedOverview>,
@@ -89,7 +89,7 @@ impl FindingsCollector {
         }
     }
 
-    /// Collects with a sample of the streams, or stops if nobody has asked for long enough.
+    /// Collects with a sample of the streams, or stops if no client has asked for long enough.
     pub fn sample(&mut self, now: Instant, interval: Duration, unread: &UnreadBytes) {
         let Some(current) = &mut self.current else { return };
         let linger = LINGER.max(interval.saturating_mul(LINGER_INTERVALS));

@@ -326,10 +326,7 @@ fn bind_error_names_nearest_match() {
         (r"\Test Set(a)\Sise", "\"Test Set\" has no counter \"Sise\""),
         (r"\Test Set(a)\#4", "\"Test Set\" has no counter \"#4\""),
         (r"\Test Set\Size", "\"Test Set\" has instances, but the path names none: try '\\Test Set(*)\\…'"),
-        (
-            r"\Perfset Engine(a)\Collections/sec",
-            "\"Perfset Engine\" has no instances, but the path names one",
-        ),
+        (r"\Perfset Engine(a)\Collections/sec", "\"Perfset Engine\" has no instances; the path names one"),
         (
             r"\{00000000-0000-0000-0000-000000000006}(a)\X",
             "no counterset is named \"{00000000-0000-0000-0000-000000000006}\"",

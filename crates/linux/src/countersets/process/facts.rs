@@ -43,7 +43,7 @@ impl ProcessFacts {
     }
 
     /// Returns the facts about a process; none if it has ended, if another process has its id now, or without a birth,
-    /// because then nobody knows which process is meant.
+    /// because then the process is ambiguous.
     pub(super) fn read(&self, pid: u32, born: Birth, options: FactOptions) -> Vec<Fact> {
         self.open(pid, born).map(|process| self.all(&process, options)).unwrap_or_default()
     }
@@ -230,7 +230,7 @@ mod tests {
             );
             assert!(is_shown || got["command_line"].starts_with("- denied: "), "{got:?}");
         }
-        // Without an owner, it is nobody's.
+        // Without an owner, it belongs to no user.
         let got =
             facts(uid(), start(), FactOptions::default(), |tree| tree.write("proc/300/status", "Name:\tx\n"));
         assert!(!got["command_line"].contains("hunter"), "{got:?}");

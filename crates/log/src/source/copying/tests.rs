@@ -284,7 +284,7 @@ fn into_snapshots<P: Player>(
     all
 }
 
-/// Snapshots that another query filled meanwhile, or that were cloned: nothing but the numbers of a sample of this
+/// Snapshots that another query filled meanwhile, or that were cloned: only the numbers of a sample of this
 /// query is ever replaced.
 #[test]
 fn snapshots_of_others_are_not_taken_for_own() {
