@@ -6,7 +6,7 @@ use perfset_core::clock::ClockReading;
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::{
-    Counter, CounterId, Counterset, Identity, InstanceIdFilter, NoValue, RawValue, Sample, Utf16,
+    Birth, Counter, CounterId, Counterset, Identity, InstanceIdFilter, NoValue, RawValue, Sample, Utf16,
 };
 
 use crate::error::SourceError;
@@ -27,6 +27,7 @@ pub struct Sampler<'a> {
     needed: Vec<CounterId>,
     rows: Rows,
     divisor: Option<usize>,
+    base_wraps: bool,
     /// Clock of the counter itself, if it has one, and the columns of its reading and its ticks per second.
     own_clock: Option<(Clock, Option<usize>, Option<usize>)>,
 }
@@ -58,6 +59,7 @@ impl<'a> Sampler<'a> {
             needed: found.iter().map(|counter| counter.id).collect(),
             rows: Rows::new(found.iter().copied()),
             divisor: column(counter.divisor()),
+            base_wraps: set.base_wraps(counter),
             own_clock: has_clock.then(|| (clock(), column(counter.perf_time), column(counter.perf_freq))),
         })
     }
@@ -71,7 +73,7 @@ impl<'a> Sampler<'a> {
         clocks: &ClockReading,
         collect: impl FnOnce(&CollectRequest<'_>, &mut Rows) -> Result<(), SourceError>,
     ) -> Result<Sample<'a>, NoValue> {
-        let Self { set, identity, instances, counter, needed, rows, divisor, own_clock } = self;
+        let Self { set, identity, instances, needed, rows, .. } = self;
         let want = CollectRequest::new(set, needed, instances);
         rows.start();
         let collected = collect(&want, rows);
@@ -80,23 +82,63 @@ impl<'a> Sampler<'a> {
         let is_it =
             |row: &usize| rows.id(*row) == Some(identity.instance_id) && rows.name(*row) == identity.instance;
         let row = (0..rows.len()).find(is_it).ok_or(NoValue::NoInstance)?;
-        let number = |column: usize| rows.raw(row, column);
-        let raw = number(0).ok_or_else(|| rows.reason(row, 0).cloned().unwrap_or(NoValue::NotGiven))?;
-        let clocks = rows.clocks().unwrap_or_else(|| Clocks::from(clocks));
-        let ticks = |column: &Option<usize>| ticks(column.and_then(number).map(RawValue::get));
-        Ok(Sample {
-            identity: Identity { birth: rows.counted_since(row, 0).or_else(|| rows.birth(row)), ..*identity },
-            counter: counter.id,
-            counter_type: counter.counter_type,
+        let number = |column: usize| self.rows.raw(row, column);
+        let raw = number(0).ok_or_else(|| self.rows.reason(row, 0).cloned().unwrap_or(NoValue::NotGiven))?;
+        let clocks = self.rows.clocks().unwrap_or_else(|| Clocks::from(clocks));
+        let birth = self.rows.counted_since(row, 0).or_else(|| self.rows.birth(row));
+        Ok(self.of_numbers(raw, number, birth, clocks))
+    }
+
+    /// Returns the counters that a sample is made of: the counter itself, then those that it is computed with.
+    #[must_use]
+    pub fn needed(&self) -> &[CounterId] {
+        &self.needed
+    }
+
+    /// Returns `true` if the requests of this sampler select the instance: a name can also be read as a pattern that
+    /// does not match itself.
+    #[must_use]
+    pub fn selects_itself(&self) -> bool {
+        self.instances.wants(self.identity.instance.units(), self.identity.instance_id)
+    }
+
+    /// Returns the sample of the instance from numbers that the caller has, in the order of [`needed`](Self::needed):
+    /// what [`sample`](Self::sample) returns for a row of them. `None` if the counter itself has no number.
+    ///
+    /// `birth` is that of the row, or the start of the value's count.
+    #[must_use]
+    pub fn sample_of(
+        &self,
+        numbers: impl Fn(usize) -> Option<u64>,
+        birth: Birth,
+        clocks: Clocks,
+    ) -> Option<Sample<'a>> {
+        let number = |column: usize| self.rows.as_stored(column, numbers(column)?);
+        Some(self.of_numbers(number(0)?, number, birth, clocks))
+    }
+
+    #[inline]
+    fn of_numbers(
+        &self,
+        raw: RawValue,
+        number: impl Fn(usize) -> Option<RawValue>,
+        birth: Birth,
+        clocks: Clocks,
+    ) -> Sample<'a> {
+        let ticks = |column: Option<usize>| ticks(column.and_then(&number).map(RawValue::get));
+        Sample {
+            identity: Identity { birth, ..self.identity },
+            counter: self.counter.id,
+            counter_type: self.counter.counter_type,
             raw,
-            base: divisor.and_then(number),
-            wraps: counter.wraps,
-            base_wraps: set.base_wraps(counter),
-            clocks: match own_clock {
+            base: self.divisor.and_then(&number),
+            wraps: self.counter.wraps,
+            base_wraps: self.base_wraps,
+            clocks: match self.own_clock {
                 None => clocks,
-                Some((clock, time, freq)) => clocks.with(*clock, ticks(time), ticks(freq)),
+                Some((clock, time, freq)) => clocks.with(clock, ticks(time), ticks(freq)),
             },
-        })
+        }
     }
 }
 

@@ -469,6 +469,11 @@ impl Rows {
         self.cells(row).get(column)?.number()
     }
 
+    /// Returns a number as a cell of this column has it: counters of 4 bytes have its low 32 bits.
+    pub(crate) fn as_stored(&self, column: usize, number: u64) -> Option<RawValue> {
+        self.columns.get(column)?.cell(number).number()
+    }
+
     /// Returns the notes about single cells of a row: column and note, in order of the columns.
     pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &CellState)> {
         let from = self.notes.partition_point(|note| note.position.0 < row);

@@ -135,6 +135,47 @@ impl<'a> PayloadCursor<'a> {
         Err(self.error(format!("{what} of more than 64 bits")))
     }
 
+    /// Skips integers without their values.
+    #[inline]
+    pub fn skip_uints(&mut self, count: usize, what: &str) -> Result<(), Malformed> {
+        // Mostly each has one byte: a letter of a name, or a small number.
+        let short = self.bytes.get(..count).is_some_and(|bytes| bytes.iter().all(|byte| *byte < 0x80));
+        let len = if short { count } else { self.uints_len(count, what)? };
+        self.take(len, what).map(|_| ())
+    }
+
+    /// Returns the number of bytes that so many integers have.
+    fn uints_len(&self, count: usize, what: &str) -> Result<usize, Malformed> {
+        const WORD: usize = 8;
+        const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+        let (mut left, mut len) = (count, 0_usize);
+        // The last byte of each integer lacks bit 7.
+        for word in self.bytes.chunks_exact(WORD) {
+            let word = <[u8; WORD]>::try_from(word).map(u64::from_le_bytes).unwrap_or_default();
+            let ends = usize::try_from((!word & HIGH_BITS).count_ones()).unwrap_or(WORD);
+            if ends >= left {
+                break;
+            }
+            (left, len) = (left.saturating_sub(ends), len.saturating_add(WORD));
+        }
+        for byte in self.bytes.get(len..).unwrap_or_default() {
+            if left == 0 {
+                break;
+            }
+            len = len.saturating_add(1);
+            left = left.saturating_sub(usize::from(*byte < 0x80));
+        }
+        if left > 0 {
+            return Err(self.error(format!("{count} integers ({what}), and {} bytes are left", self.left())));
+        }
+        Ok(len)
+    }
+
+    /// Returns `true` if these bytes are next.
+    pub fn begins_with(&self, bytes: &[u8]) -> bool {
+        self.bytes.starts_with(bytes)
+    }
+
     pub fn int(&mut self, what: &str) -> Result<i64, Malformed> {
         self.uint(what).map(unzigzag)
     }
@@ -195,6 +236,25 @@ mod tests {
             assert_eq!(cursor.end(), Ok(()));
         }
         assert_eq!([0, -1, 1, -2, i64::MAX, i64::MIN].map(zigzag), [0, 1, 2, 3, u64::MAX - 1, u64::MAX]);
+    }
+
+    #[test]
+    fn integers_are_skipped() {
+        let numbers = [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, u64::MAX, 5, 1 << 40, 6, 7, 8, 300, 9, 1 << 62, 10];
+        let mut out = Vec::new();
+        numbers.iter().for_each(|number| put_uint(&mut out, *number));
+        for count in 0..=numbers.len() {
+            let (mut skipping, mut reading) = (PayloadCursor::new(&out), PayloadCursor::new(&out));
+            skipping.skip_uints(count, "n").unwrap();
+            numbers[..count].iter().for_each(|number| assert_eq!(reading.uint("n"), Ok(*number)));
+            assert_eq!((skipping.left(), skipping.offset), (reading.left(), reading.offset), "{count}");
+            assert!(skipping.begins_with(reading.bytes));
+        }
+        let mut cursor = PayloadCursor::new(&out);
+        assert!(cursor.skip_uints(numbers.len() + 1, "n").is_err());
+        assert!(cursor.skip_uints(usize::MAX, "n").is_err());
+        assert_eq!(cursor.left(), out.len());
+        assert!(PayloadCursor::new(&[0x80, 0x80]).skip_uints(1, "n").is_err());
     }
 
     #[test]

@@ -157,6 +157,16 @@ enum TickLocation {
     Segment { segment: usize, tick: usize },
 }
 
+impl TickPlace {
+    /// Returns the index of the tick in its segment; 0 if it is a block.
+    pub fn index_in_segment(&self) -> usize {
+        match self.place {
+            TickLocation::Block { .. } => 0,
+            TickLocation::Segment { tick, .. } => tick,
+        }
+    }
+}
+
 /// Columns that a reader wants, by the number of their table and their own.
 pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
 
@@ -606,6 +616,19 @@ impl RecordingFile {
                 self.segments.get(segment).map_or(0, |segment| segment.offset())
             }
             None => 0,
+        }
+    }
+
+    /// Returns a segment by its index.
+    pub fn segment(&self, number: usize) -> Option<&StoredSegment> {
+        self.segments.get(number).map(|segment| &**segment)
+    }
+
+    /// Returns the index of the segment that has a tick; `None` if the tick is a block.
+    pub fn segment_number_of(&self, tick: usize) -> Option<usize> {
+        match self.ticks.get(tick)?.place {
+            TickLocation::Block { .. } => None,
+            TickLocation::Segment { segment, .. } => Some(segment),
         }
     }
 

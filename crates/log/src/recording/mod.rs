@@ -15,6 +15,7 @@ mod registration;
 mod ring;
 mod seal;
 mod segment;
+mod series;
 mod source;
 mod state;
 mod table;

@@ -14,7 +14,7 @@ use perfset_engine::{
 
 use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::registration::TableDefinition;
-use super::table::{Content, RowIdentity, StateList};
+use super::table::{CellStateNumber, Content, RowIdentity, index};
 use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
 use crate::pick::Pick;
@@ -28,8 +28,10 @@ pub(super) struct RecordingPlayer {
 
 /// Position of a player.
 struct Played {
-    /// Ticks to play, and those before each of which there is a break.
+    /// Ticks to play.
     ticks: Vec<(usize, usize)>,
+    /// Tick before the first of them, with which it is compared.
+    before: Option<(usize, usize)>,
     next: usize,
     state: Option<ReachedTick>,
     /// File of the state.
@@ -49,8 +51,18 @@ struct Played {
 
 impl RecordingPlayer {
     pub fn new(files: &Arc<RecordingFiles>, window: Window, pick: Pick) -> Self {
+        Self::of_ticks(files, chosen(files, window, pick), None)
+    }
+
+    /// Creates a player of some ticks, which follow another one.
+    pub fn of_ticks(
+        files: &Arc<RecordingFiles>,
+        ticks: Vec<(usize, usize)>,
+        before: Option<(usize, usize)>,
+    ) -> Self {
         let played = Played {
-            ticks: chosen(files, window, pick),
+            ticks,
+            before,
             next: 0,
             state: None,
             file: 0,
@@ -92,7 +104,7 @@ impl RecordingPlayer {
 }
 
 /// Returns the ticks of a window that are picked.
-fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<(usize, usize)> {
+pub(super) fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<(usize, usize)> {
     let mut due: Option<(i64, u64)> = None;
     let is_picked = |place: &(usize, usize)| {
         let time = time_of(files, *place);
@@ -127,7 +139,10 @@ impl Player for RecordingPlayer {
         let played = &mut *played;
         loop {
             let Some(place) = played.ticks.get(played.next).copied() else { return Ok(false) };
-            let before = played.next.checked_sub(1).and_then(|at| played.ticks.get(at)).copied();
+            let before = match played.next.checked_sub(1) {
+                Some(at) => played.ticks.get(at).copied(),
+                None => played.before,
+            };
             let tick = self.files.files.get(place.0).and_then(|file| file.ticks.get(place.1));
             let Some(clocks) = tick.map(|tick| tick.clocks) else { return Ok(false) };
             if played.broken.is_none() {
@@ -204,7 +219,9 @@ impl Played {
             }
             match table.collected {
                 Some(collected) if collected == state.sequence => return false,
-                collected => is_held |= collected.is_some() && holds(definition, table, state),
+                collected => {
+                    is_held |= collected.is_some() && holds(definition, &table.clocks, &state.clocks);
+                }
             }
         }
         is_held
@@ -213,8 +230,14 @@ impl Played {
 
 /// Returns `true` if a table that is not in a tick still has the values of an earlier one. A table whose program has
 /// ended is not collected any more.
-fn holds(definition: &TableDefinition, table: &TickTable, state: &TickState) -> bool {
-    age_of(table, state).as_millis().saturating_mul(2) <= u128::from(definition.interval_ms).saturating_mul(5)
+pub(super) fn holds(definition: &TableDefinition, collected: &ClockReading, now: &ClockReading) -> bool {
+    let interval = u128::from(definition.interval_ms);
+    age(collected, now).as_millis().saturating_mul(2) <= interval.saturating_mul(5)
+}
+
+/// Returns the error of a counterset that a tick does not have.
+pub(super) fn not_recorded() -> SourceError {
+    SourceError::Failed("it was not recorded at that time".into())
 }
 
 impl Clock for RecordingPlayer {
@@ -287,18 +310,18 @@ fn collect(
         // A table of other counters only can have been collected at other times.
         columns.iter().any(Option::is_some).then_some(())?;
         let collected = table.collected?;
-        let is_there = collected == state.sequence || holds(definition, table, state);
+        let is_there = collected == state.sequence || holds(definition, &table.clocks, &state.clocks);
         is_there.then(|| PlayedTable { collected, table, columns, rows: OnceCell::new() })
     });
     let mut tables: Vec<PlayedTable<'_>> = of_set.collect();
     let Some(newest) = tables.iter().map(|table| table.collected).max() else {
-        return Err(SourceError::Failed("it was not recorded at that time".into()));
+        return Err(not_recorded());
     };
     // A counterset has several tables if it was registered again, or if several paths of it were recorded. Those of
     // another time are left out: rates need the clocks of their own collection.
     tables.retain(|table| table.collected == newest);
     let age = (newest != state.sequence)
-        .then(|| tables.first().map_or(Duration::ZERO, |first| age_of(first.table, state)));
+        .then(|| tables.first().map_or(Duration::ZERO, |first| age(&first.table.clocks, &state.clocks)));
     let mut failure = None;
     let mut clocks = None;
     let mut pushed: HashSet<&RowIdentity> = HashSet::new();
@@ -338,6 +361,13 @@ fn collect(
     }
 }
 
+/// Values of a row, and the numbers of its cells' states.
+#[derive(Clone, Copy)]
+struct RowCells<'a> {
+    values: &'a [u64],
+    states: &'a [CellStateNumber],
+}
+
 /// Table that has counters of a request, and the column of each.
 struct PlayedTable<'a> {
     collected: u64,
@@ -348,18 +378,21 @@ struct PlayedTable<'a> {
 }
 
 impl PlayedTable<'_> {
-    /// Returns the value and the state of a cell, if the table has its counter.
-    fn cell<'s>(
-        &self,
-        row: usize,
-        wanted: usize,
-        states: &'s StateList,
-    ) -> Option<(u64, Option<&'s CellState>)> {
+    /// Returns a row.
+    fn cells(&self, row: usize) -> RowCells<'_> {
+        match &self.table.content {
+            Content::Rows(content) => RowCells { values: content.row(row), states: content.states_of(row) },
+            Content::Failed(_) => RowCells { values: &[], states: &[] },
+        }
+    }
+
+    /// Returns the value of a cell and the number of its state, if the table has its counter.
+    #[inline]
+    fn cell(&self, cells: RowCells<'_>, wanted: usize) -> Option<(u64, Option<u32>)> {
         let column = self.columns.get(wanted).copied().flatten()?;
-        let Content::Rows(content) = &self.table.content else { return None };
-        let value = content.row(row).get(column).copied()?;
-        let note = content.states_of(row).iter().find(|((_, at), _)| usize::try_from(*at) == Ok(column));
-        Some((value, note.and_then(|(_, number)| states.get(*number))))
+        let value = *cells.values.get(column)?;
+        let state = cells.states.iter().find(|((_, at), _)| index(*at) == column);
+        Some((value, state.map(|(_, number)| *number)))
     }
 
     /// Returns the row of an instance, if the table has it, and was collected at this time.
@@ -380,8 +413,8 @@ impl PlayedTable<'_> {
     }
 }
 
-fn age_of(table: &TickTable, state: &TickState) -> Duration {
-    let age = state.clocks.time_100ns.saturating_sub(table.clocks.time_100ns);
+fn age(collected: &ClockReading, now: &ClockReading) -> Duration {
+    let age = now.time_100ns.saturating_sub(collected.time_100ns);
     Duration::from_nanos(u64::try_from(age).unwrap_or(0).saturating_mul(100))
 }
 
@@ -399,17 +432,18 @@ fn push(
         // The table was not due at this tick.
         writer.mark(Mark::Stale(age));
     }
+    let cells = first.cells(row);
     for wanted in 0..first.columns.len() {
         let of_others =
-            || others.iter().find_map(|other| other.cell(other.row(key, at)?, wanted, &state.states));
-        let Some((value, note)) = first.cell(row, wanted, &state.states).or_else(of_others) else {
+            || others.iter().find_map(|other| other.cell(other.cells(other.row(key, at)?), wanted));
+        let Some((value, number)) = first.cell(cells, wanted).or_else(of_others) else {
             let reason = NoValue::Unavailable(
                 "not recorded with the other counters at that time: ask for it alone".into(),
             );
             writer.set_unavailable(wanted, reason);
             continue;
         };
-        match note {
+        match number.and_then(|number| state.states.get(number)) {
             None => writer.set(wanted, value),
             Some(CellState::Missing(reason)) => writer.set_unavailable(wanted, reason.clone()),
             Some(CellState::Marked(mark)) => writer.set_marked(wanted, value, *mark),

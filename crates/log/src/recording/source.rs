@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::{
-    Clock, Fact, FactOptions, Machine, Player, Provider, QueryHandle, RecordedSample, RegInfo, RegRequest,
-    Replay, Sampler, Source, SourceError, SourceKind, Window,
+    Fact, FactOptions, Machine, Player, QueryHandle, RecordedSample, RegInfo, RegRequest, Replay, Source,
+    SourceError, SourceKind, Window,
 };
 
 use super::about::{Annotation, MissedTicks, RecordingAbout};
@@ -18,6 +18,7 @@ use super::closable::ClosableFile;
 use super::files::{self, KnownDefinitions, RecordingError, RecordingFile};
 use super::notes::NotesIndex;
 use super::player::RecordingPlayer;
+use super::series::SeriesReader;
 use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
 use crate::damage::Damages;
 use crate::pick::Pick;
@@ -206,6 +207,11 @@ impl Recording {
         &self.files
     }
 
+    #[cfg(test)]
+    pub(super) fn shared_files(&self) -> &Arc<RecordingFiles> {
+        &self.files
+    }
+
     pub(super) fn window(&self) -> Window {
         self.window
     }
@@ -263,32 +269,8 @@ impl Source for Recording {
         window: Window,
         each: &mut dyn FnMut(&[RecordedSample<'_>]) -> ControlFlow<()>,
     ) -> Result<SourceKind, SourceError> {
-        const BATCH: usize = 256;
-        let guid = instance.counterset;
-        let set = self.files.catalogue.countersets.iter().find(|set| set.guid == guid);
-        let set = set.ok_or(SourceError::UnknownCounterset(guid))?;
-        let mut sampler = Sampler::new(set, counter, *instance)?;
-        let mut player = RecordingPlayer::new(&self.files, self.window.both(window), self.pick);
-        player.want(guid);
-        player.want_instance(instance.instance, instance.instance_id);
-        if let Some(counter) = set.counter(counter) {
-            player.want_counters(counter.needed().collect());
-        }
-        let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
-        while player.step()? {
-            let clocks = player.read();
-            let sample = sampler.sample(&clocks, |want, rows| player.collect(want, rows));
-            batch.push(RecordedSample { time: clocks.utc_100ns(), sample });
-            if batch.len() == BATCH {
-                if each(&batch).is_break() {
-                    return Ok(SourceKind::Log);
-                }
-                batch.clear();
-            }
-        }
-        if !batch.is_empty() {
-            let _ = each(&batch); // it is over anyway
-        }
+        let reader = SeriesReader::new(&self.files, counter, *instance, each)?;
+        reader.read(self.window.both(window), self.pick)?;
         Ok(SourceKind::Log)
     }
 }

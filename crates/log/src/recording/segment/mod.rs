@@ -8,6 +8,7 @@ mod changes;
 mod column;
 mod cursor;
 mod directory;
+mod instance;
 mod numbers;
 pub(super) mod parts;
 mod read;
@@ -16,8 +17,9 @@ mod stream;
 mod write;
 
 pub(super) use cursor::SegmentTicks;
+pub(super) use instance::{InstanceColumns, InstanceRow, InstanceTick, WantedInstance};
 pub(super) use parts::repaired_segment;
-pub(super) use read::StoredSegment;
+pub(super) use read::{Decompressor, StoredSegment};
 pub(super) use write::SegmentWriter;
 
 /// Most ticks that a segment can have.

@@ -183,9 +183,7 @@ impl SegmentTable {
             Some(info) => {
                 let what = format!("clocks of table {}", entry.number);
                 let stream = segment.stream(info, &what, decompressor)?;
-                let at: Vec<ClockReading> =
-                    (0..readings).map(|at| collections.reading_at(at, segment).1).collect();
-                let clocks = own_clocks(&stream, &at);
+                let clocks = collections.own_clocks(&stream, segment);
                 Some(clocks.map_err(|error| segment.damage(info, &what, error))?)
             }
         };
@@ -204,7 +202,7 @@ impl SegmentTable {
 }
 
 /// Ticks of a segment in which a table was collected, and those that have rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Collections {
     /// Index of the tick of each collection.
     pub ticks: Vec<u16>,
@@ -274,14 +272,21 @@ impl Collections {
         }
     }
 
-    fn reading_at(&self, reading: u32, segment: &StoredSegment) -> (u64, ClockReading) {
-        self.collection_at(self.readings.get(index(reading)).copied().unwrap_or(0), segment)
+    /// Reads the table's own clocks of all readings.
+    pub(super) fn own_clocks(
+        &self,
+        stream: &[u8],
+        segment: &StoredSegment,
+    ) -> Result<Vec<Option<Clocks>>, Malformed> {
+        let at: Vec<ClockReading> =
+            self.readings.iter().map(|tick| self.collection_at(*tick, segment).1).collect();
+        own_clocks(stream, &at)
     }
 }
 
 /// Decompression of streams, with its buffers.
 #[derive(Default)]
-pub(super) struct Decompressor {
+pub struct Decompressor {
     #[cfg(feature = "zstd")]
     zstd: Option<zstd::stream::raw::Decoder<'static>>,
 }

@@ -44,7 +44,7 @@ pub(super) struct Placement {
 /// Most runs of a table: twice the rows that it can have at a time.
 const MOST_RUNS: usize = 2 * RecordedTable::MOST_ROWS;
 /// Fewest bytes of a run: in each of the seven parts one.
-const LEAST_RUN: usize = 7;
+pub(super) const LEAST_RUN: usize = 7;
 
 /// Appends the table of runs: names, ids, births, owners, first readings, ends, and the order of rows.
 pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement], readings: u32) {

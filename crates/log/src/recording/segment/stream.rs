@@ -357,11 +357,8 @@ impl<'a> ColumnReader<'a> {
         let modes = from.take(runs, "modes of runs")?;
         let firsts = from;
         // The payload begins after the last of the first values.
-        for mode in modes {
-            if *mode != EMPTY {
-                from.uint("first value")?;
-            }
-        }
+        let firsts_count = modes.iter().filter(|mode| **mode != EMPTY).count();
+        from.skip_uints(firsts_count, "first values")?;
         Ok(Self { modes: modes.iter(), firsts, payload: from, first: 0 })
     }
 

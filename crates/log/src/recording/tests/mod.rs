@@ -24,6 +24,7 @@ use super::*;
 mod hostile;
 mod notes;
 mod part;
+mod series;
 
 /// Instance of a scripted machine: name, id, birth, owner, and cells with their states.
 type ScriptedRow = (String, u32, Option<NonZeroU64>, Owner, Vec<(u64, Option<CellState>)>);

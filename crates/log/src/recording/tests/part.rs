@@ -8,7 +8,7 @@ use super::*;
 
 /// Samples of one recorder.
 #[derive(Clone, Debug)]
-struct ScriptedRun {
+pub(super) struct ScriptedRun {
     boot: u8,
     run: u8,
     samples: Vec<Vec<ScriptedSet>>,
@@ -20,7 +20,7 @@ struct ScriptedRun {
     is_sealed: bool,
 }
 
-fn any_run() -> impl Strategy<Value = ScriptedRun> {
+pub(super) fn any_run() -> impl Strategy<Value = ScriptedRun> {
     let lost = proptest::option::weighted(0.3, 0..6_usize);
     let rest = (any::<bool>(), lost, 1..9_u32, any::<bool>());
     (0..3_u8, 0..3_u8, any_samples(), rest).prop_map(
@@ -32,7 +32,7 @@ fn any_run() -> impl Strategy<Value = ScriptedRun> {
 }
 
 /// Records runs into a folder, one after the other. Returns the time and the text of each sample.
-fn record_runs(folder: &TestFolder, runs: &[ScriptedRun]) -> Vec<(i64, String)> {
+pub(super) fn record_runs(folder: &TestFolder, runs: &[ScriptedRun]) -> Vec<(i64, String)> {
     let mut all = Vec::new();
     let mut second = 0;
     for run in runs {

@@ -1,0 +1,230 @@
+//! Series of a recording: the samples of one counter of one instance.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use perfset_core::{CounterId, Counterset, Identity, NoValue, Sample, Utf16};
+use perfset_engine::{CellState, Clock, Player, Provider, RecordedSample, Sampler, SourceError, Window};
+
+use super::files::RecordingFile;
+use super::player::{RecordingPlayer, chosen, holds, not_recorded};
+use super::registration::TableDefinition;
+use super::segment::{
+    Decompressor, InstanceColumns, InstanceRow, InstanceTick, StoredSegment, WantedInstance,
+};
+use super::timeline::RecordingFiles;
+use crate::pick::Pick;
+
+/// Receiver of samples, some at a time.
+type EachBatch<'e, 'a> = &'e mut dyn FnMut(&[RecordedSample<'a>]) -> ControlFlow<()>;
+
+/// Reader of a series.
+///
+/// A segment is read directly: only its directory, the runs of one table and the columns of the counter. Where that is
+/// not possible, a [`RecordingPlayer`] plays the ticks: those of a journal, of a counterset that has several tables in a
+/// file, and of a segment that is damaged.
+pub(super) struct SeriesReader<'r, 'e, 'a> {
+    files: &'r Arc<RecordingFiles>,
+    counter: CounterId,
+    instance: Identity<'a>,
+    set: Arc<Counterset>,
+    sampler: Sampler<'a>,
+    wanted: WantedInstance,
+    /// `true` if segments are read directly.
+    is_direct: bool,
+    decompressor: Decompressor,
+    batch: SampleBatch<'e, 'a>,
+}
+
+/// Samples that are passed on together.
+struct SampleBatch<'e, 'a> {
+    samples: Vec<RecordedSample<'a>>,
+    each: EachBatch<'e, 'a>,
+}
+
+impl<'a> SampleBatch<'_, 'a> {
+    const LEN: usize = 256;
+
+    #[inline]
+    fn push(&mut self, time: i64, sample: Result<Sample<'a>, NoValue>) -> ControlFlow<()> {
+        self.samples.push(RecordedSample { time, sample });
+        if self.samples.len() < Self::LEN { ControlFlow::Continue(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> ControlFlow<()> {
+        let flow =
+            if self.samples.is_empty() { ControlFlow::Continue(()) } else { (self.each)(&self.samples) };
+        self.samples.clear();
+        flow
+    }
+}
+
+impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
+    /// Creates a reader for a counter of an instance, whatever its birth.
+    pub fn new(
+        files: &'r Arc<RecordingFiles>,
+        counter: CounterId,
+        instance: Identity<'a>,
+        each: EachBatch<'e, 'a>,
+    ) -> Result<Self, SourceError> {
+        let guid = instance.counterset;
+        let set = files.catalogue.countersets.iter().find(|set| set.guid == guid);
+        let set = Arc::clone(set.ok_or(SourceError::UnknownCounterset(guid))?);
+        let sampler = Sampler::new(&set, counter, instance)?;
+        Ok(Self {
+            files,
+            counter,
+            instance,
+            set,
+            wanted: WantedInstance::new(&Utf16::from(instance.instance), instance.instance_id.0),
+            is_direct: sampler.selects_itself(),
+            sampler,
+            decompressor: Decompressor::default(),
+            batch: SampleBatch { samples: Vec::with_capacity(SampleBatch::LEN), each },
+        })
+    }
+
+    /// Reads with players only.
+    #[cfg(test)]
+    pub fn played(mut self) -> Self {
+        self.is_direct = false;
+        self
+    }
+
+    /// Reads the picked samples of a window.
+    pub fn read(mut self, window: Window, pick: Pick) -> Result<(), SourceError> {
+        let ticks = chosen(self.files, window, pick);
+        let (mut at, mut before) = (0_usize, None);
+        while let Some(first) = ticks.get(at).copied() {
+            // Ticks that are blocks, or those of one segment.
+            let part = |(file, tick): (usize, usize)| {
+                let segment = self.files.files.get(file).and_then(|file| file.segment_number_of(tick));
+                (file, segment)
+            };
+            let of = part(first);
+            let rest = ticks.get(at..).unwrap_or_default();
+            let len = rest.iter().position(|tick| part(*tick) != of).unwrap_or(rest.len());
+            let group = rest.get(..len).unwrap_or_default();
+            at = at.saturating_add(group.len().max(1));
+            if self.read_group(of, group, before)?.is_break() {
+                return Ok(());
+            }
+            before = group.last().copied();
+        }
+        let _ = self.batch.flush(); // it is over anyway
+        Ok(())
+    }
+
+    fn read_group(
+        &mut self,
+        (file, segment): (usize, Option<usize>),
+        ticks: &[(usize, usize)],
+        before: Option<(usize, usize)>,
+    ) -> Result<ControlFlow<()>, SourceError> {
+        let files = Arc::clone(self.files);
+        let Some(of) = files.files.get(file) else { return Ok(ControlFlow::Continue(())) };
+        let segment = segment.filter(|_| self.is_direct).and_then(|segment| of.segment(segment));
+        match segment.and_then(|segment| self.columns(of, segment)) {
+            Some(columns) => Ok(self.pass_on(of, &columns, ticks, before)),
+            None => self.play(ticks, before),
+        }
+    }
+
+    /// Reads the instance in a segment; `None` if that takes a player.
+    fn columns<'s>(
+        &mut self,
+        of: &'s RecordingFile,
+        segment: &'s StoredSegment,
+    ) -> Option<SeriesColumns<'s>> {
+        let all = of.tables.iter().enumerate();
+        let mut tables = all.filter_map(|(number, table)| Some((number, table.as_ref()?)));
+        let mut next = || tables.find(|(_, table)| table.counterset.guid == self.set.guid);
+        // Of several tables of a counterset, each has some of the counters or some of the ticks.
+        let ((number, definition), None) = (next()?, next()) else { return None };
+        let mut columns = Vec::new();
+        let mut slots = Vec::new();
+        for counter in self.sampler.needed() {
+            let column = self.set.counter(*counter).and_then(|counter| definition.column(counter));
+            slots.push(column.map(|_| columns.len()));
+            columns.extend(column);
+        }
+        slots.first().copied().flatten()?;
+        let columns = segment.instance(number, &columns, &self.wanted, &mut self.decompressor)?;
+        Some(SeriesColumns { definition, columns, slots })
+    }
+
+    /// Passes on the samples of a segment that was read directly.
+    fn pass_on(
+        &mut self,
+        of: &RecordingFile,
+        columns: &SeriesColumns<'_>,
+        ticks: &[(usize, usize)],
+        mut before: Option<(usize, usize)>,
+    ) -> ControlFlow<()> {
+        for place in ticks {
+            let Some(tick) = of.ticks.get(place.1) else { continue };
+            let time = tick.clocks.utc_100ns();
+            if let Some(reason) = before.and_then(|before| self.files.between(before, *place)) {
+                // Nothing is compared across it.
+                self.batch.push(time, Err(SourceError::from(reason.clone()).reason()))?;
+            }
+            before = Some(*place);
+            let sample = match columns.columns.tick(tick.index_in_segment()) {
+                InstanceTick::Row(row) => {
+                    let state = columns.state(&row);
+                    let birth = state.and_then(CellState::counted_since).or_else(|| row.birth());
+                    let number = |needed: usize| row.number(columns.slots.get(needed).copied().flatten()?);
+                    let sample = self.sampler.sample_of(number, birth, row.clocks);
+                    sample.ok_or_else(|| match state {
+                        Some(CellState::Missing(reason)) => reason.clone(),
+                        _ => NoValue::NotGiven,
+                    })
+                }
+                InstanceTick::Absent => Err(NoValue::NoInstance),
+                InstanceTick::Failed(reason) => Err(SourceError::from(reason.clone()).reason()),
+                // The table was not due: a rate between two samples of one collection would be none.
+                InstanceTick::Before(clocks) if holds(columns.definition, &clocks, &tick.clocks) => continue,
+                InstanceTick::Before(_) | InstanceTick::Never => Err(not_recorded().reason()),
+            };
+            self.batch.push(time, sample)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Plays ticks, and passes on their samples.
+    fn play(
+        &mut self,
+        ticks: &[(usize, usize)],
+        before: Option<(usize, usize)>,
+    ) -> Result<ControlFlow<()>, SourceError> {
+        let mut player = RecordingPlayer::of_ticks(self.files, ticks.to_vec(), before);
+        player.want(self.set.guid);
+        player.want_instance(self.instance.instance, self.instance.instance_id);
+        if let Some(counter) = self.set.counter(self.counter) {
+            player.want_counters(counter.needed().collect());
+        }
+        while player.step()? {
+            let clocks = player.read();
+            let sample = self.sampler.sample(&clocks, |want, rows| player.collect(want, rows));
+            if self.batch.push(clocks.utc_100ns(), sample).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Columns of the instance in a segment.
+struct SeriesColumns<'s> {
+    definition: &'s TableDefinition,
+    columns: InstanceColumns<'s>,
+    /// For each counter that a sample is made of its index among the columns, if the table has it.
+    slots: Vec<Option<usize>>,
+}
+
+impl SeriesColumns<'_> {
+    /// Returns the state of the counter itself.
+    fn state<'r>(&self, row: &InstanceRow<'r>) -> Option<&'r CellState> {
+        row.state(self.slots.first().copied().flatten()?)
+    }
+}
