@@ -482,18 +482,37 @@ fn week(rounds: usize) -> Result<Report> {
     );
     let path = folder.path();
     let failed = Cell::new(false);
+    let check = |ticks: Option<usize>| {
+        failed.set(failed.get() || ticks != Some((WEEK * TICKS) as usize));
+        ticks.unwrap_or(0) as u64
+    };
+    // A screen shows the newest sample first.
+    let newest = |recording: &Recording| -> Option<u64> {
+        let last = recording.newest_time()?;
+        let mut handle = recording.within(Window { begin: Some(last), end: None }).open().ok()?;
+        for set in recording.countersets() {
+            handle.add(&Entry::all(set.guid).instance("*"));
+        }
+        let mut snapshot = Snapshot::default();
+        (handle.next(&mut snapshot) == Ok(NextOutcome::Sample)).then_some(snapshot.block().len() as u64)
+    };
     let report = Comparison::new(title, 1)
         .per("folder")
         .variant("each file opened, 4 KiB of its begin and of its end read (floor)", || {
             ends(&sealed_files(path).unwrap_or_default()).unwrap_or(0)
         })
         .reference("floor")
-        .variant("Recording::open", || {
-            let ticks = Recording::open(path).map_or(0, |recording| recording.times().count());
-            failed.set(failed.get() || ticks != (WEEK * TICKS) as usize);
-            ticks as u64
+        .variant("Recording::open", || check(Recording::open(path).ok().map(|recording| recording.tick_count())))
+        .ns_goal(1e8)
+        .variant("Recording::open, a query of everything and the newest sample", || {
+            let len = Recording::open(path).ok().and_then(|recording| newest(&recording));
+            failed.set(failed.get() || len.is_none());
+            len.unwrap_or(0)
         })
         .ns_goal(1e8)
+        .variant("Recording::open and the times of all samples", || {
+            check(Recording::open(path).ok().map(|recording| recording.times().count()))
+        })
         .run(rounds);
     ensure!(!failed.get(), "samples are missing");
     Ok(report)

@@ -60,6 +60,11 @@ pub(super) fn unzigzag(number: u64) -> i64 {
 /// Longest text, far longer than any help text.
 const LONGEST_TEXT: usize = 64 << 10;
 
+/// Bytes that are looked at together.
+const WORD: usize = 8;
+/// Bit 7 of each of them.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
 /// Cursor over the bytes of a payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PayloadCursor<'a> {
@@ -118,7 +123,28 @@ impl<'a> PayloadCursor<'a> {
         self.long_uint(what)
     }
 
+    /// Reads an integer of several bytes: those of a word at once.
+    #[inline]
     fn long_uint(&mut self, what: &str) -> Result<u64, Malformed> {
+        let Some((word, _)) = self.bytes.split_first_chunk::<WORD>() else { return self.uint_by_bytes(what) };
+        let word = u64::from_le_bytes(*word);
+        // The last byte of an integer lacks bit 7.
+        let end = (!word & HIGH_BITS).trailing_zeros();
+        if end >= u64::BITS {
+            return self.uint_by_bytes(what);
+        }
+        let len = usize::try_from(end / 8).unwrap_or(0).saturating_add(1);
+        let kept = word & (u64::MAX >> (u64::BITS - 1).saturating_sub(end));
+        // Groups of 7 bits become groups of 14, 28 and 56.
+        let pairs = (kept & 0x007F_007F_007F_007F) | ((kept & 0x7F00_7F00_7F00_7F00) >> 1);
+        let fours = (pairs & 0x0000_3FFF_0000_3FFF) | ((pairs & 0x3FFF_0000_3FFF_0000) >> 2);
+        let number = (fours & 0x0FFF_FFFF) | ((fours & 0x0FFF_FFFF_0000_0000) >> 4);
+        self.bytes = self.bytes.get(len..).unwrap_or_default();
+        self.offset = self.offset.saturating_add(len);
+        Ok(number)
+    }
+
+    fn uint_by_bytes(&mut self, what: &str) -> Result<u64, Malformed> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte(what)?;
@@ -138,37 +164,29 @@ impl<'a> PayloadCursor<'a> {
     /// Skips integers without their values.
     #[inline]
     pub fn skip_uints(&mut self, count: usize, what: &str) -> Result<(), Malformed> {
-        // Mostly each has one byte: a letter of a name, or a small number.
-        let short = self.bytes.get(..count).is_some_and(|bytes| bytes.iter().all(|byte| *byte < 0x80));
-        let len = if short { count } else { self.uints_len(count, what)? };
-        self.take(len, what).map(|_| ())
-    }
-
-    /// Returns the number of bytes that so many integers have.
-    fn uints_len(&self, count: usize, what: &str) -> Result<usize, Malformed> {
-        const WORD: usize = 8;
-        const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-        let (mut left, mut len) = (count, 0_usize);
-        // The last byte of each integer lacks bit 7.
-        for word in self.bytes.chunks_exact(WORD) {
-            let word = <[u8; WORD]>::try_from(word).map(u64::from_le_bytes).unwrap_or_default();
-            let ends = usize::try_from((!word & HIGH_BITS).count_ones()).unwrap_or(WORD);
-            if ends >= left {
+        let (mut left, mut rest) = (count, self.bytes);
+        while let Some((word, after)) = rest.split_first_chunk::<WORD>() {
+            // The last byte of each integer lacks bit 7.
+            let ends = !u64::from_le_bytes(*word) & HIGH_BITS;
+            let integers = usize::try_from(ends.count_ones()).unwrap_or(WORD);
+            if integers >= left {
+                // Mostly each has one byte: a letter of a name, or a small number.
+                if ends == HIGH_BITS {
+                    (left, rest) = (0, rest.get(left..).unwrap_or_default());
+                }
                 break;
             }
-            (left, len) = (left.saturating_sub(ends), len.saturating_add(WORD));
+            (left, rest) = (left.saturating_sub(integers), after);
         }
-        for byte in self.bytes.get(len..).unwrap_or_default() {
-            if left == 0 {
-                break;
-            }
-            len = len.saturating_add(1);
-            left = left.saturating_sub(usize::from(*byte < 0x80));
+        while left > 0 {
+            let missing =
+                || self.error(format!("{count} integers ({what}), and {} bytes are left", self.left()));
+            let (byte, after) = rest.split_first().ok_or_else(missing)?;
+            (left, rest) = (left.saturating_sub(usize::from(*byte < 0x80)), after);
         }
-        if left > 0 {
-            return Err(self.error(format!("{count} integers ({what}), and {} bytes are left", self.left())));
-        }
-        Ok(len)
+        self.offset = self.offset.saturating_add(self.bytes.len().saturating_sub(rest.len()));
+        self.bytes = rest;
+        Ok(())
     }
 
     /// Returns `true` if these bytes are next.

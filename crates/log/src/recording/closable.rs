@@ -1,6 +1,6 @@
 //! Opened files of a recording, which can be closed between reads.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,19 +9,24 @@ use super::block::ReadAt;
 
 /// Opens a file of a folder to read it. A link is refused: it may lead anywhere.
 pub(super) fn open_file(path: &Path) -> io::Result<File> {
-    if fs::symlink_metadata(path)?.is_symlink() {
+    let metadata = fs::symlink_metadata(path)?;
+    if metadata.is_symlink() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "is a link, which a recording does not have",
         ));
     }
-    open_named(path)
+    open_checked(path, &metadata)
 }
 
 /// Opens a file that the user named. A pipe or device is refused, because opening it can wait for ever.
 pub(super) fn open_named(path: &Path) -> io::Result<File> {
+    open_checked(path, &fs::metadata(path)?)
+}
+
+fn open_checked(path: &Path, metadata: &Metadata) -> io::Result<File> {
     let refuse = || io::Error::new(io::ErrorKind::InvalidInput, "is a pipe or device, and not a file");
-    if !fs::metadata(path)?.is_file() {
+    if !metadata.is_file() {
         return Err(refuse());
     }
     let file = File::open(path)?;

@@ -1,6 +1,6 @@
 //! Files of a recording: their names, what is in each, and the order of their ticks.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,12 @@ use super::block::{BlockHeader, BlockKind, ReadAt};
 use super::bytes::Malformed;
 pub(super) use super::closable::{open_file, open_named};
 use super::notes::{self, InstanceNote};
-use super::registration::{TableDefinition, definition};
-use super::segment::{SegmentTicks, StoredSegment};
+use super::opening::{KnownDefinitions, OpeningMemory};
+use super::registration::TableDefinition;
+use super::segment::{DirectoryHead, SegmentTicks, StoredSegment};
 use super::table::RowIdentity;
 use super::tick::{TickState, WantedTables, clocks_of, key};
+pub(super) use super::ticks::{FileTicks, TickLocation, TickPlace};
 use super::walk::{Block, BlockWalker};
 use super::writer::create_private;
 use crate::damage::{Damage, Damages};
@@ -107,7 +109,7 @@ pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     for (_, path) in firsts.into_iter().filter(|(first, _)| *first == newest) {
         let Ok(file) = open_file(&path) else { continue };
         let Ok(file) = RecordingFile::read(path, Arc::new(file)) else { continue };
-        let last = file.ticks.last().map_or(newest, |tick| tick.sequence.saturating_add(1));
+        let last = file.known_ticks().last().map_or(newest, |tick| tick.sequence.saturating_add(1));
         next = next.max(last);
     }
     Ok(next)
@@ -137,35 +139,6 @@ const MOST_TICKS: usize = 2_000_000;
 
 /// Most bytes of the definitions, marks and gaps of a file.
 const MOST_TEXTS: u64 = 64 << 20;
-
-/// Tick of a file: its place, and its clocks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TickPlace {
-    pub sequence: u64,
-    pub clocks: ClockReading,
-    /// Index of the `about` block that says whose the tick is.
-    pub about: usize,
-    place: TickLocation,
-}
-
-/// Place of a tick in its file.
-#[derive(Clone, Copy, Debug)]
-enum TickLocation {
-    /// Block of its own, and the index of the whole tick that it follows, among the ticks of the file.
-    Block { offset: u64, key: usize },
-    /// Segment by its index, and the index of the tick there.
-    Segment { segment: usize, tick: usize },
-}
-
-impl TickPlace {
-    /// Returns the index of the tick in its segment; 0 if it is a block.
-    pub fn index_in_segment(&self) -> usize {
-        match self.place {
-            TickLocation::Block { .. } => 0,
-            TickLocation::Segment { tick, .. } => tick,
-        }
-    }
-}
 
 /// Columns that a reader wants, by the number of their table and their own.
 pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
@@ -215,10 +188,10 @@ pub(super) struct RecordingFile {
     /// Facts about the machines and recorders of its ticks; `None` where such a block is damaged.
     abouts: Vec<Option<RecordingAbout>>,
     /// Definitions of its tables, by number.
-    pub tables: Vec<Option<TableDefinition>>,
+    pub tables: Vec<Option<Arc<TableDefinition>>>,
     /// Numbers of tables that have two definitions, so that nobody can say what they have.
     ambiguous: HashSet<usize>,
-    pub ticks: Vec<TickPlace>,
+    ticks: FileTicks,
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
@@ -266,49 +239,20 @@ pub enum RecordingError {
     Empty,
 }
 
-/// Definitions of tables by their stored bytes: the files of a folder mostly have the same ones, which are decompressed
-/// and parsed once.
-#[derive(Debug, Default)]
-pub(super) struct KnownDefinitions {
-    /// Codec and raw length, number of the table, and its definition.
-    known: HashMap<Vec<u8>, ((u8, u32), usize, TableDefinition)>,
-    bytes: usize,
-}
-
-impl KnownDefinitions {
-    /// Most stored bytes that are kept.
-    const MOST: usize = 4 << 20;
-
-    fn definition(&mut self, block: Block) -> Result<(usize, TableDefinition), Malformed> {
-        let form = (block.header.codec, block.header.raw);
-        if let Some((_, number, table)) = self.known.get(block.stored()).filter(|known| known.0 == form) {
-            return Ok((*number, table.clone()));
-        }
-        let stored = block.stored().to_vec();
-        let (number, table) = definition(&block.into_payload()?)?;
-        let bytes = self.bytes.saturating_add(stored.len());
-        if bytes <= Self::MOST {
-            self.bytes = bytes;
-            self.known.insert(stored, (form, number, table.clone()));
-        }
-        Ok((number, table))
-    }
-}
-
 impl RecordingFile {
     /// Reads all blocks of a file, except for the values in its ticks.
     pub fn read(path: PathBuf, source: Arc<dyn ReadAt>) -> Result<Self, RecordingError> {
-        Self::read_one_of(path, source, &mut KnownDefinitions::default())
+        Self::read_one_of(path, source, &mut OpeningMemory::default())
     }
 
     /// Reads a file of a folder as [`RecordingFile::read`] does.
     pub fn read_one_of(
         path: PathBuf,
         source: Arc<dyn ReadAt>,
-        known: &mut KnownDefinitions,
+        memory: &mut OpeningMemory,
     ) -> Result<Self, RecordingError> {
         // A file that begins otherwise is none.
-        let mut walker = BlockWalker::new(Arc::clone(&source))?;
+        let mut walker = BlockWalker::with_window(Arc::clone(&source), memory.take_window())?;
         let (about, mut number) = match walker.next_block()? {
             Some(block) if block.header.kind == BlockKind::About => {
                 let number = block.header.about_number();
@@ -324,7 +268,7 @@ impl RecordingFile {
             abouts: vec![Some(about)],
             tables: Vec::new(),
             ambiguous: HashSet::new(),
-            ticks: Vec::new(),
+            ticks: FileTicks::default(),
             segments: Vec::new(),
             annotations: Vec::new(),
             missed: Vec::new(),
@@ -362,15 +306,46 @@ impl RecordingFile {
                     file.abouts.push(about.ok());
                 }
                 _ => {
-                    if let Err(error) = file.take(block, &mut key, known) {
+                    if let Err(error) = file.take(block, &mut key, &mut memory.definitions) {
                         walker.damaged(offset, format!("a block is left out: {error}"));
                     }
                 }
             }
         }
-        file.torn = walker.torn()?;
-        file.damages = walker.damages().clone();
+        (file.damages, file.torn, memory.window) = walker.into_parts();
         Ok(file)
+    }
+
+    /// Returns the ticks. Those of segments are read now.
+    pub fn ticks(&self) -> &[TickPlace] {
+        self.ticks.all(&self.segments)
+    }
+
+    /// Returns the times of the ticks that have a number from `next` on. Those of segments do not stay in memory.
+    pub fn times(&self, next: u64) -> Vec<i64> {
+        let is_new = self.ticks.first().is_none_or(|first| first.sequence >= next);
+        match self.ticks.spans() {
+            Some(_) if is_new => self.segments.iter().flat_map(|segment| segment.times()).collect(),
+            _ => {
+                let ticks = self.ticks().iter().filter(|tick| tick.sequence >= next);
+                ticks.map(|tick| tick.time).collect()
+            }
+        }
+    }
+
+    /// Returns the ticks as far as they are known without reading them.
+    pub fn known_ticks(&self) -> &FileTicks {
+        &self.ticks
+    }
+
+    /// Returns the damage of directories of segments that was found since the file was opened.
+    pub fn directory_damages(&self) -> impl Iterator<Item = &Damage> {
+        self.segments.iter().filter_map(|segment| segment.directory_damage())
+    }
+
+    /// Reads the directories of all segments. Returns `true` if none is damaged.
+    pub fn check_directories(&self) -> bool {
+        self.segments.iter().all(|segment| segment.directory().is_ok())
     }
 
     /// Returns what the last `about` block says.
@@ -402,7 +377,7 @@ impl RecordingFile {
     }
 
     /// Takes the definition of a table. If it has another one already, nobody can say what its numbers mean.
-    fn define(&mut self, number: usize, table: TableDefinition) -> Result<(), Malformed> {
+    fn define(&mut self, number: usize, table: Arc<TableDefinition>) -> Result<(), Malformed> {
         if self.tables.len() <= number {
             self.tables.resize_with(number.saturating_add(1), || None);
         }
@@ -444,14 +419,13 @@ impl RecordingFile {
             }
             BlockKind::Key | BlockKind::Tick => {
                 let is_key = kind == BlockKind::Key;
-                if self.ticks.last().is_some_and(|last| last.sequence >= sequence)
-                    || self.ticks.len() >= MOST_TICKS
-                {
+                let last = self.ticks.last();
+                if last.is_some_and(|last| last.sequence >= sequence) || self.ticks.len() >= MOST_TICKS {
                     *key = None;
                     let what = "tick that does not follow those before".to_owned();
                     return Err(Malformed { offset: 0, what });
                 }
-                let before = self.ticks.last().copied().filter(|_| !is_key);
+                let before = last.filter(|_| !is_key);
                 // After damage the differences have nothing to be added to, until the next whole tick.
                 let is_next = before.is_none_or(|before| before.sequence.checked_add(1) == Some(sequence));
                 if !is_key && (before.is_none() || key.is_none() || !is_next) {
@@ -464,22 +438,19 @@ impl RecordingFile {
                 let at = self.ticks.len();
                 let key = if is_key { *key.insert(at) } else { key.unwrap_or(at) };
                 let place = TickLocation::Block { offset, key };
-                self.ticks.push(TickPlace { sequence, clocks, about, place });
+                let time = clocks.utc_100ns();
+                self.ticks.push(TickPlace { sequence, clocks, time, about, place }, &self.segments);
             }
             BlockKind::Segment => {
-                let (stored_offset, stored) = (block.stored_offset(), block.header.stored);
+                let (stored_offset, stored_len) = (block.stored_offset(), block.header.stored);
                 let source = Arc::clone(&self.source);
-                let opened = StoredSegment::open(&block.into_payload()?, source, (stored_offset, stored))?;
-                self.check(&opened)?;
-                let segment = self.segments.len();
-                let places = opened.ticks().iter().enumerate().map(|(tick, (sequence, clocks))| TickPlace {
-                    sequence: *sequence,
-                    clocks: *clocks,
-                    about,
-                    place: TickLocation::Segment { segment, tick },
-                });
-                self.ticks.extend(places);
+                let stored = block.into_payload()?;
+                let (opened, head) = StoredSegment::open_head(&stored, source, (stored_offset, stored_len))?;
+                self.check(&head)?;
                 self.segments.push(opened);
+                if let Some(span) = head.span {
+                    self.ticks.push_segment(about, span, &self.segments);
+                }
                 // A difference needs the contents of its tick before, which is not in a block.
                 *key = None;
             }
@@ -491,16 +462,17 @@ impl RecordingFile {
     }
 
     /// Checks that a segment fits to the file: its ticks follow those before, and its tables have the defined columns.
-    fn check(&self, segment: &StoredSegment) -> Result<(), Malformed> {
+    fn check(&self, head: &DirectoryHead) -> Result<(), Malformed> {
         let wrong = |what: String| Err(Malformed { offset: 0, what });
-        let first = segment.ticks().first().map(|(sequence, _)| *sequence);
-        if first.is_some_and(|first| self.ticks.last().is_some_and(|last| last.sequence >= first)) {
-            return wrong("segment whose ticks do not follow those before".to_owned());
+        if let Some(span) = &head.span {
+            if self.ticks.last().is_some_and(|last| last.sequence >= span.first.0) {
+                return wrong("segment whose ticks do not follow those before".to_owned());
+            }
+            if self.ticks.len().saturating_add(span.count) > MOST_TICKS {
+                return wrong(format!("more than {MOST_TICKS} ticks in a file"));
+            }
         }
-        if self.ticks.len().saturating_add(segment.ticks().len()) > MOST_TICKS {
-            return wrong(format!("more than {MOST_TICKS} ticks in a file"));
-        }
-        for (number, columns) in segment.tables() {
+        for (number, columns) in head.tables.iter().copied() {
             let defined = self.tables.get(number).and_then(Option::as_ref).map(|table| table.columns.len());
             if defined.is_some_and(|defined| defined != columns) {
                 return wrong(format!("table {number} has {columns} columns, and another number is defined"));
@@ -522,7 +494,7 @@ impl RecordingFile {
         reached: &mut Option<ReachedTick>,
         wanted: WantedContents<'_>,
     ) -> Result<Vec<Damage>, RecordingError> {
-        let Some(place) = self.ticks.get(tick) else { return Ok(Vec::new()) };
+        let Some(place) = self.ticks().get(tick) else { return Ok(Vec::new()) };
         match place.place {
             TickLocation::Block { key, .. } => {
                 self.reach_block((key, tick), reached, wanted.tables)?;
@@ -548,7 +520,7 @@ impl RecordingFile {
         if let Some(rows) = wanted.rows {
             ticks = ticks.with_rows(rows);
         }
-        match self.ticks.get(wanted.last).map(|tick| tick.place) {
+        match self.ticks().get(wanted.last).map(|tick| tick.place) {
             Some(TickLocation::Segment { segment, tick }) if segment == number => ticks.with_last(tick),
             _ => ticks,
         }
@@ -560,7 +532,7 @@ impl RecordingFile {
         reached: &mut Option<ReachedTick>,
         wanted: WantedTables<'_>,
     ) -> Result<(), RecordingError> {
-        let sequence = |tick: usize| self.ticks.get(tick).map_or(0, |tick| tick.sequence);
+        let sequence = |tick: usize| self.ticks().get(tick).map_or(0, |tick| tick.sequence);
         // Only a tick on the way from the whole tick to this one is of use.
         let is_on_the_way = |state: &TickState| (sequence(key)..=sequence(tick)).contains(&state.sequence);
         let mut state = match reached.take() {
@@ -575,7 +547,7 @@ impl RecordingFile {
         };
         let known = state.as_ref().map(|state| state.sequence);
         let first = known.map_or(key, |known| {
-            let from = self.ticks.get(key..).unwrap_or_default();
+            let from = self.ticks().get(key..).unwrap_or_default();
             key.saturating_add(from.partition_point(|tick| tick.sequence <= known))
         });
         for next in first..=tick {
@@ -597,7 +569,7 @@ impl RecordingFile {
         wanted: WantedTables<'_>,
     ) -> Result<(), RecordingError> {
         let payload = self.payload(tick)?;
-        let sequence = self.ticks.get(tick).map_or(0, |tick| tick.sequence);
+        let sequence = self.ticks().get(tick).map_or(0, |tick| tick.sequence);
         let invalid = |error: Malformed| {
             io::Error::new(io::ErrorKind::InvalidData, format!("tick {sequence}: {error}"))
         };
@@ -610,7 +582,7 @@ impl RecordingFile {
 
     /// Returns the offset in the file of the block that has a tick.
     pub fn offset_of(&self, tick: usize) -> u64 {
-        match self.ticks.get(tick).map(|tick| tick.place) {
+        match self.ticks().get(tick).map(|tick| tick.place) {
             Some(TickLocation::Block { offset, .. }) => offset,
             Some(TickLocation::Segment { segment, .. }) => {
                 self.segments.get(segment).map_or(0, |segment| segment.offset())
@@ -626,7 +598,7 @@ impl RecordingFile {
 
     /// Returns the index of the segment that has a tick; `None` if the tick is a block.
     pub fn segment_number_of(&self, tick: usize) -> Option<usize> {
-        match self.ticks.get(tick)?.place {
+        match self.ticks().get(tick)?.place {
             TickLocation::Block { .. } => None,
             TickLocation::Segment { segment, .. } => Some(segment),
         }
@@ -634,7 +606,7 @@ impl RecordingFile {
 
     /// Returns the segment that has a tick, with the index of the tick in it; `None` if the tick is a block.
     pub fn segment_of(&self, tick: usize) -> Option<(&Arc<StoredSegment>, usize)> {
-        match self.ticks.get(tick)?.place {
+        match self.ticks().get(tick)?.place {
             TickLocation::Block { .. } => None,
             TickLocation::Segment { segment, tick } => Some((self.segments.get(segment)?, tick)),
         }
@@ -642,7 +614,7 @@ impl RecordingFile {
 
     /// Returns the whole tick that a tick which is a block is a difference of, over all ticks between them.
     pub fn whole_tick_of(&self, tick: usize) -> Option<usize> {
-        match self.ticks.get(tick)?.place {
+        match self.ticks().get(tick)?.place {
             TickLocation::Block { key, .. } => Some(key),
             TickLocation::Segment { .. } => None,
         }
@@ -650,7 +622,7 @@ impl RecordingFile {
 
     /// Returns `true` if a tick is a whole one, which needs no tick before.
     pub fn is_whole(&self, tick: usize) -> bool {
-        matches!(self.ticks.get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
+        matches!(self.ticks().get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
     }
 
     /// Reads all notes, by counterset, in their order.
@@ -691,7 +663,7 @@ impl RecordingFile {
     pub fn payload(&self, tick: usize) -> Result<Vec<u8>, RecordingError> {
         let failed = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let Some(TickPlace { sequence, place: TickLocation::Block { offset, .. }, .. }) =
-            self.ticks.get(tick)
+            self.ticks().get(tick)
         else {
             return Err(failed(format!("tick {tick} is no block")).into());
         };

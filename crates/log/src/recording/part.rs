@@ -19,7 +19,7 @@ use super::segment::{MOST_TICKS, SegmentTicks, SegmentWriter, StoredSegment};
 use super::source::Recording;
 use super::table::{Content, RowIdentity};
 use super::tick::{MOST_TABLES, TickState, key};
-use super::timeline::{RecordingFiles, ticks, time_of};
+use super::timeline::{RecordingFiles, ticks_in};
 use crate::damage::{Damage, Damages};
 
 /// Options of a part of a recording.
@@ -69,7 +69,7 @@ impl Recording {
     ) -> Result<RecordingPart, RecordingError> {
         let files = self.files();
         let mut writer = PartWriter::new(files, self.window(), options, out);
-        let chosen = ticks(files).filter(|place| self.window().contains(time_of(files, *place)));
+        let chosen = ticks_in(files, self.window());
         let mut group = TickGroup::default();
         for (file, tick) in chosen {
             if !group.goes_on(files, (file, tick)) {
@@ -96,7 +96,7 @@ impl TickGroup {
         /// Number of ticks from which a whole tick begins the next segment.
         const FEW: usize = 150;
         let (Some(last), Some(of)) = (self.ticks.last(), files.files.get(file)) else { return true };
-        let about = |tick: usize| of.ticks.get(tick).map(|tick| tick.about);
+        let about = |tick: usize| of.ticks().get(tick).map(|tick| tick.about);
         if self.file != file || about(*last) != about(tick) {
             return false;
         }
@@ -232,7 +232,7 @@ impl<'a> PartWriter<'a> {
 
     /// Begins the ticks of another recorder, and before all others the file.
     fn begin(&mut self, file: &RecordingFile, tick: usize) -> Result<(), RecordingError> {
-        let Some(tick) = file.ticks.get(tick) else { return Ok(()) };
+        let Some(tick) = file.ticks().get(tick) else { return Ok(()) };
         let about = file.about_of(tick).cloned().unwrap_or_else(|| {
             // Nobody knows whose the ticks are, so they are not compared with any others.
             let known = |key| self.about.as_ref().and_then(|(about, _)| about.get(key)).unwrap_or_default();
@@ -283,8 +283,9 @@ impl<'a> PartWriter<'a> {
         }
         self.put_notes()?;
         self.file = Some(place);
-        let sequence = file.ticks.first().map_or(0, |tick| tick.sequence);
-        let sources = || file.tables.iter().enumerate().filter_map(|(at, table)| Some((at, table.as_ref()?)));
+        let sequence = file.ticks().first().map_or(0, |tick| tick.sequence);
+        let sources =
+            || file.tables.iter().enumerate().filter_map(|(at, table)| Some((at, table.as_deref()?)));
         let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
         let mut taken = HashSet::new();
         for (of_source, table) in sources() {
@@ -303,7 +304,7 @@ impl<'a> PartWriter<'a> {
         // Of several registrations of a counterset the one with the highest number counts, and must be the same one.
         let last: BTreeMap<Guid, usize> = sources().map(|(at, table)| (table.counterset.guid, at)).collect();
         for (guid, of_source) in last {
-            let Some(table) = file.tables.get(of_source).and_then(Option::as_ref) else { continue };
+            let Some(table) = file.tables.get(of_source).and_then(Option::as_deref) else { continue };
             let of_guid = self.defined.iter().flatten().rfind(|table| table.counterset.guid == guid);
             if of_guid.is_some_and(|counts| counts.counterset != table.counterset) {
                 numbers.insert(of_source, self.define(usize::MAX, table, sequence)?);
@@ -322,14 +323,15 @@ impl<'a> PartWriter<'a> {
     fn put_notes(&mut self) -> Result<(), RecordingError> {
         let ticks = std::mem::take(&mut self.written);
         let Some(file) = self.file.and_then(|place| self.files.files.get(place)) else { return Ok(()) };
-        let (Some(first), Some(last)) = (ticks.first(), ticks.last().and_then(|tick| file.ticks.get(*tick)))
+        let (Some(first), Some(last)) =
+            (ticks.first(), ticks.last().and_then(|tick| file.ticks().get(*tick)))
         else {
             return Ok(());
         };
-        let sequence = file.ticks.get(*first).map_or(0, |tick| tick.sequence);
+        let sequence = file.ticks().get(*first).map_or(0, |tick| tick.sequence);
         let mut all = file.all_notes();
         // Of a part of the file, only some instances are there: nobody wants to send what he has cut off.
-        if ticks.len() < file.ticks.len() && !all.is_empty() {
+        if ticks.len() < file.ticks().len() && !all.is_empty() {
             let there = instances_in(file, &ticks, &all);
             all.iter_mut().for_each(|(counterset, notes)| {
                 notes.retain(|note| there.contains(&(*counterset, note.instance.clone())));
@@ -434,7 +436,7 @@ impl<'a> PartWriter<'a> {
             let first = before.as_ref().map_or(whole, |(at, _)| at.saturating_add(1));
             let mut state = before.map(|(_, state)| state);
             for next in first..=*tick {
-                let sequence = file.ticks.get(next).map_or(0, |tick| tick.sequence);
+                let sequence = file.ticks().get(next).map_or(0, |tick| tick.sequence);
                 let read = payloads.with(next, |payload| match &mut state {
                     Some(state) => state.apply(payload, sequence, &is_wanted),
                     none => key(payload, sequence, &is_wanted).map(|read| *none = Some(read)),
@@ -460,7 +462,7 @@ impl<'a> PartWriter<'a> {
         stored: &[u8],
     ) -> Result<(), RecordingError> {
         self.written.extend_from_slice(ticks);
-        let places = || ticks.iter().filter_map(|tick| file.ticks.get(*tick));
+        let places = || ticks.iter().filter_map(|tick| file.ticks().get(*tick));
         let Some((first, last)) = places().next().zip(places().next_back()) else { return Ok(()) };
         let raw = u32::try_from(stored.len()).unwrap_or(u32::MAX);
         let header = BlockHeader {
@@ -506,7 +508,7 @@ impl<'a> PartWriter<'a> {
         let files = &self.files.files;
         // Files whose ticks are all outside the window do not matter. Where a file without ticks belongs, nobody knows.
         let matters = |place: &usize| {
-            self.used.contains(place) || files.get(*place).is_none_or(|file| file.ticks.is_empty())
+            self.used.contains(place) || files.get(*place).is_none_or(|file| file.ticks().is_empty())
         };
         let damages = self.files.damages().into_iter().enumerate();
         let damages = damages.filter(|(place, (_, damages))| matters(place) && !damages.is_empty());

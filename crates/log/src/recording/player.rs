@@ -16,7 +16,7 @@ use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::registration::TableDefinition;
 use super::table::{CellStateNumber, Content, RowIdentity, index};
 use super::tick::{TickState, TickTable};
-use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
+use super::timeline::{RecordingFiles, SeenInstance, ticks_in, time_of};
 use crate::pick::Pick;
 
 /// Player of a recording. Clones play the same tick.
@@ -108,9 +108,6 @@ pub(super) fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<
     let mut due: Option<(i64, u64)> = None;
     let is_picked = |place: &(usize, usize)| {
         let time = time_of(files, *place);
-        if !window.contains(time) {
-            return false;
-        }
         let Some((from, passed)) = due else {
             due = Some((time, 0));
             return true;
@@ -130,7 +127,7 @@ pub(super) fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<
         });
         is_picked
     };
-    ticks(files).filter(is_picked).collect()
+    ticks_in(files, window).filter(is_picked).collect()
 }
 
 impl Player for RecordingPlayer {
@@ -143,7 +140,7 @@ impl Player for RecordingPlayer {
                 Some(at) => played.ticks.get(at).copied(),
                 None => played.before,
             };
-            let tick = self.files.files.get(place.0).and_then(|file| file.ticks.get(place.1));
+            let tick = self.files.files.get(place.0).and_then(|file| file.ticks().get(place.1));
             let Some(clocks) = tick.map(|tick| tick.clocks) else { return Ok(false) };
             if played.broken.is_none() {
                 if let Some(reason) = before.and_then(|before| self.files.between(before, place)) {
@@ -178,13 +175,13 @@ impl Played {
         let (counters, instance) = (&*counters, &*instance);
         let is_wanted_column = |number: usize, column: usize| {
             let Some(counters) = counters.as_deref() else { return true };
-            let table = of.tables.get(number).and_then(Option::as_ref);
+            let table = of.tables.get(number).and_then(Option::as_deref);
             let at = table.and_then(|table| Some((table, *table.columns.get(column)?)));
             let counter = at.and_then(|(table, at)| table.counterset.counters.get(at));
             counter.is_some_and(|own| counters.contains(&own.id))
         };
         let is_wanted = |number: usize| {
-            let definition = of.tables.get(number).and_then(Option::as_ref);
+            let definition = of.tables.get(number).and_then(Option::as_deref);
             definition.is_some_and(|table| {
                 wanted.as_ref().is_none_or(|wanted| wanted.contains(&table.counterset.guid))
             })

@@ -31,7 +31,7 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let has_one_run = file.abouts() == 1;
     if !file.damages.is_empty()
         || file.tables.iter().all(Option::is_none)
-        || file.ticks.is_empty()
+        || file.ticks().is_empty()
         || !has_one_run
     {
         return Err(invalid("the journal is damaged, or has no samples: it stays as it is").into());
@@ -59,8 +59,8 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     // Only a file that can be read replaces the journal.
     let sealed = RecordingFile::read(path.clone(), Arc::new(files::open_file(&path)?))?;
     let has_all =
-        sealed.ticks.iter().map(|tick| tick.sequence).eq(file.ticks.iter().map(|tick| tick.sequence));
-    if !has_all || !sealed.damages.is_empty() {
+        sealed.ticks().iter().map(|tick| tick.sequence).eq(file.ticks().iter().map(|tick| tick.sequence));
+    if !has_all || !sealed.damages.is_empty() || !sealed.check_directories() {
         fs::remove_file(&path)?;
         return Err(invalid("the sealed file lacks samples: the journal stays as it is").into());
     }
@@ -96,7 +96,7 @@ pub fn unsealed(folder: &Path, written: Option<&Path>) -> io::Result<Vec<PathBuf
 fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
     let mut compressor = Compressor::new(3);
     let (mut out, mut payload) = (Vec::new(), Vec::new());
-    let first = file.ticks.first().map_or(0, |tick| tick.sequence);
+    let first = file.ticks().first().map_or(0, |tick| tick.sequence);
     let mut put = |out: &mut Vec<u8>, kind: BlockKind, payload: &mut Vec<u8>| {
         let done = put_block(out, kind, first, payload, &mut compressor);
         payload.clear();
@@ -123,12 +123,12 @@ fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
     for (counterset, notes) in file.all_notes() {
         put_notes(&mut out, (first, 0), counterset, &notes, &mut Compressor::new(3))?;
     }
-    let mut payloads = Payloads::new(file, 0, file.ticks.len());
-    let ticks: Vec<usize> = (0..file.ticks.len()).collect();
+    let mut payloads = Payloads::new(file, 0, file.ticks().len());
+    let ticks: Vec<usize> = (0..file.ticks().len()).collect();
     for ticks in ticks.chunks(MOST_TICKS) {
         let stored = segment(file, ticks, &mut payloads)?;
         let sequence =
-            ticks.first().and_then(|tick| file.ticks.get(*tick)).map_or(first, |tick| tick.sequence);
+            ticks.first().and_then(|tick| file.ticks().get(*tick)).map_or(first, |tick| tick.sequence);
         let raw = u32::try_from(stored.len()).unwrap_or(u32::MAX);
         let codec = Codec::Plain.number();
         let header =
@@ -184,7 +184,7 @@ fn segment(
         writer.begin_table(number, table.columns.len());
         let mut state: Option<TickState> = None;
         for tick in ticks {
-            let Some(place) = file.ticks.get(*tick) else { continue };
+            let Some(place) = file.ticks().get(*tick) else { continue };
             let is_wanted = |other: usize| other == number;
             let read = payloads.with(*tick, |payload| match &mut state {
                 Some(state) if !file.is_whole(*tick) => state.apply(payload, place.sequence, &is_wanted),

@@ -137,7 +137,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         segment: &'s StoredSegment,
     ) -> Option<SeriesColumns<'s>> {
         let all = of.tables.iter().enumerate();
-        let mut tables = all.filter_map(|(number, table)| Some((number, table.as_ref()?)));
+        let mut tables = all.filter_map(|(number, table)| Some((number, table.as_deref()?)));
         let mut next = || tables.find(|(_, table)| table.counterset.guid == self.set.guid);
         // Of several tables of a counterset, each has some of the counters or some of the ticks.
         let ((number, definition), None) = (next()?, next()) else { return None };
@@ -162,8 +162,8 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         mut before: Option<(usize, usize)>,
     ) -> ControlFlow<()> {
         for place in ticks {
-            let Some(tick) = of.ticks.get(place.1) else { continue };
-            let time = tick.clocks.utc_100ns();
+            let Some(tick) = of.ticks().get(place.1) else { continue };
+            let time = tick.time;
             if let Some(reason) = before.and_then(|before| self.files.between(before, *place)) {
                 // Nothing is compared across it.
                 self.batch.push(time, Err(SourceError::from(reason.clone()).reason()))?;

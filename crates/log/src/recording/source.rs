@@ -15,11 +15,12 @@ use perfset_engine::{
 use super::about::{Annotation, MissedTicks, RecordingAbout};
 use super::block::{BlockHeader, ReadAt};
 use super::closable::ClosableFile;
-use super::files::{self, KnownDefinitions, RecordingError, RecordingFile};
+use super::files::{self, RecordingError, RecordingFile};
 use super::notes::NotesIndex;
+use super::opening::OpeningMemory;
 use super::player::RecordingPlayer;
 use super::series::SeriesReader;
-use super::timeline::{RecordingFiles, SeenInstance, ticks, time_of};
+use super::timeline::{RecordingFiles, SeenInstance, last_tick_in, tick_count, time_of, times};
 use crate::damage::Damages;
 use crate::pick::Pick;
 
@@ -66,14 +67,14 @@ impl Recording {
         let paths = files::paths(path)?;
         let first_open = paths.len().saturating_sub(OPEN);
         let (mut all, mut refused) = (Vec::new(), Vec::new());
-        let mut known = KnownDefinitions::default();
+        let mut memory = OpeningMemory::of_folder();
         for (at, path) in paths.into_iter().enumerate() {
-            match Self::read_file(&path, at >= first_open, &mut known) {
+            match Self::read_file(&path, at >= first_open, &mut memory) {
                 Ok(file) => all.push(file),
                 // The recorder has sealed it, or removed it as the oldest.
                 Err(RecordingError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                     let sealed =
-                        files::sealed_path(&path).map(|path| Self::read_file(&path, true, &mut known));
+                        files::sealed_path(&path).map(|path| Self::read_file(&path, true, &mut memory));
                     all.extend(sealed.and_then(Result::ok));
                 }
                 Err(error) => refused.push((path, error)),
@@ -88,10 +89,10 @@ impl Recording {
     fn read_file(
         path: &Path,
         stays_open: bool,
-        known: &mut KnownDefinitions,
+        memory: &mut OpeningMemory,
     ) -> Result<RecordingFile, RecordingError> {
         let source = Arc::new(ClosableFile::new(path, files::open_file(path)?));
-        let file = RecordingFile::read_one_of(path.to_owned(), Arc::<ClosableFile>::clone(&source), known)?;
+        let file = RecordingFile::read_one_of(path.to_owned(), Arc::<ClosableFile>::clone(&source), memory)?;
         // A journal disappears when it is sealed.
         if !stays_open && files::sealed_path(path).is_none() {
             source.close();
@@ -110,7 +111,7 @@ impl Recording {
 
     fn of(all: Vec<RecordingFile>, refused: Vec<(PathBuf, RecordingError)>) -> Self {
         let files = Arc::new(RecordingFiles::new(all, refused));
-        let machine = RecordingPlayer::new(&files, Window::default(), Pick::All).machine();
+        let machine = RecordingPlayer::of_ticks(&files, Vec::new(), None).machine();
         Self { files, window: Window::default(), pick: Pick::All, machine, notes: Arc::default() }
     }
 
@@ -164,7 +165,19 @@ impl Recording {
 
     /// Returns the times of all ticks, in 100 ns since 1601 UTC, in their order.
     pub fn times(&self) -> impl Iterator<Item = i64> + '_ {
-        ticks(&self.files).map(|(file, tick)| time_of(&self.files, (file, tick)))
+        times(&self.files)
+    }
+
+    /// Returns the number of ticks. Unlike [`times`](Self::times), it mostly takes no reading.
+    #[must_use]
+    pub fn tick_count(&self) -> usize {
+        tick_count(&self.files)
+    }
+
+    /// Returns the time of the newest tick in the window, in 100 ns since 1601 UTC. Only the file that has it is read.
+    #[must_use]
+    pub fn newest_time(&self) -> Option<i64> {
+        last_tick_in(&self.files, self.window).map(|place| time_of(&self.files, place))
     }
 
     /// Returns the annotations, by time.
@@ -244,11 +257,10 @@ impl Source for Recording {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &self.files.files;
         // The last tick of the window: instances of another boot can have its ids and births.
-        let is_in = |place: &(usize, usize)| self.window.contains(time_of(&self.files, *place));
-        let last = *notes.last.get_or_insert_with(|| ticks(&self.files).filter(is_in).last());
+        let last = *notes.last.get_or_insert_with(|| last_tick_in(&self.files, self.window));
         let place = |(file, tick): (usize, usize)| {
             let of = files.get(file)?;
-            Some((file, of, of.ticks.get(tick)?))
+            Some((file, of, of.ticks().get(tick)?))
         };
         let Some((last_file, of, tick)) = last.and_then(place) else { return Ok(Vec::new()) };
         let boot = of.about_of(tick).and_then(|about| about.get(RecordingAbout::BOOT));

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{Counterset, Guid, Instance, InstanceId, InstanceType, NoValue};
-use perfset_engine::Catalogue;
+use perfset_engine::{Catalogue, Window};
 
 use super::about::RecordingAbout;
 use super::files::{ReachedTick, RecordingError, RecordingFile, TickPlace, WantedContents};
+use super::registration::TableDefinition;
 use super::table::{Content, RowIdentity};
+use super::ticks::SegmentSpan;
 use crate::damage::{Damage, Damages};
 
 /// Files of a recording, in the order of their ticks.
@@ -32,7 +34,7 @@ impl RecordingFiles {
     pub fn new(mut files: Vec<RecordingFile>, refused: Vec<(PathBuf, RecordingError)>) -> Self {
         // By the first tick: names are for people. Of two files that have a tick, the sealed one comes first: it was
         // made of the other.
-        files.sort_by_key(|file| (file.ticks.first().map(|tick| tick.sequence), !file.is_sealed()));
+        files.sort_by_key(|file| (file.known_ticks().first().map(|tick| tick.sequence), !file.is_sealed()));
         let catalogue = Arc::new(catalogue(&files));
         let (breaks, instances, damages) = Default::default();
         let mut all = Self { files, refused, catalogue, breaks, instances, damages };
@@ -55,6 +57,9 @@ impl RecordingFiles {
             let mut damages = Damages::default();
             damages.add(0, format!("the file is left out: {error}"));
             all.push((path.clone(), damages));
+        }
+        for ((_, all), file) in all.iter_mut().zip(&self.files) {
+            file.directory_damages().for_each(|damage| all.add(damage.offset, damage.what.clone()));
         }
         let found = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
         for (file, damages) in found.iter() {
@@ -81,26 +86,55 @@ pub struct SeenInstance {
 
 /// Returns the indexes of all ticks: file and tick. A tick that two files have is that of the file that is sealed.
 pub(super) fn ticks(files: &RecordingFiles) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let mut next = 0;
-    let all = files
-        .files
-        .iter()
-        .enumerate()
-        .flat_map(|(at, file)| (0..file.ticks.len()).map(move |tick| (at, tick)));
-    all.filter(move |(file, tick)| {
-        let sequence =
-            files.files.get(*file).and_then(|file| file.ticks.get(*tick)).map(|tick| tick.sequence);
-        let is_new = sequence.is_some_and(|sequence| sequence >= next);
-        if let Some(sequence) = sequence.filter(|_| is_new) {
-            next = sequence.saturating_add(1);
-        }
-        is_new
+    ticks_in(files, Window::default())
+}
+
+/// Returns the indexes of the ticks in a window. Files that have none of them are not read.
+pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<Item = (usize, usize)> + '_ {
+    with_next(files).enumerate().flat_map(move |(at, (file, next))| {
+        let ticks = if file.known_ticks().can_be_in(window) { file.ticks() } else { &[] };
+        let is_in = move |tick: &TickPlace| tick.sequence >= next && window.contains(tick.time);
+        ticks.iter().enumerate().filter(move |(_, tick)| is_in(tick)).map(move |(tick, _)| (at, tick))
     })
 }
 
+/// Returns all files, each with the number of the first tick that no file before has.
+fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&RecordingFile, u64)> {
+    files.files.iter().scan(0_u64, |next, file| {
+        let before = *next;
+        let last = file.known_ticks().last();
+        *next = last.map_or(before, |last| before.max(last.sequence.saturating_add(1)));
+        Some((file, before))
+    })
+}
+
+/// Returns the index of the last tick in a window: file and tick.
+pub(super) fn last_tick_in(files: &RecordingFiles, window: Window) -> Option<(usize, usize)> {
+    let all: Vec<_> = with_next(files).enumerate().collect();
+    all.iter().rev().find_map(|(at, (file, next))| {
+        let ticks = if file.known_ticks().can_be_in(window) { file.ticks() } else { &[] };
+        let is_it = |tick: &TickPlace| tick.sequence >= *next && window.contains(tick.time);
+        ticks.iter().rposition(is_it).map(|tick| (*at, tick))
+    })
+}
+
+/// Returns the times of all ticks, in 100 ns since 1601 UTC, in their order.
+pub(super) fn times(files: &RecordingFiles) -> impl Iterator<Item = i64> {
+    with_next(files).flat_map(|(file, next)| file.times(next))
+}
+
+/// Returns the number of all ticks.
+pub(super) fn tick_count(files: &RecordingFiles) -> usize {
+    let of_file = |(file, next): (&RecordingFile, u64)| match file.known_ticks() {
+        known if known.first().is_none_or(|first| first.sequence >= next) => known.len(),
+        _ => file.ticks().iter().filter(|tick| tick.sequence >= next).count(),
+    };
+    with_next(files).map(of_file).fold(0, usize::saturating_add)
+}
+
 pub(super) fn time_of(files: &RecordingFiles, (file, tick): (usize, usize)) -> i64 {
-    let tick = files.files.get(file).and_then(|file| file.ticks.get(tick));
-    tick.map_or(0, |tick| tick.clocks.utc_100ns())
+    let tick = files.files.get(file).and_then(|file| file.ticks().get(tick));
+    tick.map_or(0, |tick| tick.time)
 }
 
 /// Returns all countersets of the files, in the order of their tables. Of two registrations of one counterset the later
@@ -108,7 +142,17 @@ pub(super) fn time_of(files: &RecordingFiles, (file, tick): (usize, usize)) -> i
 fn catalogue(files: &[RecordingFile]) -> Catalogue {
     let mut known: Vec<Arc<Counterset>> = Vec::new();
     let mut places: HashMap<Guid, usize> = HashMap::new();
-    for table in files.iter().flat_map(|file| file.tables.iter().flatten()) {
+    // The files of a folder mostly share their definitions, and then say nothing new.
+    let mut before: &[Option<Arc<TableDefinition>>] = &[];
+    let is_same = |pair: (&Option<Arc<TableDefinition>>, &Option<Arc<TableDefinition>>)| match pair {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    let new = files.iter().filter(|file| {
+        let before = std::mem::replace(&mut before, &file.tables);
+        before.len() != file.tables.len() || !before.iter().zip(&file.tables).all(is_same)
+    });
+    for table in new.flat_map(|file| file.tables.iter().flatten()) {
         let set = &table.counterset;
         let played = match played_type(set.instance_type) {
             own if own == set.instance_type => Arc::clone(set),
@@ -162,7 +206,7 @@ fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
         }
         let Some(state) = state.as_ref().and_then(ReachedTick::state) else { continue };
         let time = state.clocks.utc_100ns();
-        let about = of.ticks.get(tick).and_then(|tick| of.about_of(tick));
+        let about = of.ticks().get(tick).and_then(|tick| of.about_of(tick));
         let boot = about.and_then(|about| about.get(RecordingAbout::BOOT)).unwrap_or_default();
         let next = boots.len();
         let boot = *boots.entry(boot).or_insert(next);
@@ -219,7 +263,7 @@ impl RecordingFiles {
     /// Returns the reason that two ticks are not compared, if there is one.
     pub fn between(&self, before: (usize, usize), after: (usize, usize)) -> Option<&NoValue> {
         let sequence = |(file, tick): (usize, usize)| {
-            self.files.get(file).and_then(|file| file.ticks.get(tick)).map(|tick| tick.sequence)
+            self.files.get(file).and_then(|file| file.ticks().get(tick)).map(|tick| tick.sequence)
         };
         let (before, after) = (sequence(before)?, sequence(after)?);
         let at = self.breaks.partition_point(|(sequence, _)| *sequence <= before);
@@ -227,15 +271,24 @@ impl RecordingFiles {
     }
 }
 
-/// Finds the ticks that are not compared with the tick before, by number.
+/// Finds the ticks that are not compared with the tick before, by number. Only files in which ticks are missing are read.
 fn breaks(files: &RecordingFiles) -> Vec<(u64, NoValue)> {
     let mut breaks = Vec::new();
-    let mut before: Option<(&RecordingFile, &TickPlace)> = None;
-    for (file, tick) in ticks(files) {
-        let Some(file) = files.files.get(file) else { continue };
-        let Some(tick) = file.ticks.get(tick) else { continue };
-        if let Some((old_file, old)) = before.replace((file, tick)) {
-            breaks.extend(break_between((old_file, old), (file, tick)).map(|reason| (tick.sequence, reason)));
+    let mut before: Option<(&RecordingFile, TickPlace)> = None;
+    for (file, next) in with_next(files) {
+        let mut go_on = |first: &TickPlace, last: &TickPlace| {
+            if let Some((old_file, old)) = before.replace((file, *last)) {
+                let reason = break_between((old_file, &old), (file, first));
+                breaks.extend(reason.map(|reason| (first.sequence, reason)));
+            }
+        };
+        let is_whole = |span: &SegmentSpan| span.span.is_contiguous && span.span.first.0 >= next;
+        match file.known_ticks().spans().filter(|spans| spans.iter().all(is_whole)) {
+            Some(spans) => spans.iter().for_each(|span| go_on(&span.first(), &span.last())),
+            None => {
+                let ticks = file.ticks().iter().filter(|tick| tick.sequence >= next);
+                ticks.for_each(|tick| go_on(tick, tick));
+            }
         }
     }
     breaks

@@ -62,6 +62,68 @@ pub struct BlockWalker<R> {
     damages: Damages,
     /// Number of bytes whose checksums may still be wrong: a hostile file can have a false header at every 8 bytes.
     patience: u64,
+    /// Length of the file when it was looked up last. It can grow.
+    length: u64,
+    window: ReadWindow,
+}
+
+/// Bytes of a file that were read at once, because many small blocks are there.
+#[derive(Debug, Default)]
+pub(super) struct ReadWindow {
+    bytes: Vec<u8>,
+    offset: u64,
+    /// Number of bytes that are read at once; 0 for no more than is asked for.
+    len: usize,
+}
+
+impl ReadWindow {
+    /// Most bytes at the end of a window that is read for its last bytes.
+    const AFTER: u64 = 256;
+
+    /// Creates a window of so many bytes.
+    pub fn new(len: usize) -> Self {
+        Self { len, ..Self::default() }
+    }
+
+    /// Returns the number of bytes that are read at once.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Empties the window, for another file.
+    fn cleared(mut self) -> Self {
+        self.bytes.clear();
+        self
+    }
+
+    /// Reads bytes at an offset, all of them or as many as there are. Returns their number.
+    fn read(&mut self, from: &impl ReadAt, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        if into.len() >= self.len {
+            return from.read_at_most(into, offset);
+        }
+        if !self.copy(into, offset) {
+            let window_end = self.offset.saturating_add(u64::try_from(self.bytes.len()).unwrap_or(u64::MAX));
+            let len = u64::try_from(self.len).unwrap_or(u64::MAX);
+            let end = offset.saturating_add(u64::try_from(into.len()).unwrap_or(u64::MAX));
+            // Far from what was read before is the end of a segment, whose directory is before it.
+            let is_near = offset < window_end.saturating_add(len);
+            self.offset = if is_near { offset } else { end.saturating_add(Self::AFTER).saturating_sub(len) };
+            self.bytes.resize(self.len, 0);
+            let read = from.read_at_most(&mut self.bytes, self.offset);
+            self.bytes.truncate(read.as_ref().copied().unwrap_or(0));
+            read?;
+            if !self.copy(into, offset) {
+                return from.read_at_most(into, offset);
+            }
+        }
+        Ok(into.len())
+    }
+
+    fn copy(&self, into: &mut [u8], offset: u64) -> bool {
+        let start = offset.checked_sub(self.offset).and_then(|start| usize::try_from(start).ok());
+        let bytes = start.and_then(|start| self.bytes.get(start..)?.get(..into.len()));
+        bytes.map(|bytes| into.copy_from_slice(bytes)).is_some()
+    }
 }
 
 impl<R> std::fmt::Debug for BlockWalker<R> {
@@ -87,8 +149,19 @@ impl<R: ReadAt> BlockWalker<R> {
     /// # Errors
     /// If the length of the file cannot be found.
     pub fn new(from: R) -> io::Result<Self> {
-        let patience = from.length()?.saturating_mul(4).saturating_add(1 << 20);
-        Ok(Self { from, offset: 0, damages: Damages::default(), patience })
+        Self::with_window(from, ReadWindow::default())
+    }
+
+    /// Begins a walk that reads many bytes at once.
+    pub(super) fn with_window(from: R, window: ReadWindow) -> io::Result<Self> {
+        let length = from.length()?;
+        let patience = length.saturating_mul(4).saturating_add(1 << 20);
+        Ok(Self { from, offset: 0, damages: Damages::default(), patience, length, window: window.cleared() })
+    }
+
+    /// Ends the walk. Returns the damage that was found, the number of bytes after the last whole block, and the window.
+    pub(super) fn into_parts(self) -> (Damages, u64, ReadWindow) {
+        (self.damages, self.length.saturating_sub(self.offset), self.window)
     }
 
     /// Returns the damage found so far.
@@ -125,8 +198,15 @@ impl<R: ReadAt> BlockWalker<R> {
     /// # Errors
     /// If reading the bytes fails.
     pub fn next_block(&mut self) -> io::Result<Option<Block>> {
-        let end = self.from.length()?;
-        let is_cut = match self.attempt(self.offset, end)? {
+        let mut attempt = self.attempt(self.offset, self.length)?;
+        if !matches!(attempt, Attempt::Block(_)) {
+            let before = std::mem::replace(&mut self.length, self.from.length()?);
+            if self.length != before {
+                attempt = self.attempt(self.offset, self.length)?;
+            }
+        }
+        let end = self.length;
+        let is_cut = match attempt {
             Attempt::Block(block) => {
                 self.offset = block.end();
                 return Ok(Some(block));
@@ -189,7 +269,7 @@ impl<R: ReadAt> BlockWalker<R> {
             return Ok(Attempt::End);
         }
         let mut bytes = [0; BlockHeader::LEN];
-        if self.from.read_at_most(&mut bytes, offset)? < bytes.len() {
+        if self.window.read(&self.from, &mut bytes, offset)? < bytes.len() {
             return Ok(Attempt::Cut);
         }
         let Some(header) = BlockHeader::from_bytes(&bytes) else { return Ok(Attempt::Wrong) };
@@ -213,13 +293,13 @@ impl<R: ReadAt> BlockWalker<R> {
     }
 
     /// Reads a stored payload; of a segment only the directory with its tail. `None` if the file ends before.
-    fn checked_part(&self, header: &BlockHeader, at: u64) -> io::Result<Option<Vec<u8>>> {
+    fn checked_part(&mut self, header: &BlockHeader, at: u64) -> io::Result<Option<Vec<u8>>> {
         let (mut from, mut len) = (at, usize::try_from(header.stored).unwrap_or(usize::MAX));
         if header.kind == BlockKind::Segment {
             let mut tail = vec![0; SEGMENT_TAIL.min(len)];
             let end = at.saturating_add(header.stored.into());
             let tail_at = end.saturating_sub(u64::try_from(tail.len()).unwrap_or(0));
-            if self.from.read_at_most(&mut tail, tail_at)? < tail.len() {
+            if self.window.read(&self.from, &mut tail, tail_at)? < tail.len() {
                 return Ok(None);
             }
             let [.., l0, l1, l2, l3] = *tail else { return Ok(Some(tail)) };
@@ -232,6 +312,6 @@ impl<R: ReadAt> BlockWalker<R> {
             (from, len) = (at.saturating_add(u64::try_from(skipped).unwrap_or(0)), wanted);
         }
         let mut stored = vec![0; len];
-        Ok((self.from.read_at_most(&mut stored, from)? == len).then_some(stored))
+        Ok((self.window.read(&self.from, &mut stored, from)? == len).then_some(stored))
     }
 }

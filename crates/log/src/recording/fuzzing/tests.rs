@@ -38,7 +38,7 @@ fn with_len(bytes: &[u8], flags: u16) -> Vec<u8> {
 fn the_corpora_have_small_recordings() {
     let (journal, sealed) = small();
     let file = RecordingFile::read("journal".into(), Arc::new(journal.clone())).unwrap();
-    let ticks = (0..file.ticks.len()).map(|tick| {
+    let ticks = (0..file.ticks().len()).map(|tick| {
         let flags = if file.is_whole(tick) { 0x8000 } else { 0 };
         with_len(&file.payload(tick).unwrap(), flags)
     });

@@ -99,7 +99,8 @@ impl SegmentTicks {
         }
         let mut tables = Vec::new();
         let mut room = MOST_CELLS;
-        for entry in segment.directory.tables.iter().filter(|entry| wanted(entry.number)) {
+        let entries = segment.directory().map_or(&[][..], |directory| &directory.tables);
+        for entry in entries.iter().filter(|entry| wanted(entry.number)) {
             let what = format!("table {}", entry.number);
             let too_large = || segment.damage(&entry.runs, &what, "it does not fit beside the others");
             // Each takes a cell, also if its rows are damaged.
@@ -198,8 +199,8 @@ impl SegmentTicks {
         if self.shared.steps == 0 && !std::mem::replace(&mut self.is_slow, true) {
             let what =
                 format!("the samples since number {sequence} have too many changes to be read in time");
-            let info = &self.segment.directory.states;
-            self.shared.damages.push(self.segment.damage(info, "segment", what));
+            let info = self.segment.directory().map(|directory| &directory.states);
+            self.shared.damages.extend(info.map(|info| self.segment.damage(info, "segment", what)).ok());
         }
         Some(&self.state)
     }

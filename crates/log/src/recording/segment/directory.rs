@@ -16,7 +16,7 @@ const LAYOUT: u8 = 1;
 
 /// Place and form of a stream in a stored segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StreamInfo {
+pub struct StreamInfo {
     pub offset: u32,
     pub stored: u32,
     pub codec: u8,
@@ -50,7 +50,7 @@ fn stream(from: &mut PayloadCursor<'_>, next: &mut u32) -> Result<StreamInfo, Ma
 
 /// Ticks of a segment in which a table was collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
+pub enum Pattern {
     None,
     /// Ticks from the first on, each the next but so many.
     Every {
@@ -103,7 +103,7 @@ impl Pattern {
 
 /// Contents of a table that are older than the tick with which they are stored.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Held {
+pub struct Held {
     pub tick: u16,
     /// Number of ticks between the collection and that tick.
     pub age: u64,
@@ -113,7 +113,7 @@ pub(super) struct Held {
 
 /// Collections that failed for one reason.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Failure {
+pub struct Failure {
     pub first: u32,
     pub count: u32,
     pub reason: NoValue,
@@ -121,7 +121,7 @@ pub(super) struct Failure {
 
 /// Entry of a table in the directory.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct TableEntry {
+pub struct TableEntry {
     pub number: usize,
     pub pattern: Pattern,
     pub held: Vec<Held>,
@@ -134,7 +134,7 @@ pub(super) struct TableEntry {
 
 /// Directory of a segment.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Directory {
+pub struct Directory {
     pub ticks: Vec<(u64, ClockReading)>,
     pub states: StreamInfo,
     pub tables: Vec<TableEntry>,
@@ -185,14 +185,7 @@ impl Directory {
 
     /// Reads a directory with its tail.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let no_tail = || Malformed { offset: 0, what: "segment has no tail".to_owned() };
-        let (directory, tail) = bytes.split_last_chunk::<SEGMENT_TAIL>().ok_or_else(no_tail)?;
-        let [o0, o1, o2, o3, l0, l1, l2, l3] = *tail;
-        let streams = u32::from_le_bytes([o0, o1, o2, o3]);
-        if u32::try_from(directory.len()) != Ok(u32::from_le_bytes([l0, l1, l2, l3])) {
-            let what = "directory of a segment is not as long as its tail has it".to_owned();
-            return Err(Malformed { offset: 0, what });
-        }
+        let (directory, streams) = split(bytes)?;
         let (parsed, next) = Self::parse_without_tail(directory)?;
         if next != streams {
             let what = format!("streams of {next} bytes before a directory at offset {streams}");
@@ -204,20 +197,14 @@ impl Directory {
     /// Reads a directory. Returns the length of all streams, too.
     pub fn parse_without_tail(directory: &[u8]) -> Result<(Self, u32), Malformed> {
         let from = &mut PayloadCursor::new(directory);
-        let layout = from.byte("layout of a directory")?;
-        if layout != LAYOUT {
-            return Err(from.error(format!("directory has the layout {layout} of a later version")));
-        }
-        let ticks = ticks(from)?;
+        check_layout(from)?;
+        let ticks = TickColumns::read(from)?.all();
         let mut next = 0;
         let count = from.count(3, "tables")?;
         let mut tables = Vec::new();
         let mut number = 0_usize;
         for _ in 0..count {
-            number = number.saturating_add(from.small("number of tables")?);
-            if number >= MOST_TABLES {
-                return Err(from.error(format!("table {number} is too high")));
-            }
+            number = next_number(from, number)?;
             let mut body = from.nested("entry of a table")?;
             tables.push(TableEntry::parse(&mut body, number, &ticks, &mut next)?);
             body.end()?;
@@ -237,24 +224,142 @@ impl Directory {
     }
 }
 
-fn ticks(from: &mut PayloadCursor<'_>) -> Result<Vec<(u64, ClockReading)>, Malformed> {
-    let count: usize = from.small("number of ticks")?;
-    if count > MOST_TICKS {
-        return Err(from.error(format!("segment of {count} ticks")));
+/// Ticks of a segment, number by number.
+struct TickColumns {
+    sequences: Vec<u64>,
+    /// Performance clock, time, frequency, and the wall clock as the distance from the time.
+    clocks: [Vec<u64>; 4],
+}
+
+impl TickColumns {
+    fn read(from: &mut PayloadCursor<'_>) -> Result<Self, Malformed> {
+        let count: usize = from.small("number of ticks")?;
+        if count > MOST_TICKS {
+            return Err(from.error(format!("segment of {count} ticks")));
+        }
+        let sequences = sequence(from, count)?;
+        if !sequences.windows(2).all(|pair| matches!(pair, [a, b] if a < b)) {
+            return Err(from.error("ticks are not in their order"));
+        }
+        let mut clocks = || sequence(from, count);
+        Ok(Self { sequences, clocks: [clocks()?, clocks()?, clocks()?, clocks()?] })
     }
-    let sequences = sequence(from, count)?;
-    if !sequences.windows(2).all(|pair| matches!(pair, [a, b] if a < b)) {
-        return Err(from.error("ticks are not in their order"));
+
+    fn get(&self, tick: usize) -> Option<(u64, ClockReading)> {
+        let [perf_times, times, freqs, walls] = &self.clocks;
+        let clock = |of: &[u64]| of.get(tick).copied().map(from_bits);
+        let time_100ns = clock(times)?;
+        let system_time = SystemTime::from_100ns(time_100ns.wrapping_add(clock(walls)?));
+        let (perf_time, perf_freq) = (clock(perf_times)?, clock(freqs)?);
+        Some((*self.sequences.get(tick)?, ClockReading { perf_time, time_100ns, perf_freq, system_time }))
     }
-    let mut clocks = || sequence(from, count).map(Vec::into_iter);
-    let (mut perf_times, mut times, mut freqs, mut walls) = (clocks()?, clocks()?, clocks()?, clocks()?);
-    let mut next = || {
-        let [perf_time, time_100ns, perf_freq, wall] =
-            [perf_times.next()?, times.next()?, freqs.next()?, walls.next()?].map(from_bits);
-        let system_time = SystemTime::from_100ns(time_100ns.wrapping_add(wall));
-        Some(ClockReading { perf_time, time_100ns, perf_freq, system_time })
-    };
-    Ok(sequences.into_iter().map(|sequence| (sequence, next().unwrap_or_default())).collect())
+
+    fn all(&self) -> Vec<(u64, ClockReading)> {
+        (0..self.sequences.len()).map_while(|tick| self.get(tick)).collect()
+    }
+
+    /// Returns a range that the times of all ticks are in; `None` if some are no dates.
+    fn times(&self) -> Option<(i64, i64)> {
+        /// The year 9999, far from where numbers end.
+        const LAST: i64 = 2_650_467_744_000_000_000;
+        /// Most by which a time is rounded, and more.
+        const MARGIN: i64 = 10_000_000;
+        let [_, times, _, walls] = &self.clocks;
+        let mut range: Option<(i64, i64)> = None;
+        for (time, wall) in times.iter().zip(walls) {
+            let (time, wall) = (from_bits(*time), from_bits(*time).wrapping_add(from_bits(*wall)));
+            if !(0..LAST).contains(&time) || !(0..LAST).contains(&wall) {
+                return None;
+            }
+            let (first, last) = range.unwrap_or((wall, wall));
+            range = Some((first.min(wall), last.max(wall)));
+        }
+        range.map(|(first, last)| (first.saturating_sub(MARGIN), last.saturating_add(MARGIN)))
+    }
+}
+
+/// Ticks of a segment, without those between the first and the last.
+#[derive(Clone, Debug)]
+pub struct TickSpan {
+    pub count: usize,
+    pub first: (u64, ClockReading),
+    pub last: (u64, ClockReading),
+    /// `true` if no number is missing between them.
+    pub is_contiguous: bool,
+    /// Range in which the times of all are, in 100 ns since 1601 UTC; `None` if it is not known.
+    pub times: Option<(i64, i64)>,
+}
+
+/// What is read of a directory when its file is opened.
+#[derive(Debug)]
+pub struct DirectoryHead {
+    /// Ticks; `None` if there are none.
+    pub span: Option<TickSpan>,
+    /// Numbers of the tables and of their columns.
+    pub tables: Vec<(usize, usize)>,
+}
+
+impl DirectoryHead {
+    /// Reads the beginning of a directory with its tail: no streams, whose entries are read with the first of them.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (directory, _) = split(bytes)?;
+        let from = &mut PayloadCursor::new(directory);
+        check_layout(from)?;
+        let ticks = TickColumns::read(from)?;
+        let count = from.count(3, "tables")?;
+        let mut tables = Vec::with_capacity(count.min(MOST_TABLES));
+        let mut number = 0_usize;
+        for _ in 0..count {
+            number = next_number(from, number)?;
+            let columns = from.nested("entry of a table")?.count(LEAST_STREAM, "columns")?;
+            tables.push((number, columns));
+            number = number.saturating_add(1);
+        }
+        let last = ticks.sequences.len().checked_sub(1);
+        let span = ticks.get(0).zip(last.and_then(|last| ticks.get(last))).map(|(first, last)| TickSpan {
+            count: ticks.sequences.len(),
+            first,
+            last,
+            is_contiguous: u64::try_from(ticks.sequences.len().saturating_sub(1))
+                == Ok(last.0.saturating_sub(first.0)),
+            times: ticks.times(),
+        });
+        Ok(Self { span, tables })
+    }
+}
+
+impl DirectoryHead {
+    /// Reads the ticks of a directory with its tail.
+    pub fn ticks(bytes: &[u8]) -> Result<Vec<(u64, ClockReading)>, Malformed> {
+        let from = &mut PayloadCursor::new(split(bytes)?.0);
+        check_layout(from)?;
+        TickColumns::read(from).map(|ticks| ticks.all())
+    }
+}
+
+/// Splits a directory from its tail. Returns it with the length of the streams.
+fn split(bytes: &[u8]) -> Result<(&[u8], u32), Malformed> {
+    let no_tail = || Malformed { offset: 0, what: "segment has no tail".to_owned() };
+    let (directory, tail) = bytes.split_last_chunk::<SEGMENT_TAIL>().ok_or_else(no_tail)?;
+    let [o0, o1, o2, o3, l0, l1, l2, l3] = *tail;
+    if u32::try_from(directory.len()) != Ok(u32::from_le_bytes([l0, l1, l2, l3])) {
+        let what = "directory of a segment is not as long as its tail has it".to_owned();
+        return Err(Malformed { offset: 0, what });
+    }
+    Ok((directory, u32::from_le_bytes([o0, o1, o2, o3])))
+}
+
+fn check_layout(from: &mut PayloadCursor<'_>) -> Result<(), Malformed> {
+    match from.byte("layout of a directory")? {
+        LAYOUT => Ok(()),
+        layout => Err(from.error(format!("directory has the layout {layout} of another version"))),
+    }
+}
+
+/// Reads the number of the next table, at least `next`.
+fn next_number(from: &mut PayloadCursor<'_>, next: usize) -> Result<usize, Malformed> {
+    let number = next.saturating_add(from.small("number of tables")?);
+    if number < MOST_TABLES { Ok(number) } else { Err(from.error(format!("table {number} is too high"))) }
 }
 
 impl TableEntry {
@@ -352,8 +457,11 @@ impl TableEntry {
             1 => Some(stream(from, next_stream)?),
             number => return Err(from.error(format!("clocks of the unknown kind {number}"))),
         };
-        let columns: Result<_, _> = (0..columns).map(|_| stream(from, next_stream)).collect();
-        Ok(Self { number, pattern, held, failures, runs, clocks, columns: columns? })
+        let mut streams = Vec::with_capacity(columns);
+        for _ in 0..columns {
+            streams.push(stream(from, next_stream)?);
+        }
+        Ok(Self { number, pattern, held, failures, runs, clocks, columns: streams })
     }
 }
 

@@ -106,7 +106,7 @@ impl StoredSegment {
         wanted: &WantedInstance,
         decompressor: &mut Decompressor,
     ) -> Result<Option<InstanceColumns<'_>>, Damage> {
-        let entries = &self.directory.tables;
+        let entries = &self.directory()?.tables;
         let mut read = InstanceColumns {
             segment: self,
             collections: Collections::default(),

@@ -17,6 +17,7 @@ mod stream;
 mod write;
 
 pub(super) use cursor::SegmentTicks;
+pub(super) use directory::{DirectoryHead, TickSpan};
 pub(super) use instance::{InstanceColumns, InstanceRow, InstanceTick, WantedInstance};
 pub(super) use parts::repaired_segment;
 pub(super) use read::{Decompressor, StoredSegment};

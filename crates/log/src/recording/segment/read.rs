@@ -13,19 +13,21 @@ use super::super::bytes::{Malformed, PayloadCursor};
 use super::super::state::state;
 use super::super::table::{StateList, index, position};
 use super::column::own_clocks;
-use super::directory::{Directory, Failure, Held, StreamInfo, TableEntry};
+use super::directory::{Directory, DirectoryHead, Failure, Held, StreamInfo, TableEntry};
 pub use super::rows::Run;
 use super::rows::{Placement, runs};
 use crate::damage::Damage;
 
-/// Segment of a file, of which the directory is in memory.
+/// Segment of a file, of which the directory is read when it is asked for.
 pub struct StoredSegment {
     source: Arc<dyn ReadAt>,
     /// Offset of the first stream in the file.
     offset: u64,
     /// Length of the streams and the directory.
     stored: u32,
-    pub(super) directory: Directory,
+    /// Length and checksum of the directory with its tail.
+    checked: (usize, u32),
+    directory: OnceLock<Result<Directory, Damage>>,
     states: OnceLock<Result<StateList, Damage>>,
 }
 
@@ -42,21 +44,85 @@ impl StoredSegment {
         source: Arc<dyn ReadAt>,
         (stored_offset, stored): (u64, u32),
     ) -> Result<Arc<Self>, Malformed> {
+        let segment = Self::new(directory, source, (stored_offset, stored));
+        let parsed = segment.parsed(directory)?;
+        drop(segment.directory.set(Ok(parsed))); // it is new
+        Ok(Arc::new(segment))
+    }
+
+    /// Opens a segment as [`StoredSegment::open`] does, without the entries of its streams. Returns its head, too.
+    pub(in super::super) fn open_head(
+        directory: &[u8],
+        source: Arc<dyn ReadAt>,
+        place: (u64, u32),
+    ) -> Result<(Arc<Self>, DirectoryHead), Malformed> {
+        let head = DirectoryHead::parse(directory)?;
+        Ok((Arc::new(Self::new(directory, source, place)), head))
+    }
+
+    fn new(directory: &[u8], source: Arc<dyn ReadAt>, (offset, stored): (u64, u32)) -> Self {
+        let checked = (directory.len(), crc32fast::hash(directory));
+        let (directory, states) = (OnceLock::new(), OnceLock::new());
+        Self { source, offset, stored, checked, directory, states }
+    }
+
+    fn parsed(&self, directory: &[u8]) -> Result<Directory, Malformed> {
         let parsed = Directory::parse(directory)?;
-        let failed = |what: String| Malformed { offset: 0, what };
         // Streams and directory are the whole block: no stream is that of another segment.
         let streams = parsed.states.offset.saturating_add(parsed.states.stored);
-        let of_block = usize::try_from(stored).ok().and_then(|stored| stored.checked_sub(directory.len()));
+        let of_block =
+            usize::try_from(self.stored).ok().and_then(|stored| stored.checked_sub(directory.len()));
         if of_block != Some(index(streams)) {
-            return Err(failed(format!("streams of {streams} bytes, which the block does not have")));
+            let what = format!("streams of {streams} bytes, which the block does not have");
+            return Err(Malformed { offset: 0, what });
         }
-        Ok(Arc::new(Self {
-            source,
-            offset: stored_offset,
-            stored,
-            directory: parsed,
-            states: OnceLock::new(),
-        }))
+        Ok(parsed)
+    }
+
+    /// Returns the directory.
+    pub(in super::super) fn directory(&self) -> Result<&Directory, Damage> {
+        let read = || {
+            let bytes = self.directory_bytes()?;
+            self.parsed(&bytes).map_err(|error| self.directory_failed(&error))
+        };
+        self.directory.get_or_init(read).as_ref().map_err(Damage::clone)
+    }
+
+    /// Returns the times of all ticks, in 100 ns since 1601 UTC. The directory does not stay in memory for them.
+    pub(in super::super) fn times(&self) -> Vec<i64> {
+        let ticks = match self.directory.get() {
+            Some(_) => self.ticks().to_vec(),
+            None => {
+                let bytes = self.directory_bytes();
+                bytes.ok().and_then(|bytes| DirectoryHead::ticks(&bytes).ok()).unwrap_or_default()
+            }
+        };
+        ticks.iter().map(|(_, clocks)| clocks.utc_100ns()).collect()
+    }
+
+    /// Reads the directory with its tail. The file may have been changed or removed since it was opened.
+    fn directory_bytes(&self) -> Result<Vec<u8>, Damage> {
+        let (len, crc) = self.checked;
+        let mut bytes = vec![0; len];
+        let read = self.source.read_at_most(&mut bytes, self.directory_offset());
+        match read.map_err(|error| self.directory_failed(&error))? {
+            read if read == len && crc32fast::hash(&bytes) == crc => Ok(bytes),
+            _ => Err(self.directory_failed(&"it has changed since")),
+        }
+    }
+
+    fn directory_offset(&self) -> u64 {
+        let skipped = index(self.stored).saturating_sub(self.checked.0);
+        self.offset.saturating_add(u64::try_from(skipped).unwrap_or(u64::MAX))
+    }
+
+    fn directory_failed(&self, error: &dyn Display) -> Damage {
+        Damage { offset: self.directory_offset(), what: format!("directory of a segment: {error}") }
+    }
+
+    /// Returns the damage of the directory, if that was found.
+    pub(in super::super) fn directory_damage(&self) -> Option<&Damage> {
+        self.directory.get()?.as_ref().err()
     }
 
     /// Returns the offset in the file at which the streams begin.
@@ -66,19 +132,21 @@ impl StoredSegment {
 
     /// Returns the sequence numbers of the ticks, and their clocks.
     pub fn ticks(&self) -> &[(u64, ClockReading)] {
-        &self.directory.ticks
+        self.directory().map_or(&[], |directory| &directory.ticks)
     }
 
     /// Returns the numbers of the tables, ascending, with the numbers of their columns.
     pub fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.directory.tables.iter().map(|table| (table.number, table.columns.len()))
+        let tables = self.directory().map_or(&[][..], |directory| &directory.tables);
+        tables.iter().map(|table| (table.number, table.columns.len()))
     }
 
     /// Returns the stored bytes, if nothing of them is damaged.
     pub fn whole(&self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; index(self.stored)];
         let read = self.source.read_at_most(&mut bytes, self.offset).ok()?;
-        let Directory { states, tables, .. } = &self.directory;
+        let directory = self.directory().ok()?;
+        let Directory { states, tables, .. } = directory;
         let of_table = |table: &TableEntry| -> Vec<StreamInfo> {
             table.columns.iter().chain([&table.runs]).chain(&table.clocks).cloned().collect()
         };
@@ -92,14 +160,14 @@ impl StoredSegment {
         let of_directory = bytes.get(index(states.offset.saturating_add(states.stored))..)?;
         let is_whole = read == bytes.len()
             && streams.all(is_right)
-            && Directory::parse(of_directory).is_ok_and(|directory| directory == self.directory);
+            && Directory::parse(of_directory).is_ok_and(|other| other == *directory);
         is_whole.then_some(bytes)
     }
 
     /// Returns the states of cells.
     pub fn states(&self) -> Result<&StateList, Damage> {
         let states = self.states.get_or_init(|| {
-            let (info, what) = (&self.directory.states, "list of states");
+            let (info, what) = (&self.directory()?.states, "list of states");
             let raw = self.stream(info, what, &mut Decompressor::default())?;
             list_of_states(&raw).map_err(|error| self.damage(info, what, error))
         });

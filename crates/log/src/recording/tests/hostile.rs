@@ -203,7 +203,7 @@ fn ticks_after_a_malformed_one_are_not_read() {
     put(BlockKind::Key, 600, &tick_of(&[0], &[], true));
     let reads = Arc::new(AtomicUsize::new(0));
     let file = RecordingFile::read("a".into(), Arc::new(CountedReads(bytes, Arc::clone(&reads)))).unwrap();
-    assert_eq!((file.ticks.len(), file.damages.count()), (601, 0));
+    assert_eq!((file.ticks().len(), file.damages.count()), (601, 0));
     reads.store(0, Ordering::Relaxed);
     let mut reached = None;
     let wanted = WantedContents { tables: &|_| true, columns: &|_, _| true, rows: None, last: usize::MAX };

@@ -1,0 +1,71 @@
+//! What files of a folder share while they are opened: definitions of tables, and memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::bytes::Malformed;
+use super::registration::{TableDefinition, definition};
+use super::walk::{Block, ReadWindow};
+
+/// Memory that is used for one file after the other.
+#[derive(Debug, Default)]
+pub(super) struct OpeningMemory {
+    pub definitions: KnownDefinitions,
+    pub window: ReadWindow,
+}
+
+impl OpeningMemory {
+    /// Bytes that are read at once. At the begin of a file are many small blocks, and at its end the directory of a
+    /// segment: mostly each fits.
+    const WINDOW: usize = 16 << 10;
+
+    /// Creates the memory for files of a folder.
+    pub fn of_folder() -> Self {
+        Self { window: ReadWindow::new(Self::WINDOW), ..Self::default() }
+    }
+
+    /// Takes the window, which comes back after the file.
+    pub fn take_window(&mut self) -> ReadWindow {
+        let empty = ReadWindow::new(self.window.len());
+        std::mem::replace(&mut self.window, empty)
+    }
+}
+
+/// Definitions of tables by their stored bytes: the files of a folder mostly have the same ones, which are decompressed
+/// and parsed once.
+#[derive(Debug, Default)]
+pub(super) struct KnownDefinitions {
+    /// By checksum, codec and raw length.
+    known: HashMap<(u32, u8, u32), KnownDefinition>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct KnownDefinition {
+    stored: Vec<u8>,
+    number: usize,
+    table: Arc<TableDefinition>,
+}
+
+impl KnownDefinitions {
+    /// Most stored bytes that are kept.
+    const MOST: usize = 4 << 20;
+
+    /// Returns the number and the definition of a table.
+    pub fn definition(&mut self, block: Block) -> Result<(usize, Arc<TableDefinition>), Malformed> {
+        let form = (crc32fast::hash(block.stored()), block.header.codec, block.header.raw);
+        let known = self.known.get(&form).filter(|known| known.stored == block.stored());
+        if let Some(KnownDefinition { number, table, .. }) = known {
+            return Ok((*number, Arc::clone(table)));
+        }
+        let stored = block.stored().to_vec();
+        let (number, table) = definition(&block.into_payload()?)?;
+        let table = Arc::new(table);
+        let bytes = self.bytes.saturating_add(stored.len());
+        if bytes <= Self::MOST {
+            self.bytes = bytes;
+            self.known.insert(form, KnownDefinition { stored, number, table: Arc::clone(&table) });
+        }
+        Ok((number, table))
+    }
+}
