@@ -1,9 +1,11 @@
 //! Blocks: the units of which every file of a recording consists.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 
 use super::bytes::Malformed;
+use super::segment::Decompressor;
 
 /// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -285,24 +287,16 @@ pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u
     let raw = usize::try_from(raw).unwrap_or(usize::MAX);
     let payload = match Codec::from_number(codec) {
         Some(Codec::Plain) => stored,
-        #[cfg(feature = "zstd")]
         Some(Codec::Zstd) => {
-            use std::io::Read;
-            // One more than it may have, so that a longer one is found.
-            let limit = u64::try_from(raw).unwrap_or(u64::MAX).saturating_add(1);
-            let mut decoder =
-                zstd::stream::read::Decoder::new(&*stored).map_err(|error| failed(error.to_string()))?;
-            decoder.window_log_max(WINDOW_LOG).map_err(|error| failed(error.to_string()))?;
-            let mut payload = Vec::new();
-            decoder
-                .take(limit)
-                .read_to_end(&mut payload)
-                .map_err(|error| failed(format!("zstd: {error}")))?;
-            payload
-        }
-        #[cfg(not(feature = "zstd"))]
-        Some(Codec::Zstd) => {
-            return Err(failed("payload is compressed by zstd, which this build does not have".to_owned()));
+            thread_local! {
+                // To make one for each block takes longer than to decompress it.
+                static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
+            }
+            let decompressed = |of: &RefCell<Decompressor>| match of.try_borrow_mut() {
+                Ok(mut of) => of.decompressed(&stored, raw),
+                Err(_) => Decompressor::default().decompressed(&stored, raw),
+            };
+            DECOMPRESSOR.with(decompressed).map_err(|error| failed(format!("payload: {error}")))?
         }
         None => return Err(failed(format!("codec {codec} is of a later version"))),
     };

@@ -189,9 +189,36 @@ impl<'a> PayloadCursor<'a> {
         Ok(())
     }
 
-    /// Returns `true` if these bytes are next.
-    pub fn begins_with(&self, bytes: &[u8]) -> bool {
-        self.bytes.starts_with(bytes)
+    /// Reads signed integers, and returns their sum modulo 2^64.
+    pub fn sum_of_ints(&mut self, count: usize, what: &str) -> Result<u64, Malformed> {
+        let (mut from, mut sum) = (*self, 0_u64);
+        for _ in 0..count {
+            sum = sum.wrapping_add(u64::from_ne_bytes(unzigzag(from.uint(what)?).to_ne_bytes()));
+        }
+        *self = from;
+        Ok(sum)
+    }
+
+    /// Reads names, each its length and as many integers, and returns the numbers of those that are stored like this.
+    pub fn find_names(&mut self, count: usize, wanted: &[u8]) -> Result<Vec<usize>, Malformed> {
+        let (mut from, mut found) = (*self, Vec::new());
+        for number in 0..count {
+            // Mostly the first byte differs, which is the length.
+            if from.bytes.first() == wanted.first() && from.bytes.starts_with(wanted) {
+                found.push(number);
+            }
+            let units = from.small("length of a name")?;
+            match from.bytes.split_first_chunk::<WORD>() {
+                // A short name of ASCII.
+                Some((word, _)) if units <= WORD && u64::from_le_bytes(*word) & HIGH_BITS == 0 => {
+                    from.bytes = from.bytes.get(units..).unwrap_or_default();
+                    from.offset = from.offset.saturating_add(units);
+                }
+                _ => from.skip_uints(units, "name")?,
+            }
+        }
+        *self = from;
+        Ok(found)
     }
 
     pub fn int(&mut self, what: &str) -> Result<i64, Malformed> {
@@ -266,7 +293,7 @@ mod tests {
             skipping.skip_uints(count, "n").unwrap();
             numbers[..count].iter().for_each(|number| assert_eq!(reading.uint("n"), Ok(*number)));
             assert_eq!((skipping.left(), skipping.offset), (reading.left(), reading.offset), "{count}");
-            assert!(skipping.begins_with(reading.bytes));
+            assert_eq!(skipping.bytes, reading.bytes);
         }
         let mut cursor = PayloadCursor::new(&out);
         assert!(cursor.skip_uints(numbers.len() + 1, "n").is_err());

@@ -152,6 +152,8 @@ pub(super) struct WantedContents<'a> {
     pub rows: Option<&'a dyn Fn(&RowIdentity) -> bool>,
     /// Index of the last tick that is expected to be requested.
     pub last: usize,
+    /// Most steps of a way through a segment.
+    pub steps: usize,
 }
 
 /// Contents of a tick that was read: the way to the ticks after it.
@@ -516,7 +518,7 @@ impl RecordingFile {
     }
 
     fn cursor(&self, number: usize, opened: &Arc<StoredSegment>, wanted: WantedContents<'_>) -> SegmentTicks {
-        let mut ticks = SegmentTicks::new(opened, wanted.tables, wanted.columns);
+        let mut ticks = SegmentTicks::new(opened, wanted.tables, wanted.columns).with_steps(wanted.steps);
         if let Some(rows) = wanted.rows {
             ticks = ticks.with_rows(rows);
         }
@@ -589,6 +591,11 @@ impl RecordingFile {
             }
             None => 0,
         }
+    }
+
+    /// Returns `true` if a table is defined.
+    pub fn has_table(&self, number: usize) -> bool {
+        self.tables.get(number).is_some_and(Option::is_some)
     }
 
     /// Returns a segment by its index.

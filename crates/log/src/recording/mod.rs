@@ -15,6 +15,7 @@ mod player;
 mod registration;
 mod ring;
 mod seal;
+mod seen;
 mod segment;
 mod series;
 mod source;

@@ -15,7 +15,7 @@ use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::notes::{InstanceNote, put_notes};
 use super::registration::{RegistrationTexts, TableDefinition, put_definition};
 use super::seal::Payloads;
-use super::segment::{MOST_TICKS, SegmentTicks, SegmentWriter, StoredSegment};
+use super::segment::{MOST_STEPS, MOST_TICKS, SegmentTicks, SegmentWriter, StoredSegment};
 use super::source::Recording;
 use super::table::{Content, RowIdentity};
 use super::tick::{MOST_TABLES, TickState, key};
@@ -529,7 +529,8 @@ fn instances_in(
     };
     let is_wanted = |number: usize| guid(number).is_some();
     let last = ticks.last().copied().unwrap_or(usize::MAX);
-    let wanted = WantedContents { tables: &is_wanted, columns: &|_, _| false, rows: None, last };
+    let wanted =
+        WantedContents { tables: &is_wanted, columns: &|_, _| false, rows: None, last, steps: MOST_STEPS };
     let (mut there, mut reached) = (HashSet::new(), None);
     for tick in ticks {
         // Damage was reported when the ticks were written.

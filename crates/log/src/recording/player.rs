@@ -14,6 +14,7 @@ use perfset_engine::{
 
 use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::registration::TableDefinition;
+use super::segment::{MOST_STEPS, StoredSegment};
 use super::table::{CellStateNumber, Content, RowIdentity, index};
 use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks_in, time_of};
@@ -34,6 +35,7 @@ struct Played {
     before: Option<(usize, usize)>,
     next: usize,
     state: Option<ReachedTick>,
+    budget: StepBudget,
     /// File of the state.
     file: usize,
     /// Reason that the current sample has no values: it separates the ticks before and after it.
@@ -47,6 +49,37 @@ struct Played {
     instance: Option<(Utf16, InstanceId)>,
     /// `true` if there is a current sample.
     is_begun: bool,
+}
+
+/// Steps that a player may take through all segments together: each can have very many changes in few bytes.
+#[derive(Debug)]
+struct StepBudget {
+    left: usize,
+    /// Steps that each byte of a segment adds.
+    of_a_byte: usize,
+    /// File and index of the segment that is played, and the steps that it has taken.
+    segment: Option<(usize, usize)>,
+    taken: usize,
+}
+
+impl StepBudget {
+    /// A multiple of the steps that a byte of an honest segment takes.
+    const OF_A_BYTE: usize = 64;
+
+    fn new() -> Self {
+        Self { left: MOST_STEPS, of_a_byte: Self::OF_A_BYTE, segment: None, taken: 0 }
+    }
+
+    fn take(&mut self, of: &RecordingFile, file: usize, state: Option<&ReachedTick>) {
+        let Some(ReachedTick::Segment { segment, ticks }) = state else { return };
+        if self.segment.replace((file, *segment)) != Some((file, *segment)) {
+            let len = of.segment(*segment).map_or(0, StoredSegment::len);
+            self.left = self.left.saturating_add(len.saturating_mul(self.of_a_byte));
+            self.taken = 0;
+        }
+        let taken = std::mem::replace(&mut self.taken, ticks.steps_taken());
+        self.left = self.left.saturating_sub(self.taken.saturating_sub(taken));
+    }
 }
 
 impl RecordingPlayer {
@@ -65,6 +98,7 @@ impl RecordingPlayer {
             before,
             next: 0,
             state: None,
+            budget: StepBudget::new(),
             file: 0,
             broken: None,
             clocks: ClockReading::recorded(0),
@@ -92,6 +126,19 @@ impl RecordingPlayer {
         (played.instance, played.state) = (Some((name.into(), id)), None);
     }
 
+    /// Limits the steps through all segments.
+    #[cfg(test)]
+    pub fn with_steps(self, steps: usize) -> Self {
+        self.played().budget = StepBudget { left: steps, of_a_byte: 0, ..StepBudget::new() };
+        self
+    }
+
+    /// Returns the number of steps that are left.
+    #[cfg(test)]
+    pub fn steps_left(&self) -> usize {
+        self.played().budget.left
+    }
+
     /// Reads the tables of a counterset from now on.
     pub fn want(&self, counterset: Guid) {
         let mut played = self.played();
@@ -105,6 +152,9 @@ impl RecordingPlayer {
 
 /// Returns the ticks of a window that are picked.
 pub(super) fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<(usize, usize)> {
+    if pick == Pick::All {
+        return ticks_in(files, window).collect();
+    }
     let mut due: Option<(i64, u64)> = None;
     let is_picked = |place: &(usize, usize)| {
         let time = time_of(files, *place);
@@ -171,7 +221,7 @@ impl Played {
     /// Reads the wanted tables of a tick.
     fn load(&mut self, files: &RecordingFiles, (file, tick): (usize, usize)) -> Result<(), RecordingError> {
         let Some(of) = files.files.get(file) else { return Ok(()) };
-        let Self { ticks, state, wanted, counters, instance, .. } = self;
+        let Self { ticks, state, wanted, counters, instance, budget, .. } = self;
         let (counters, instance) = (&*counters, &*instance);
         let is_wanted_column = |number: usize, column: usize| {
             let Some(counters) = counters.as_deref() else { return true };
@@ -197,8 +247,10 @@ impl Played {
             columns: &is_wanted_column,
             rows: instance.is_some().then_some(&is_wanted_row),
             last,
+            steps: budget.left.min(MOST_STEPS),
         };
         let found = of.reach(tick, state, contents)?;
+        budget.take(of, file, state.as_ref());
         found.iter().for_each(|damage| files.damaged_part(file, damage));
         Ok(())
     }

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfset_core::{Counterset, Guid, Instance, InstanceId, InstanceType, NoValue};
+use perfset_core::{Counterset, Guid, InstanceType, NoValue};
 use perfset_engine::{Catalogue, Window};
 
 use super::about::RecordingAbout;
-use super::files::{ReachedTick, RecordingError, RecordingFile, TickPlace, WantedContents};
+use super::files::{RecordingError, RecordingFile, TickPlace};
 use super::registration::TableDefinition;
-use super::table::{Content, RowIdentity};
+pub use super::seen::SeenInstance;
+use super::seen::SeenInstances;
 use super::ticks::SegmentSpan;
 use crate::damage::{Damage, Damages};
 
@@ -24,7 +25,7 @@ pub(super) struct RecordingFiles {
     /// Ticks that are not compared with the one before, by number, each with the reason.
     breaks: Vec<(u64, NoValue)>,
     /// Instances of all ticks, by counterset, once requested.
-    instances: Mutex<Option<HashMap<Guid, Vec<SeenInstance>>>>,
+    instances: Mutex<Option<SeenInstances>>,
     /// Damage that was found in ticks, by file.
     damages: Mutex<HashMap<usize, Damages>>,
 }
@@ -45,8 +46,8 @@ impl RecordingFiles {
     /// Returns every instance of a counterset that ever had a sample, in the order of first samples.
     pub fn seen_instances(&self, counterset: &Guid) -> Vec<SeenInstance> {
         let mut known = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_with(|| seen(self));
-        known.get(counterset).cloned().unwrap_or_default()
+        let known = known.get_or_insert_with(|| SeenInstances::read(self));
+        known.of(counterset).to_vec()
     }
 
     /// Returns the damage of each file, with its path: also that found in ticks so far.
@@ -71,25 +72,8 @@ impl RecordingFiles {
     }
 }
 
-/// Instance of a recording, with its first and last sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenInstance {
-    /// Name and id of the instance.
-    pub instance: Instance,
-    /// Birth of the instance; 0 = unknown.
-    pub birth: u64,
-    /// Time of its first sample, in 100 ns since 1601 UTC.
-    pub first: i64,
-    /// Time of its last sample.
-    pub last: i64,
-}
-
-/// Returns the indexes of all ticks: file and tick. A tick that two files have is that of the file that is sealed.
-pub(super) fn ticks(files: &RecordingFiles) -> impl Iterator<Item = (usize, usize)> + '_ {
-    ticks_in(files, Window::default())
-}
-
-/// Returns the indexes of the ticks in a window. Files that have none of them are not read.
+/// Returns the indexes of the ticks in a window: file and tick. Files that have none of them are not read. A tick that
+/// two files have is that of the file that is sealed.
 pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<Item = (usize, usize)> + '_ {
     with_next(files).enumerate().flat_map(move |(at, (file, next))| {
         let ticks = if file.known_ticks().can_be_in(window) { file.ticks() } else { &[] };
@@ -99,7 +83,7 @@ pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<
 }
 
 /// Returns all files, each with the number of the first tick that no file before has.
-fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&RecordingFile, u64)> {
+pub(super) fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&RecordingFile, u64)> {
     files.files.iter().scan(0_u64, |next, file| {
         let before = *next;
         let last = file.known_ticks().last();
@@ -183,65 +167,16 @@ fn played_type(recorded: InstanceType) -> InstanceType {
     }
 }
 
-/// Finds all instances, with their first and last sample.
-fn seen(files: &RecordingFiles) -> HashMap<Guid, Vec<SeenInstance>> {
-    let mut found: HashMap<Guid, Vec<SeenInstance>> = HashMap::new();
-    // Births are times since the machine started, so the same ones are others after the next start.
-    let mut boots: HashMap<&str, usize> = HashMap::new();
-    let mut places: HashMap<(Guid, usize), HashMap<RowIdentity, usize>> = HashMap::new();
-    let mut state = None;
-    let mut file_before = usize::MAX;
-    let wanted = WantedContents { tables: &|_| true, columns: &|_, _| false, rows: None, last: usize::MAX };
-    for (file, tick) in ticks(files) {
-        if file != file_before {
-            (state, file_before) = (None, file);
-        }
-        let Some(of) = files.files.get(file) else { continue };
-        match of.reach(tick, &mut state, wanted) {
-            Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(file, damage)),
-            Err(error) => {
-                files.damaged((file, tick), &error);
-                continue;
-            }
-        }
-        let Some(state) = state.as_ref().and_then(ReachedTick::state) else { continue };
-        let time = state.clocks.utc_100ns();
-        let about = of.ticks().get(tick).and_then(|tick| of.about_of(tick));
-        let boot = about.and_then(|about| about.get(RecordingAbout::BOOT)).unwrap_or_default();
-        let next = boots.len();
-        let boot = *boots.entry(boot).or_insert(next);
-        for (definition, table) in of.tables.iter().zip(&state.tables) {
-            let (Some(definition), Content::Rows(rows)) = (definition, &table.content) else { continue };
-            if table.collected != Some(state.sequence) {
-                continue;
-            }
-            let guid = definition.counterset.guid;
-            let all = found.entry(guid).or_default();
-            let places = places.entry((guid, boot)).or_default();
-            for key in &rows.rows {
-                let place = match places.get(key) {
-                    Some(place) => *place,
-                    None => {
-                        places.insert(key.clone(), all.len());
-                        let instance = Instance { name: key.name.clone(), id: InstanceId(key.id) };
-                        all.push(SeenInstance { instance, birth: key.birth, first: time, last: time });
-                        continue;
-                    }
-                };
-                if let Some(seen) = all.get_mut(place) {
-                    seen.last = time;
-                }
-            }
-        }
-    }
-    found
-}
-
 impl RecordingFiles {
     /// Records damage of a tick that is left out.
     pub fn damaged(&self, (file, tick): (usize, usize), error: &RecordingError) {
         let offset = self.files.get(file).map_or(0, |file| file.offset_of(tick));
         self.add_damage(file, offset, format!("a tick is left out: {error}"));
+    }
+
+    /// Records what is left out of a file.
+    pub fn left_out(&self, file: usize, what: String) {
+        self.add_damage(file, 0, what);
     }
 
     /// Records damage of a part of a file.
@@ -262,6 +197,9 @@ impl RecordingFiles {
 impl RecordingFiles {
     /// Returns the reason that two ticks are not compared, if there is one.
     pub fn between(&self, before: (usize, usize), after: (usize, usize)) -> Option<&NoValue> {
+        if self.breaks.is_empty() {
+            return None;
+        }
         let sequence = |(file, tick): (usize, usize)| {
             self.files.get(file).and_then(|file| file.ticks().get(tick)).map(|tick| tick.sequence)
         };

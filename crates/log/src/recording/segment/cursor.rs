@@ -19,7 +19,7 @@ use crate::damage::Damage;
 /// Most changes of all tables together that are decoded at once.
 const MOST_CHANGES: usize = 8 << 20;
 /// Most steps of a way through the segment: some seconds, and a hundred times those of a large machine.
-const MOST_STEPS: usize = 4_000_000_000;
+pub const MOST_STEPS: usize = 4_000_000_000;
 /// Cells that are copied in the time of one step.
 const CELLS_OF_A_STEP: usize = 8;
 
@@ -50,6 +50,8 @@ struct CursorParts {
     lost_states: bool,
     /// Steps that are left of those of a way through the segment: few bytes can have very many changes.
     steps: usize,
+    /// Steps of a whole way.
+    most_steps: usize,
 }
 
 fn damaged() -> NoValue {
@@ -82,6 +84,7 @@ impl SegmentTicks {
             is_missing: Vec::new(),
             lost_states: false,
             steps: MOST_STEPS,
+            most_steps: MOST_STEPS,
         };
         let mut state = TickState::default();
         match segment.states() {
@@ -170,10 +173,14 @@ impl SegmentTicks {
     }
 
     /// Limits the steps of a way through the segment.
-    #[cfg(test)]
     pub fn with_steps(mut self, steps: usize) -> Self {
-        self.shared.steps = steps;
+        (self.shared.steps, self.shared.most_steps) = (steps, steps);
         self
+    }
+
+    /// Returns the number of steps that the way through the segment has taken.
+    pub fn steps_taken(&self) -> usize {
+        self.shared.most_steps.saturating_sub(self.shared.steps)
     }
 
     /// Returns the next tick.
@@ -187,7 +194,7 @@ impl SegmentTicks {
         let (sequence, clocks) = *self.segment.ticks().get(tick)?;
         (self.state.sequence, self.state.clocks) = (sequence, clocks);
         if tick.saturating_add(1) < self.next {
-            self.shared.steps = MOST_STEPS;
+            self.shared.steps = self.shared.most_steps;
         }
         self.next = tick.saturating_add(1);
         let TickState { tables, states, .. } = &mut self.state;

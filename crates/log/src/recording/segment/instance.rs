@@ -168,34 +168,28 @@ impl FoundRuns {
     fn read(stream: &[u8], readings: u32, wanted: &WantedInstance) -> Result<Self, Malformed> {
         let from = &mut PayloadCursor::new(stream);
         let count = from.count(LEAST_RUN, "runs")?;
-        let mut named = Vec::new();
-        for number in 0..count {
-            if from.begins_with(&wanted.name) {
-                named.push(number);
-            }
-            let units = from.small("length of a name")?;
-            from.skip_uints(units, "name")?;
-        }
+        let named = from.find_names(count, &wanted.name)?;
         let mut found = Self { runs: Vec::new(), lengths: Vec::new(), count };
         // The numbers are differences from the run before: those up to the last run of the name are added up.
         let Some(end) = named.last().map(|last| last.saturating_add(1)) else { return Ok(found) };
         let rest = count.saturating_sub(end);
-        let (mut id, mut next) = (0_i64, named.iter().peekable());
-        for number in 0..end {
-            id = id.wrapping_add(from.int("id of an instance")?);
-            if next.next_if_eq(&&number).is_some() && u32::try_from(id) == Ok(wanted.id) {
+        let (mut id, mut next) = (0_u64, 0_usize);
+        for number in named {
+            let step = number.saturating_add(1).saturating_sub(next);
+            id = id.wrapping_add(from.sum_of_ints(step, "ids of instances")?);
+            next = number.saturating_add(1);
+            if id == u64::from(wanted.id) {
                 found.runs.push(FoundRun { number, birth: 0, first: 0, end: 0 });
             }
         }
         from.skip_uints(rest, "ids")?;
-        let (mut birth, mut next) = (0_u64, found.runs.iter_mut().peekable());
-        for number in 0..end {
-            birth = birth.wrapping_add(u64::from_ne_bytes(from.int("birth of an instance")?.to_ne_bytes()));
-            if let Some(run) = next.next_if(|run| run.number == number) {
-                run.birth = birth;
-            }
+        let (mut birth, mut next) = (0_u64, 0_usize);
+        for run in &mut found.runs {
+            let step = run.number.saturating_add(1).saturating_sub(next);
+            birth = birth.wrapping_add(from.sum_of_ints(step, "births of instances")?);
+            (run.birth, next) = (birth, run.number.saturating_add(1));
         }
-        from.skip_uints(rest, "births")?;
+        from.skip_uints(count.saturating_sub(next), "births")?;
         for _ in 0..count {
             match from.byte("owner of an instance")? {
                 0 => {}

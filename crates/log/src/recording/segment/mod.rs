@@ -13,10 +13,11 @@ mod numbers;
 pub(super) mod parts;
 mod read;
 mod rows;
+mod seen;
 mod stream;
 mod write;
 
-pub(super) use cursor::SegmentTicks;
+pub(super) use cursor::{MOST_STEPS, SegmentTicks};
 pub(super) use directory::{DirectoryHead, TickSpan};
 pub(super) use instance::{InstanceColumns, InstanceRow, InstanceTick, WantedInstance};
 pub(super) use parts::repaired_segment;

@@ -130,6 +130,11 @@ impl StoredSegment {
         self.offset
     }
 
+    /// Returns the length of the streams and the directory.
+    pub fn len(&self) -> usize {
+        index(self.stored)
+    }
+
     /// Returns the sequence numbers of the ticks, and their clocks.
     pub fn ticks(&self) -> &[(u64, ClockReading)] {
         self.directory().map_or(&[], |directory| &directory.ticks)
@@ -352,7 +357,7 @@ impl Collections {
     }
 }
 
-/// Decompression of streams, with its buffers.
+/// Decompression of payloads and streams, with its buffers.
 #[derive(Default)]
 pub struct Decompressor {
     #[cfg(feature = "zstd")]
@@ -371,7 +376,7 @@ const STEP: usize = 1 << 20;
 
 impl Decompressor {
     #[cfg(feature = "zstd")]
-    pub(super) fn decompressed(&mut self, stored: &[u8], raw: usize) -> Result<Vec<u8>, String> {
+    pub fn decompressed(&mut self, stored: &[u8], raw: usize) -> Result<Vec<u8>, String> {
         use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
         let failed = |error: std::io::Error| format!("zstd: {error}");
@@ -405,7 +410,7 @@ impl Decompressor {
             }
         };
         if hint != 0 || input.pos() != stored.len() || payload.len() != raw {
-            return Err(format!("it has not the {raw} bytes that the directory has"));
+            return Err(format!("it has not the {raw} bytes that it must have"));
         }
         self.zstd = Some(decoder);
         Ok(payload)
@@ -413,7 +418,7 @@ impl Decompressor {
 
     #[cfg(not(feature = "zstd"))]
     #[allow(clippy::unused_self, reason = "with zstd there are buffers")]
-    pub(super) fn decompressed(&mut self, _stored: &[u8], _raw: usize) -> Result<Vec<u8>, String> {
+    pub fn decompressed(&mut self, _stored: &[u8], _raw: usize) -> Result<Vec<u8>, String> {
         Err("it is compressed by zstd, which this build does not have".to_owned())
     }
 }

@@ -92,7 +92,7 @@ const CELLS_OF_A_RUN: usize = 16;
 /// Memory of a further place of a run.
 const CELLS_OF_A_PLACE: usize = 4;
 
-fn cells_of_places(runs: usize, places: usize) -> usize {
+pub(super) fn cells_of_places(runs: usize, places: usize) -> usize {
     let further = places.saturating_sub(runs).saturating_mul(CELLS_OF_A_PLACE);
     runs.saturating_mul(CELLS_OF_A_RUN).saturating_add(further)
 }

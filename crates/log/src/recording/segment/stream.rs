@@ -324,7 +324,11 @@ pub(super) fn sequence(from: &mut PayloadCursor<'_>, len: usize) -> Result<Vec<u
     let mut number = u64::from_ne_bytes(from.int("first number")?.to_ne_bytes());
     let mut numbers = Vec::with_capacity(len);
     each_change(from, mode, len, len, |change| {
-        numbers.resize(index(change.at), number);
+        // Mostly each number differs from the one before.
+        match index(change.at).checked_sub(numbers.len()) {
+            Some(1) => numbers.push(number),
+            _ => numbers.resize(index(change.at), number),
+        }
         number = number.wrapping_add(change.delta);
     })?;
     numbers.resize(len, number);

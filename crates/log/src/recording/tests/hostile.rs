@@ -4,12 +4,14 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use allocation_counter::measure;
+use perfset_engine::Player;
 
 use super::super::block::{Compressor, ReadAt, directory, put_block};
 use super::super::bytes::{put_int, put_len, put_text, put_uint};
 use super::super::files::{RecordingFile, WantedContents};
-use super::super::segment::SegmentTicks;
+use super::super::player::RecordingPlayer;
 use super::super::segment::tests::{cpu_time, opened, written};
+use super::super::segment::{MOST_STEPS, SegmentTicks};
 use super::super::table::{Content, RecordedTable, RowIdentity};
 use super::super::tick::{TickState, TickTable, key};
 use super::*;
@@ -168,6 +170,30 @@ fn changes_that_take_too_long_are_damage() {
     assert_eq!(cursor.seek(3).unwrap().tables, ticks[3].tables);
 }
 
+/// The steps through all segments of a folder are limited together: each of very many can take long.
+#[test]
+fn steps_through_many_segments_are_limited() {
+    let folder = TestFolder::new("many-steps");
+    record(&folder, &some_samples(), "boot", 1);
+    unsealed(&folder.0, None).unwrap().iter().for_each(|journal| drop(seal(journal).unwrap()));
+    let play = |steps: usize| {
+        let recording = Recording::open(&folder.0).unwrap();
+        let files = recording.shared_files();
+        let mut player = RecordingPlayer::new(files, Window::default(), crate::Pick::All).with_steps(steps);
+        player.want(Guid::from_u128(1));
+        let ticks = std::iter::from_fn(|| player.step().unwrap().then_some(())).count();
+        assert_eq!(ticks, some_samples().len());
+        (steps - player.steps_left(), recording.all_damages())
+    };
+    let (taken, damages) = play(MOST_STEPS);
+    assert!(taken > 10 && damages.is_empty(), "{taken} {damages:?}");
+    assert!(play(taken + 1).1.is_empty());
+    // As with half of the folder: the other half is damage.
+    let (_, damages) = play(taken / 2);
+    assert!((2..=8).contains(&damages.count()), "{damages:?}");
+    assert!(damages.first().iter().all(|damage| damage.what.contains("in time")), "{damages:?}");
+}
+
 /// Bytes that count how often they are read.
 struct CountedReads(Vec<u8>, Arc<AtomicUsize>);
 
@@ -206,7 +232,13 @@ fn ticks_after_a_malformed_one_are_not_read() {
     assert_eq!((file.ticks().len(), file.damages.count()), (601, 0));
     reads.store(0, Ordering::Relaxed);
     let mut reached = None;
-    let wanted = WantedContents { tables: &|_| true, columns: &|_, _| true, rows: None, last: usize::MAX };
+    let wanted = WantedContents {
+        tables: &|_| true,
+        columns: &|_, _| true,
+        rows: None,
+        last: usize::MAX,
+        steps: MOST_STEPS,
+    };
     let good: Vec<usize> = (0..601).filter(|tick| file.reach(*tick, &mut reached, wanted).is_ok()).collect();
     assert_eq!(good, (0..300).chain([600]).collect::<Vec<_>>());
     let reads = reads.load(Ordering::Relaxed);
