@@ -128,6 +128,7 @@ fn troubled() -> MachineState {
             process("java", 222, 3.0, 1_900_000_000.0, Ok(4_096.0)),
             process("中文进程", 300, 0.4, 30_000_000.0, Ok(0.0)),
         ],
+        process_time: Ok(177.3),
         refused: Some((17, denied().unwrap_err())),
         groups_by_time: groups(),
         groups_by_memory: vec![groups()[1].clone(), groups()[0].clone()],

@@ -95,6 +95,13 @@ impl PathValue<'_> {
                 && self.value.instance_id.is_some_and(|id| id.0 == 0)
     }
 
+    /// Returns the row of the value in its counterset's result. Values of one row are of one instance. It is a position
+    /// in this sample, not an identity.
+    #[must_use]
+    pub fn row(&self) -> usize {
+        self.cell.0
+    }
+
     fn named(&self, machine: Option<&str>, instance: &str) -> CounterPath {
         CounterPath {
             machine: machine.map(str::to_owned),

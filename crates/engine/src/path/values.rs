@@ -19,6 +19,48 @@ impl PathQuery {
         all
     }
 
+    /// Passes on the values of a path in the order of [`values`](Self::values), and stores none of them: for rankings
+    /// and sums over many instances, of which few are needed.
+    ///
+    /// ```
+    /// # use perfset::{Machine, path::PathQuery, testing::FixedClock};
+    /// # let mut machine = Machine::new(Box::new(FixedClock::default()));
+    /// let mut query = PathQuery::open(&mut machine)?;
+    /// let path = query.add(&mut machine, &r"\Perfset Engine\Last Block Bytes".parse()?)?;
+    /// query.collect()?;
+    /// let mut rows = Vec::new();
+    /// query.for_each_value(path, |v| rows.push(v.row()));
+    /// let value = query.value_in_row(path, rows[0]).unwrap();
+    /// assert_eq!(value.value.value.clone()?.raw, query.values()[0].value.value.clone()?.raw);
+    /// assert!(query.value_in_row(path, 1).is_none());
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_each_value<'a>(&'a self, path: usize, each: impl FnMut(PathValue<'a>)) {
+        self.each_value(path, &mut self.reader(), each);
+    }
+
+    /// Returns the value of a path of one counter in a [row](PathValue::row); `None` if the path has none there.
+    #[must_use]
+    pub fn value_in_row(&self, path: usize, row: usize) -> Option<PathValue<'_>> {
+        let bound = self.paths.get(path).filter(|_| self.samples > 0)?;
+        let [(counter, entry)] = bound.counters.as_slice() else { return None };
+        let mut reader = self.reader();
+        let entry = reader.entry(*entry)?;
+        let at = entry.info().column(*counter)?;
+        let column = entry.column(at)?;
+        if row >= entry.len() {
+            return None;
+        }
+        entry.go_to(row);
+        let with = |value, RowPosition { row, column, occurrence }| PathValue {
+            path,
+            value,
+            occurrence,
+            cell: (row, column),
+        };
+        bound.selects(entry).then(|| entry.value(at, &column, with))
+    }
+
     /// Passes on the values of a path; none before the first sample.
     pub(super) fn each_value<'a>(
         &'a self,

@@ -336,18 +336,29 @@ fn busy_disk(disk: &DiskState) -> Option<RuleMatch> {
 /// nothing about the machine, and without it there would still be nine tenths of the work.
 const NAMED_SHARE: f64 = 10.0;
 
+/// Least share of the processors' busy time that processes use together if they are its users, in percent.
+const MOST_OF_IT: f64 = 50.0;
+
 /// Returns the sentence about busy processors, with the process that uses them most, or that no process does.
 fn busy_processors(state: &MachineState, busy: f64) -> Sentence {
     let text = Sentence::from(format!("the processors are {} busy", percentage(busy)));
-    let first = busiest(&state.processes, 1, |process| process.processor_time.clone());
-    // The time of a process is in percent of one processor.
-    let Some((name, Ok(time))) = first.first().map(|process| (&process.name, &process.processor_time)) else {
-        return text;
-    };
     let count = u32::try_from(state.processors.count.max(1)).unwrap_or(u32::MAX);
-    match time / (busy * f64::from(count)) * 100.0 >= NAMED_SHARE {
-        true => text.words("; ").name(name).words(format!(" uses {} of one", percentage(*time))),
-        false => text.words("; many small processes share it"),
+    // The time of a process is in percent of one processor.
+    let share = |time: f64| time / (busy * f64::from(count)) * 100.0;
+    let first = busiest(&state.processes, 1, |process| process.processor_time.clone());
+    match first.first().map(|process| (&process.name, &process.processor_time)) {
+        Some((name, Ok(time))) if share(*time) >= NAMED_SHARE => {
+            return text.words("; ").name(name).words(format!(" uses {} of one", percentage(*time)));
+        }
+        _ => {}
+    }
+    match state.process_time.as_ref().map(|all| share(*all)) {
+        Ok(all) if all >= MOST_OF_IT => text.words("; many small processes share it"),
+        // The others began or ended in the interval, or the time is that of interrupts.
+        Ok(all) if all >= 0.0 => {
+            text.words(format!("; processes that ran the whole time use only {} of that", percentage(all)))
+        }
+        _ => text,
     }
 }
 

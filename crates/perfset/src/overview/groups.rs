@@ -12,18 +12,20 @@ const NEARLY_ALL: f64 = 0.9;
 /// Function that returns one use of a group.
 type UseOf = fn(&GroupState) -> StateValue;
 
+/// Groups with most processor time and those with most memory, and the reason for having no processor time.
+pub(super) type GroupLists = ([Vec<GroupState>; 2], Option<NoValue>);
+
 /// Returns the groups with most processor time and those with most memory, and the reason for
 /// having no processor time.
-pub(super) fn groups(
-    values: &SampleValues<'_>,
-    paths: &GroupPaths,
-    most: usize,
-) -> ([Vec<GroupState>; 2], Option<NoValue>) {
+pub(super) fn groups(values: &SampleValues<'_>, paths: &GroupPaths, most: usize) -> GroupLists {
     let uses: [(&BoundPath, UseOf); 2] = [(&paths.time, time), (&paths.memory, memory)];
     let found = uses.map(|(path, use_of)| {
         // Some are left out below, because a group below them says more.
-        let rows = greatest(values, path, most.saturating_mul(4).saturating_add(1), |_, v| number(v));
-        let rows = rows.into_iter().map(|(at, v)| GroupState {
+        let numbers = instances(values, path).map(|(at, v)| (number(v), at));
+        let mut numbers: Vec<_> = numbers.filter(|(number, _)| *number > 0.0).collect();
+        let rows = greatest(&mut numbers, most.saturating_mul(4).saturating_add(1));
+        let rows = rows.into_iter().filter_map(|at| Some((at, values.of(path).get(at)?)));
+        let rows = rows.map(|(at, v)| GroupState {
             name: name(v),
             processor_time: values.reading(&paths.time, at, v),
             memory: values.reading(&paths.memory, at, v),

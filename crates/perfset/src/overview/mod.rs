@@ -22,20 +22,22 @@ mod facts;
 mod findings;
 mod groups;
 mod paths;
+mod processes;
 mod rates;
 mod sentence;
 mod state;
 mod summary;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::path::{PathQuery, PathValue};
 use crate::{NextOutcome, NoValue, RawValue, Source, SourceError};
 
 use changes::EarlierState;
-use groups::groups;
-use paths::{GroupPaths, MachinePaths, ProcessPaths, SampleValues, capped};
+use groups::{GroupLists, groups};
+use paths::{BindingSource, GroupPaths, MachinePaths, ProcessPaths, SampleValues, capped, is_instance};
+use processes::ProcessList;
 use rates::RateTracker;
 use state::{NO_REQUEST, NO_TIME};
 
@@ -67,6 +69,8 @@ pub struct Overview {
     process_error: Option<NoValue>,
     /// Error of the last collection of control groups.
     group_error: Option<NoValue>,
+    /// Number of listed control groups of each use, and the lists of the last collection.
+    groups: Option<(usize, GroupLists)>,
     rates: RateTracker,
     /// Number of collections of control groups, at most two.
     group_samples: u32,
@@ -134,6 +138,7 @@ impl Overview {
         process_paths: fn(&mut PathQuery, &mut dyn Source) -> ProcessPaths,
         group_paths: fn(&mut PathQuery, &mut dyn Source) -> GroupPaths,
     ) -> Result<Self, SourceError> {
+        let source = &mut BindingSource::new(source);
         let mut query = PathQuery::open(source)?;
         let paths = MachinePaths::bind(&mut query, source);
         let mut process_query = PathQuery::open(source)?;
@@ -151,6 +156,7 @@ impl Overview {
             group_cost: Duration::ZERO,
             group_wait: 0,
             group_error: None,
+            groups: None,
             rates: RateTracker::default(),
             group_samples: 0,
             past: None,
@@ -174,6 +180,7 @@ impl Overview {
                 };
                 self.process_error = failure(catch_up(&mut self.process_query, processes, now));
                 self.group_error = failure(catch_up(&mut self.group_query, groups, now));
+                self.groups = None;
             }
             None if outcome == NextOutcome::Sample => self.collect_lists(),
             None => {}
@@ -181,10 +188,10 @@ impl Overview {
         if outcome == NextOutcome::End {
             return Ok(NextOutcome::End);
         }
-        let values = SampleValues::new(&self.query);
         let now = self.query.snapshot().clocks().time_100ns;
         self.times = [Some(now), self.times[0]];
-        self.rates.learn(&values, self.paths.drops.iter().chain(&self.paths.errors), now);
+        let counts = || self.paths.drops.iter().chain(&self.paths.errors);
+        self.rates.learn(&SampleValues::only(&self.query, counts()), counts(), now);
         Ok(NextOutcome::Sample)
     }
 
@@ -196,6 +203,7 @@ impl Overview {
             None => {
                 let start = Instant::now();
                 self.group_error = failure(self.group_query.collect());
+                self.groups = None;
                 self.group_cost = start.elapsed();
                 self.group_samples = self.group_samples.saturating_add(1).min(2);
                 // The second sample comes at once: without it there are no rates.
@@ -213,17 +221,17 @@ impl Overview {
         let (values, paths) = (SampleValues::new(&self.query), &self.paths);
         let clocks = self.query.snapshot().clocks();
         let single = |path| values.single(path);
-        // Only these get names of their own: there can be tens of thousands.
-        let process_values = SampleValues::new(&self.process_query);
-        let (processes, refused) = processes(&process_values, &self.process_paths, most);
-        let process_count = match &self.process_error {
-            Some(error) => Err(error.clone()),
-            None => count(&process_values, &self.process_paths.time),
+        let processes = ProcessList::new(&self.process_query, &self.process_paths, most);
+        let known = |value: StateValue| self.process_error.clone().map_or(value, Err);
+        let (process_count, process_time) = (known(processes.count), known(processes.time));
+        let listed = match (&self.group_error, self.groups.take()) {
+            (Some(error), _) => ([Vec::new(), Vec::new()], Some(error.clone())),
+            // One sample of control groups is in the states of several samples of the rest.
+            (None, Some((known, listed))) if known == most => listed,
+            (None, _) => groups(&SampleValues::new(&self.group_query), &self.group_paths, most),
         };
-        let ([groups_by_time, groups_by_memory], no_groups) = match &self.group_error {
-            Some(error) => ([Vec::new(), Vec::new()], Some(error.clone())),
-            None => groups(&SampleValues::new(&self.group_query), &self.group_paths, most),
-        };
+        self.groups = Some((most, listed.clone()));
+        let ([groups_by_time, groups_by_memory], no_groups) = listed;
         let mut state = MachineState {
             time: clocks.system_time,
             interval: match self.times {
@@ -266,8 +274,9 @@ impl Overview {
                 sent: values.sum(&paths.tcp_sent),
                 retransmitted: values.sum(&paths.tcp_retransmitted),
             },
-            processes,
-            refused,
+            processes: processes.listed,
+            process_time,
+            refused: processes.refused,
             groups_by_time,
             groups_by_memory,
             no_groups,
@@ -309,20 +318,6 @@ fn no_instances(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<(&'stati
     rules.into_iter().filter_map(|(rule, path)| Some((rule, reason(path).filter(is_failure)?))).collect()
 }
 
-/// Returns the number of instances of a path. None at all is unknown: the machine that is asked runs something.
-fn count(values: &SampleValues<'_>, path: &paths::BoundPath) -> StateValue {
-    path.clone()?;
-    match u32::try_from(instances(values, path).count()) {
-        Ok(0) => Err(values
-            .of(path)
-            .iter()
-            .find_map(|v| v.value.value.clone().err())
-            .unwrap_or(NoValue::NoInstance)),
-        Ok(count) => Ok(count.into()),
-        Err(_) => Err(NoValue::NotGiven),
-    }
-}
-
 /// Returns the rows with the greatest values, without a value last. The order of equal ones stays.
 ///
 /// ```
@@ -354,8 +349,7 @@ fn instances<'v, 'a>(
     values: &'v SampleValues<'a>,
     path: &paths::BoundPath,
 ) -> impl Iterator<Item = (usize, &'v PathValue<'a>)> {
-    let rows = values.of(path).iter().enumerate();
-    rows.filter(|(_, v)| v.value.instance_id.is_some() && !v.sums_up())
+    values.of(path).iter().enumerate().filter(|(_, v)| is_instance(v))
 }
 
 fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
@@ -388,12 +382,22 @@ fn disks(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<DiskState> {
 }
 
 fn file_systems(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<FileSystemState> {
-    // The raw values of the share are free and all bytes. Free Megabytes is rounded down, to 0 for a small one.
+    // The raw values of the share are free and all bytes on Linux, and megabytes on Windows: there, Free Megabytes is
+    // the same number. It alone is not enough: it is rounded down, to 0 for a small file system.
+    let is_in_megabytes = |(at, v): (usize, &PathValue<'_>)| {
+        let raw = |v: &PathValue<'_>| v.value.raw.map(RawValue::get).filter(|raw| *raw > 0);
+        let megabytes = values.beside(&paths.free_megabytes, at, v).and_then(raw);
+        raw(v).is_some_and(|free| Some(free) == megabytes)
+    };
+    let unit = match instances(values, &paths.free_percent).any(is_in_megabytes) {
+        true => 1_048_576.0,
+        false => 1.0,
+    };
     let bytes = |v: &PathValue<'_>, raw: Option<RawValue>| {
         capped(v)?;
         let raw = v.value.counted().and(raw).ok_or(NoValue::NotGiven)?;
         #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a size for users")]
-        Ok(raw.get() as f64)
+        Ok(raw.get() as f64 * unit)
     };
     let file_system = |(_, v): (usize, &PathValue<'_>)| FileSystemState {
         name: name(v),
@@ -423,70 +427,20 @@ fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTrack
     busiest(&all, all.len(), traffic).into_iter().cloned().collect()
 }
 
-/// Returns the processes with the greatest use of each kind, and the number of those whose storage bytes were refused.
-fn processes(
-    values: &SampleValues<'_>,
-    paths: &ProcessPaths,
-    most: usize,
-) -> (Vec<ProcessState>, Option<(usize, NoValue)>) {
-    // Nearly all processes write nothing, and the values at a position are those of one row. Only the others are looked
-    // up by their identity, which is slow for 10,000 processes.
-    let all_written = values.of(&paths.written);
-    let written = |at: usize, v: &PathValue<'_>| match all_written.get(at).map(number) {
-        Some(0.0) => 0.0,
-        _ => values.reading(&paths.written, at, v).unwrap_or(0.0),
-    };
-    let by_time = greatest(values, &paths.time, most, |_, v| number(v));
-    let by_memory = greatest(values, &paths.memory, most, |_, v| number(v));
-    let by_storage = greatest(values, &paths.read, most, |at, v| number(v) + written(at, v));
-    let (mut found, mut known): (Vec<ProcessState>, HashSet<_>) = (Vec::new(), HashSet::new());
-    for (at, v) in by_time.into_iter().chain(by_memory).chain(by_storage) {
-        let birth = values.query().birth(v);
-        let id = v.value.instance_id.map_or(0, |id| id.0);
-        if !known.insert((name(v), id, birth)) {
-            continue;
-        }
-        let reading = |path| values.reading(path, at, v);
-        found.push(ProcessState {
-            name: name(v),
-            id,
-            birth,
-            processor_time: reading(&paths.time),
-            memory: reading(&paths.memory),
-            read: reading(&paths.read),
-            written: reading(&paths.written),
-            age: reading(&paths.age),
-        });
-    }
-    let is_refused = |(_, v): &(usize, &PathValue<'_>)| matches!(v.value.value, Err(NoValue::Denied(_)));
-    let mut refused = instances(values, &paths.read).filter(is_refused);
-    let first = refused.next().and_then(|(_, v)| v.value.value.clone().err());
-    let refused = first.map(|reason| (refused.count().saturating_add(1), reason));
-    (found, refused)
-}
-
 /// Returns a value without a limit, and 0 for a missing one: for a ranking only.
 fn number(v: &PathValue<'_>) -> f64 {
     v.value.value.as_ref().map_or(0.0, |value| value.nocap())
 }
 
-/// Returns the instances of a path with the greatest numbers above 0, with their positions.
-fn greatest<'v, 'a>(
-    values: &'v SampleValues<'a>,
-    path: &paths::BoundPath,
-    most: usize,
-    number: impl Fn(usize, &PathValue<'_>) -> f64,
-) -> Vec<(usize, &'v PathValue<'a>)> {
-    let all = instances(values, path).map(|(at, v)| (number(at, v), at, v));
-    let mut all: Vec<_> = all.filter(|(number, ..)| *number > 0.0).collect();
-    let order =
-        |(a, ..): &(f64, usize, &PathValue<'_>), (b, ..): &(f64, usize, &PathValue<'_>)| b.total_cmp(a);
-    if let Some(last) = most.checked_sub(1).filter(|last| *last < all.len()) {
-        all.select_nth_unstable_by(last, order);
+/// Returns the positions of the greatest numbers, the greatest first. Of equal ones, the first come first.
+fn greatest(numbers: &mut Vec<(f64, usize)>, most: usize) -> Vec<usize> {
+    let order = |(a, at_a): &(f64, usize), (b, at_b): &(f64, usize)| b.total_cmp(a).then(at_a.cmp(at_b));
+    if let Some(last) = most.checked_sub(1).filter(|last| *last < numbers.len()) {
+        numbers.select_nth_unstable_by(last, order);
     }
-    all.truncate(most);
-    all.sort_by(order);
-    all.into_iter().map(|(_, at, v)| (at, v)).collect()
+    numbers.truncate(most);
+    numbers.sort_unstable_by(order);
+    numbers.iter().map(|(_, at)| *at).collect()
 }
 
 #[cfg(test)]

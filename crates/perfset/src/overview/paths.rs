@@ -1,7 +1,9 @@
 //! Counter paths of the overview, and their values in a sample.
 
+use std::collections::HashMap;
+
 use crate::path::{PathQuery, PathValue};
-use crate::{Mark, NoValue, Source};
+use crate::{Guid, Instance, Mark, NoValue, QueryHandle, RegInfo, RegRequest, Source, SourceError};
 
 use super::state::StateValue;
 
@@ -38,6 +40,7 @@ pub(super) struct MachinePaths {
     pub disk_write_latency: BoundPath,
     pub disk_queue: BoundPath,
     pub free_percent: BoundPath,
+    pub free_megabytes: BoundPath,
     pub received: BoundPath,
     pub sent: BoundPath,
     pub drops: [BoundPath; 2],
@@ -96,6 +99,7 @@ impl MachinePaths {
             disk_write_latency: path(r"\PhysicalDisk(*)\Avg. Disk sec/Write"),
             disk_queue: path(r"\PhysicalDisk(*)\Avg. Disk Queue Length"),
             free_percent: path(r"\LogicalDisk(*)\% Free Space"),
+            free_megabytes: path(r"\LogicalDisk(*)\Free Megabytes"),
             received: path(r"\Network Interface(*)\Bytes Received/sec"),
             sent: path(r"\Network Interface(*)\Bytes Sent/sec"),
             drops: ["Received", "Outbound"]
@@ -160,6 +164,48 @@ impl GroupPaths {
     }
 }
 
+/// Source whose countersets are read once while paths are bound: each of dozens of paths needs all their names.
+pub(super) struct BindingSource<'s> {
+    source: &'s mut dyn Source,
+    guids: Option<Vec<Guid>>,
+    sets: HashMap<Guid, RegInfo>,
+}
+
+impl<'s> BindingSource<'s> {
+    pub fn new(source: &'s mut dyn Source) -> Self {
+        Self { source, guids: None, sets: HashMap::new() }
+    }
+}
+
+impl Source for BindingSource<'_> {
+    fn countersets(&mut self) -> Result<Vec<Guid>, SourceError> {
+        match &self.guids {
+            Some(guids) => Ok(guids.clone()),
+            None => Ok(self.guids.insert(self.source.countersets()?).clone()),
+        }
+    }
+
+    fn registration(&mut self, counterset: &Guid, request: RegRequest) -> Result<RegInfo, SourceError> {
+        if request != RegRequest::Counterset {
+            return self.source.registration(counterset, request);
+        }
+        if let Some(set) = self.sets.get(counterset) {
+            return Ok(set.clone());
+        }
+        let set = self.source.registration(counterset, request)?;
+        self.sets.insert(*counterset, set.clone());
+        Ok(set)
+    }
+
+    fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
+        self.source.instances(counterset)
+    }
+
+    fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
+        self.source.open()
+    }
+}
+
 fn bind_process(query: &mut PathQuery, source: &mut dyn Source, counter: &str) -> BoundPath {
     // Windows before 11 has Process only, and so have its logs.
     bind(query, source, &format!(r"\Process V2(*)\{counter}"))
@@ -181,6 +227,17 @@ pub(super) struct SampleValues<'a> {
 impl<'a> SampleValues<'a> {
     pub fn new(query: &'a PathQuery) -> Self {
         Self { query, values: query.values() }
+    }
+
+    /// Reads the values of these paths only.
+    pub fn only<'p>(query: &'a PathQuery, paths: impl Iterator<Item = &'p BoundPath>) -> Self {
+        let mut paths: Vec<usize> = paths.filter_map(|path| path.as_ref().ok().copied()).collect();
+        paths.sort_unstable();
+        let mut values = Vec::new();
+        for path in paths {
+            query.for_each_value(path, |v| values.push(v));
+        }
+        Self { query, values }
     }
 
     /// Returns the values of a path; none if it is not bound.
@@ -207,16 +264,8 @@ impl<'a> SampleValues<'a> {
     /// Returns the value of a path for the instance of another value, which was at this position.
     pub fn beside(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> Option<&PathValue<'a>> {
         let values = self.of(path);
-        // Name and id alone can be those of another process by now.
-        let is_it = |v: &&PathValue<'_>| {
-            v.value.instance == of.value.instance
-                && v.value.instance_id == of.value.instance_id
-                && self.query.birth(v) == self.query.birth(of)
-        };
-        // Two countersets of processes differ only in the sums at the beginning.
-        let near = [at, at.wrapping_sub(1), at.saturating_add(1)];
-        let near = near.into_iter().filter_map(|at| values.get(at)).find(is_it);
-        near.or_else(|| values.iter().find(is_it))
+        let is_it = |v: &&PathValue<'_>| is_same_instance(self.query, v, of);
+        values.get(at).filter(is_it).or_else(|| values.iter().find(is_it))
     }
 
     /// Returns the value of a path for the instance of another value, as a reading.
@@ -229,6 +278,19 @@ impl<'a> SampleValues<'a> {
     pub fn query(&self) -> &'a PathQuery {
         self.query
     }
+}
+
+/// Returns `true` if two values of a query are of the same instance. Name and id alone can be those of another process
+/// by now.
+pub(super) fn is_same_instance(query: &PathQuery, v: &PathValue<'_>, of: &PathValue<'_>) -> bool {
+    v.value.instance == of.value.instance
+        && v.value.instance_id == of.value.instance_id
+        && query.birth(v) == query.birth(of)
+}
+
+/// Returns `true` if a value is that of a single instance.
+pub(super) fn is_instance(v: &PathValue<'_>) -> bool {
+    v.value.instance_id.is_some() && !v.sums_up()
 }
 
 /// Returns a value, with percentages of one thing limited to 100.

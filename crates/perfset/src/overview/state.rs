@@ -44,6 +44,9 @@ pub struct MachineState {
     pub tcp: TcpState,
     /// Processes with the greatest use of anything: see [`busiest`](super::busiest).
     pub processes: Vec<ProcessState>,
+    /// Processor time of all processes that existed in the whole interval, in percent of one processor. Time of other
+    /// processes, and of interrupts outside of processes, is not included.
+    pub process_time: StateValue,
     /// Number of processes whose storage bytes were refused, and the reason.
     pub refused: Option<(usize, NoValue)>,
     /// Control groups with most processor time, the busiest first. A group is left out if one below it uses nearly all

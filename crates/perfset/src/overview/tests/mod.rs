@@ -1,5 +1,7 @@
 //! The overview over scripted machines, and the table of findings.
 
+mod lists;
+
 use super::*;
 use crate::clock::SystemTime;
 
@@ -41,6 +43,7 @@ fn state() -> MachineState {
         interfaces: Vec::new(),
         tcp: TcpState { sent: Ok(100.0), retransmitted: Ok(0.0) },
         processes: Vec::new(),
+        process_time: Err(NoValue::NotGiven),
         refused: None,
         groups_by_time: Vec::new(),
         groups_by_memory: Vec::new(),
@@ -206,6 +209,7 @@ fn small_processes_are_not_named_as_users_of_the_processors() {
     let text = |count, busy, time: StateValue| {
         let mut state = state();
         (state.processors.count, state.processors.busy) = (count, Ok(busy));
+        state.process_time = Ok(count as f64 * busy * 0.5);
         state.processes = vec![
             process("make:5", 1.0, 1e6),
             ProcessState { processor_time: time, ..process("cc:9", 0.0, 1e6) },
@@ -229,6 +233,29 @@ fn small_processes_are_not_named_as_users_of_the_processors() {
     assert_eq!(findings::findings(&state)[0].text.to_string(), "the processors are 95 % busy");
     state.processes = vec![ProcessState { processor_time: Err(NoValue::Late), ..process("cc:9", 0.0, 1e6) }];
     assert_eq!(findings::findings(&state)[0].text.to_string(), "the processors are 95 % busy");
+}
+
+/// Small processes share the processors only if their sum is most of the time. The rest can be that of processes that
+/// have ended, and of interrupts.
+#[test]
+fn small_processes_share_only_what_they_use() {
+    let text = |all: StateValue, processes: &[f64]| {
+        let mut state = state();
+        (state.processors.count, state.processors.busy, state.process_time) = (4, Ok(95.0), all);
+        state.processes = processes.iter().map(|time| process("cc:9", *time, 1e6)).collect();
+        findings::findings(&state)[0].text.to_string()
+    };
+    // 95 % of four processors are 380 % of one.
+    let busy = "the processors are 95 % busy";
+    let only = |share: &str| format!("{busy}; processes that ran the whole time use only {share} % of that");
+    assert_eq!(text(Ok(190.0), &[30.0]), format!("{busy}; many small processes share it"));
+    assert_eq!(text(Ok(189.0), &[30.0]), only("50"));
+    assert_eq!(text(Ok(38.0), &[30.0]), only("10"));
+    assert_eq!(text(Ok(38.0), &[38.0]), format!("{busy}; cc:9 uses 38 % of one"));
+    assert_eq!(text(Ok(0.0), &[]), only("0.0"));
+    for unknown in [Err(NoValue::Late), Ok(f64::NAN)] {
+        assert_eq!(text(unknown, &[30.0]), busy);
+    }
 }
 
 fn interface(drops: StateValue, errors: StateValue) -> InterfaceState {
@@ -478,7 +505,7 @@ fn overview_for_findings_reads_no_more_than_they_need() {
         );
         set(&memory, vec![("", 0, vec![Ok(1_000_000); 6])]);
         set(&available, vec![("", 0, vec![Ok(1_000); 6])]);
-        set(&disks, vec![("/data", 2, vec![Ok(5), Ok(1_000)])]);
+        set(&disks, vec![("/data", 2, vec![Ok(5), Ok(1_000), Ok(0)])]);
         // Further readings are later ones.
         clock.0.lock().unwrap().read();
         for (overview, collected) in overviews.iter_mut().zip(&mut collected) {
