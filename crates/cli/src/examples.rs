@@ -51,7 +51,10 @@ Examples:
   that second. The columns are shares of the second, interrupts per second and
   the frequency; --full-names shows the full names. _Total is the machine, 0,1
   the second processor of NUMA node 0, and 0,_Total that node. A value that this
-  machine does not have is -, with the reason below the table.";
+  machine does not have is -, with the reason below the table.
+
+  $ perfset cpu --log rec --at 14:03:07
+  The same of an instant in a recording.";
 
 /// Examples for `perfset disk`, `mem`, `net`, `proc` and `cgroup`.
 pub const SCREENS: &str = "\

@@ -162,6 +162,15 @@ fn the_past_looks_as_the_present_did() {
         assert!(past.contains(" before the end of the log"), "{past}");
         assert_eq!(steady(&past), steady(&live), "{part:?}");
     }
+    // The title of this screen has the time.
+    let (code, live, _) = run("small-vm", &["cpu", "10ms", "1"]);
+    let (past_code, past, err) = run("small-vm", &["cpu", "--log", name]);
+    assert_eq!((code, past_code), (0, 0), "{err}");
+    assert!(
+        past.starts_with("Processor Information ") && past.contains(" past, 0 s before the end"),
+        "{past}"
+    );
+    assert_eq!(steady(&past)[1..], steady(&live)[1..]);
 }
 
 #[test]
@@ -198,7 +207,26 @@ fn instants_of_a_recording() {
     assert_eq!(get("-0s").1.lines().count(), 1);
     assert_eq!(get("mark other").0, 3);
     assert_eq!(run("small-vm", &["--at", "-1m"]).0, 2);
-    assert_eq!(run("small-vm", &["--log", name, "1"]).0, 2);
+    // Columns that were not recorded have the reason.
+    let (code, out, err) = run("small-vm", &["cpu", "--log", name, "--at", "mark deploy"]);
+    assert!(
+        code == 0 && err.is_empty() && out.contains(" past, 0 s before the end of the log"),
+        "{out} {err}"
+    );
+    assert!(out.contains("\n_Total ") && out.contains("\nMHz: "), "{out}");
+}
+
+/// A log has instants and no intervals, which the usage says.
+#[test]
+fn screens_of_a_log_take_no_interval() {
+    for command in ["", "cpu", "mem", "disk", "net", "proc", "cgroup"] {
+        let command: &[&str] = if command.is_empty() { &[] } else { &[command] };
+        let (code, out, err) = run("small-vm", &[command, &["--log", "rec", "1"]].concat());
+        assert!(code == 2 && out.is_empty() && err.contains("cannot be used with '[INTERVAL]'"), "{err}");
+        let name = [&["perfset"], command].concat().join(" ");
+        assert!(err.contains(&format!("Usage: {name} [OPTIONS] [INTERVAL [COUNT]]\n")), "{err}");
+        assert!(err.contains(&format!("\n       {name} [OPTIONS] --log <FILE> [--at <TIME>]\n")), "{err}");
+    }
 }
 
 /// Every instance that had a sample is listed with its first and last one, and with the facts that were recorded.

@@ -37,6 +37,7 @@ pub use processes::ProcessArgs;
 #[cfg(feature = "publish")]
 pub use publish::*;
 pub use record::{Every, Keep, MarkArgs, RecordArgs, Sync};
+use screen::screen_usage;
 pub use screen::{PartArgs, PastArgs, ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
 pub use serve::ServeArgs;
@@ -48,6 +49,7 @@ pub use watch::WatchArgs;
 #[derive(Debug, Parser)]
 #[command(name = "perfset", version, long_version = crate::records::VERSIONS)]
 #[command(after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
+#[command(override_usage = format!("{}\n       perfset <COMMAND>", screen_usage("perfset")))]
 #[command(after_long_help = format!("{}\n\n{}", examples::OVERVIEW, crate::exit::HELP))]
 pub struct Args {
     #[command(subcommand)]
@@ -59,22 +61,22 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show each processor: time, interrupts, frequency
-    #[command(after_long_help = examples::CPU)]
+    #[command(after_long_help = examples::CPU, override_usage = screen_usage("perfset cpu"))]
     Cpu(ProcessorsArgs),
     /// Show memory, swap, and the processes that use most memory
-    #[command(after_long_help = examples::SCREENS)]
+    #[command(after_long_help = examples::SCREENS, override_usage = screen_usage("perfset mem"))]
     Mem(PartArgs),
     /// Show disks, file systems, and the processes that read and write most
-    #[command(after_long_help = examples::SCREENS)]
+    #[command(after_long_help = examples::SCREENS, override_usage = screen_usage("perfset disk"))]
     Disk(PartArgs),
     /// Show network interfaces and TCP
-    #[command(after_long_help = examples::SCREENS)]
+    #[command(after_long_help = examples::SCREENS, override_usage = screen_usage("perfset net"))]
     Net(PartArgs),
     /// Show the processes that use most processor time
-    #[command(after_long_help = examples::SCREENS)]
+    #[command(after_long_help = examples::SCREENS, override_usage = screen_usage("perfset proc"))]
     Proc(PartArgs),
     /// Show the control groups that use most: services, containers, sessions
-    #[command(after_long_help = examples::SCREENS)]
+    #[command(after_long_help = examples::SCREENS, override_usage = screen_usage("perfset cgroup"))]
     Cgroup(PartArgs),
     Get(GetArgs),
     List(ListArgs),

@@ -7,6 +7,12 @@ use super::{ProcessArgs, live_interval};
 use crate::terminal::ColorChoice;
 use crate::when::InstantArg;
 
+/// Returns the two usages of a screen: of now, and of an instant in a log. clap would write them as one, in which a log
+/// takes an interval.
+pub fn screen_usage(command: &str) -> String {
+    format!("{command} [OPTIONS] [INTERVAL [COUNT]]\n       {command} [OPTIONS] --log <FILE> [--at <TIME>]")
+}
+
 /// Options of the overview and of the screens of its parts.
 #[derive(Debug, clap::Args)]
 pub struct ScreenArgs {
@@ -55,7 +61,7 @@ pub struct PartArgs {
 #[derive(Debug, clap::Args)]
 pub struct ProcessorsArgs {
     #[command(flatten)]
-    pub screen: ScreenArgs,
+    pub part: PartArgs,
     /// Show the full names of counters instead of short ones
     #[arg(long)]
     pub full_names: bool,

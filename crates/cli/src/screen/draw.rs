@@ -71,7 +71,7 @@ impl StyledLine {
 
     /// Returns the number of columns.
     pub fn width(&self) -> usize {
-        self.pieces.iter().fold(0, |sum, (_, text)| sum.saturating_add(text.width()))
+        self.pieces.iter().fold(0, |sum, (_, text)| sum.saturating_add(columns_of(text)))
     }
 
     /// Appends blanks up to a width, or cuts the line to it.
@@ -80,7 +80,7 @@ impl StyledLine {
         let mut left = width;
         for (_, text) in &mut self.pieces {
             *text = cut(text, left).to_owned();
-            left = left.saturating_sub(text.width());
+            left = left.saturating_sub(columns_of(text));
         }
         self.pieces.push((Style::Plain, " ".repeat(left)));
         self
@@ -90,10 +90,10 @@ impl StyledLine {
     /// `colour`.
     pub fn render(&self, width: usize, colour: bool, out: &mut String) {
         let text: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
-        let mut left = text.trim_end().width().min(width);
+        let mut left = columns_of(text.trim_end()).min(width);
         for (style, text) in &self.pieces {
             let shown = cut(text, left);
-            left = left.saturating_sub(shown.width());
+            left = left.saturating_sub(columns_of(shown));
             if shown.is_empty() {
                 continue;
             }
@@ -150,8 +150,17 @@ pub fn sparkline(
     line
 }
 
+/// Returns the number of columns of a text without control characters.
+pub fn columns_of(text: &str) -> usize {
+    // Nearly all texts of a screen are ASCII, and looking up each character takes most of the time of a screen.
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
 /// Returns the beginning of a text that has at most `width` columns.
 pub fn cut(text: &str, width: usize) -> &str {
+    if text.is_ascii() {
+        return text.get(..width).unwrap_or(text);
+    }
     // Of the whole beginning, because a selector makes the character before it wider.
     let begins =
         text.char_indices().map(|(at, c)| text.get(..at.saturating_add(c.len_utf8())).unwrap_or(text));
@@ -160,7 +169,7 @@ pub fn cut(text: &str, width: usize) -> &str {
 
 /// Appends blanks up to a width.
 pub fn padded(text: String, width: usize) -> String {
-    let blanks = width.saturating_sub(text.width());
+    let blanks = width.saturating_sub(columns_of(&text));
     text + &" ".repeat(blanks)
 }
 
@@ -252,7 +261,7 @@ pub fn bar(share: &StateValue, width: usize, limits: Thresholds) -> StyledLine {
 /// Returns a name of at most `width` columns. Of a longer one, the middle is left out: its end is an id.
 pub fn shortened(name: &str, width: usize) -> String {
     let name = escaped(name);
-    if name.width() <= width {
+    if columns_of(&name) <= width {
         return name;
     }
     let id = name.rfind(':').and_then(|at| name.get(at..)).filter(|id| id.len() < width.saturating_sub(2));
@@ -264,11 +273,11 @@ pub fn shortened(name: &str, width: usize) -> String {
         None => {
             // The end of a path says more than its beginning. Of the last part, the beginning says most.
             let last = name.rsplit('/').next().unwrap_or_default();
-            if last.len() < name.len() && last.width() >= width.saturating_sub(1) {
+            if last.len() < name.len() && columns_of(last) >= width.saturating_sub(1) {
                 return format!("~{}~", cut(last, width.saturating_sub(2)));
             }
             let ends = name.char_indices().map(|(at, _)| name.get(at..).unwrap_or_default());
-            let end = ends.into_iter().find(|end| end.width() < width).unwrap_or_default();
+            let end = ends.into_iter().find(|end| columns_of(end) < width).unwrap_or_default();
             format!("~{end}")
         }
     }
@@ -277,7 +286,7 @@ pub fn shortened(name: &str, width: usize) -> String {
 /// Returns a text of at most `width` columns, with a sign in place of an end that does not fit.
 pub fn cut_end(text: &str, width: usize) -> String {
     let text = escaped(text);
-    match text.width() <= width {
+    match columns_of(&text) <= width {
         true => text,
         false => format!("{}~", cut(&text, width.saturating_sub(1))),
     }

@@ -7,6 +7,9 @@ use std::sync::mpsc::Sender;
 #[cfg(unix)]
 use rustix::termios::Termios;
 
+/// Text about the end of a screen on a terminal. Keys are not read on Windows.
+pub const ENDS: &str = if cfg!(unix) { "q ends" } else { "Ctrl+C ends" };
+
 /// Terminal whose keys are read without being shown; dropping it restores the terminal.
 #[derive(Debug, Default)]
 pub struct Keys {

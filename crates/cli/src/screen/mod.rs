@@ -12,7 +12,7 @@ use crate::pace::Pace;
 
 use canvas::Canvas;
 use history::History;
-use keys::Keys;
+use keys::{ENDS, Keys};
 pub use overview::ScreenPart;
 
 mod canvas;
@@ -61,7 +61,7 @@ fn live(args: &ScreenArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
     let (machine, system) = (perfset::computer_name(), perfset::system());
     let every = args.interval.as_secs_f64();
     let right = match canvas.is_terminal() {
-        true => format!("every {every} s, q ends"),
+        true => format!("every {every} s, {ENDS}"),
         false => format!("every {every} s"),
     };
     let mut left = args.count;

@@ -38,11 +38,8 @@ const GAP_INTERVALS: i64 = 3;
 /// # Errors
 /// If the log cannot be read or has no such instant, or the screen cannot be written.
 pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Result<Exit, Failure> {
-    let logs = opened(&past.log, past.machine.as_deref(), false)?;
+    let PastInstant { mut logs, at, times } = PastInstant::open(past)?;
     let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
-    let times = logs.times().map_err(failed)?;
-    let (at, window) = instant(past, &logs, &times)?;
-    let mut logs = logs.within(window).picking(Pick::All);
     let mut overview = Overview::open_log(&mut logs).map_err(failed)?;
     let mut canvas = Canvas::stdout(args.color);
     let (width, height) = canvas.size();
@@ -55,16 +52,11 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     };
     let (state, history) = last_state(&mut overview, listed)?;
     readable(&state, "the log")?;
-    let zone = zone_of(&logs);
-    let when = zoned(at, &zone).map_or_else(
-        || format!("{} UTC", SystemTime::from_100ns(at)),
-        |time| time.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
-    );
+    let when = shown_time(&logs, at);
     let about = logs.recording().and_then(Recording::about);
     let system = about.and_then(|about| about.get(RecordingAbout::SYSTEM)).unwrap_or_default();
     let (machine, system) = (escaped(logs.machine_name()), escaped(system));
-    let before_end = times.last().map_or(0, |last| last.saturating_sub(at) / 10_000_000);
-    let right = format!("past, {before_end} s before the end of the log");
+    let right = before_end(&times, at);
     let (mut facts, no_facts) = (FactCache::default(), FactCache::default());
     let screen = |facts| overview::Screen {
         state: &state,
@@ -87,8 +79,46 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     }
     canvas.draw(&lines)?;
     canvas.finish()?;
+    Ok(ended(logs, past))
+}
+
+/// Logs from a while before an instant up to it.
+pub(super) struct PastInstant {
+    pub logs: Logs,
+    /// Time of the sample at the instant, in 100 ns.
+    pub at: i64,
+    /// Times of all samples of the logs.
+    pub times: Vec<i64>,
+}
+
+impl PastInstant {
+    /// Opens the logs at the instant that the user wants.
+    pub fn open(past: &PastArgs) -> Result<Self, Failure> {
+        let logs = opened(&past.log, past.machine.as_deref(), false)?;
+        let times = logs.times().map_err(|error| Failure::escaped(Exit::SourceFailed, error))?;
+        let (at, window) = instant(past, &logs, &times)?;
+        Ok(Self { logs: logs.within(window).picking(Pick::All), at, times })
+    }
+}
+
+/// Returns the time of an instant for users, in the time zone of the log.
+pub(super) fn shown_time(logs: &Logs, at: i64) -> String {
+    zoned(at, &zone_of(logs)).map_or_else(
+        || format!("{} UTC", SystemTime::from_100ns(at)),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+    )
+}
+
+/// Returns the text about the distance of an instant from the end of a log.
+pub(super) fn before_end(times: &[i64], at: i64) -> String {
+    let seconds = times.last().map_or(0, |last| last.saturating_sub(at) / 10_000_000);
+    format!("past, {seconds} s before the end of the log")
+}
+
+/// Prints the damage of the logs, if any, and returns the exit code.
+pub(super) fn ended(logs: Logs, past: &PastArgs) -> Exit {
     let asked = QuerySource::Logs { logs, files: past.log.clone() };
-    Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
+    if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
 }
 
 /// Collects all samples. Returns the state at the last one, and the history before it.

@@ -9,11 +9,12 @@ use perfset::clock::SystemTime;
 use perfset::output::text::{escaped, grouped};
 use perfset::output::{Output, OutputSample, write_samples};
 use perfset::path::{CounterPath, PathQuery, PathValue};
-use perfset::{CounterId, Machine, NoValue};
+use perfset::{CounterId, NextOutcome, NoValue, Source, SourceError};
 
 use super::canvas::Canvas;
 use super::draw::{Style, StyledLine};
-use super::keys::Keys;
+use super::keys::{ENDS, Keys};
+use super::past::{PastInstant, before_end, ended, shown_time};
 use crate::args::ProcessorsArgs;
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
@@ -37,13 +38,17 @@ struct LiveColumn {
     decimals: usize,
 }
 
-/// Shows the table of the processors.
+/// Shows the table of the processors: now, or at an instant of a log.
 pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
-    let options = &args.screen;
+    if args.part.past.log.is_empty() { live(args) } else { past(args) }
+}
+
+fn live(args: &ProcessorsArgs) -> Result<Exit, Failure> {
+    let options = &args.part.screen;
     options.processes.apply()?;
     // The table shows processors only, so nothing is loaded; the capabilities are dropped all the same.
     bpf_capabilities::settle(false);
-    let mut query = query(&mut perfset::local())?;
+    let ColumnQuery { mut query, columns } = ColumnQuery::open(&mut perfset::local())?;
     let mut pace =
         Pace::new(options.interval, options.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
     let canvas = Canvas::stdout(options.color);
@@ -52,6 +57,7 @@ pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
         canvas,
         keys,
         heads: Heads::new(args.full_names),
+        columns,
         interval: options.interval,
         is_first: true,
         failure: None,
@@ -65,23 +71,86 @@ pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns a query of the columns: path by path, in their order.
-fn query(machine: &mut Machine) -> Result<PathQuery, Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(Exit::SourceFailed, anyhow::anyhow!("Processor Information cannot be queried: {error}"))
-    };
-    let mut query = PathQuery::open(machine).map_err(|error| failed(&error))?;
-    for column in &COLUMNS {
-        let counter = cpu::COUNTERSET.counter(column.counter).map(|counter| counter.shown_name());
-        let path = CounterPath {
-            machine: None,
-            counterset: cpu::COUNTERSET.name.to_string(),
-            instance: Some("*".to_owned()),
-            counter: counter.unwrap_or_default().into_owned(),
-        };
-        query.add(machine, &path).map_err(|error| failed(&error))?;
+fn past(args: &ProcessorsArgs) -> Result<Exit, Failure> {
+    let past = &args.part.past;
+    let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
+    let PastInstant { mut logs, at, times } = PastInstant::open(past)?;
+    let ColumnQuery { mut query, columns } = ColumnQuery::open(&mut logs)?;
+    while query.collect().map_err(failed)? == NextOutcome::Sample {}
+    let table = LiveTable::new(query.values().iter(), &columns);
+    if table.rows.is_empty() {
+        return Err(Failure::new(Exit::SourceFailed, anyhow::anyhow!(table.nothing(&columns))));
     }
-    Ok(query)
+    let mut canvas = Canvas::stdout(args.part.screen.color);
+    let right = format!("{}, {}, {}", table.count(), shown_time(&logs, at), before_end(&times, at));
+    let heads = Heads::new(args.full_names);
+    canvas.draw(&styled(table.lines(&heads, &columns, &right, canvas.size().1), &heads))?;
+    canvas.finish()?;
+    Ok(ended(logs, past))
+}
+
+/// Query of the columns.
+struct ColumnQuery {
+    query: PathQuery,
+    columns: BoundColumns,
+}
+
+/// Columns that a source has.
+#[derive(Debug)]
+struct BoundColumns {
+    /// Counterset of the processors.
+    counterset: &'static str,
+    /// Index of the column of each path.
+    of_path: Vec<usize>,
+    /// Reasons for columns without a path.
+    missing: [Option<String>; COLUMNS.len()],
+}
+
+impl ColumnQuery {
+    fn open(source: &mut dyn Source) -> Result<Self, Failure> {
+        let failed = |error: &str| {
+            let error = anyhow::anyhow!("Processor Information cannot be queried: {error}");
+            Failure::new(Exit::SourceFailed, error)
+        };
+        let mut first = None;
+        // Windows before 7 has Processor only, and so have its logs.
+        for counterset in ["Processor Information", "Processor"] {
+            let mut query = PathQuery::open(source).map_err(|error| failed(&escaped(&error.to_string())))?;
+            let columns = BoundColumns::bind(counterset, &mut query, source);
+            if !columns.of_path.is_empty() {
+                return Ok(Self { query, columns });
+            }
+            first = first.or_else(|| columns.missing.into_iter().flatten().next());
+        }
+        Err(failed(&first.unwrap_or_default()))
+    }
+}
+
+impl BoundColumns {
+    fn bind(counterset: &'static str, query: &mut PathQuery, source: &mut dyn Source) -> Self {
+        let (mut of_path, mut missing) = (Vec::new(), [const { None }; COLUMNS.len()]);
+        for (at, (column, missing)) in COLUMNS.iter().zip(&mut missing).enumerate() {
+            let counter = cpu::COUNTERSET.counter(column.counter).map(|counter| counter.shown_name());
+            let path = CounterPath {
+                machine: None,
+                counterset: counterset.to_owned(),
+                instance: Some("*".to_owned()),
+                counter: counter.unwrap_or_default().into_owned(),
+            };
+            match query.add(source, &path) {
+                Ok(_) => of_path.push(at),
+                Err(error) => *missing = Some(escaped(&error.to_string())),
+            }
+        }
+        Self { counterset, of_path, missing }
+    }
+}
+
+/// Returns the lines of a table with their styles.
+fn styled(lines: Vec<String>, heads: &Heads) -> Vec<StyledLine> {
+    let heads = 1..=heads.height();
+    let style = |at| if heads.contains(&at) { Style::Head } else { Style::Plain };
+    lines.into_iter().enumerate().map(|(at, line)| StyledLine::new(style(at), line)).collect()
 }
 
 /// Output that draws tables: in place on a terminal, one after the other elsewhere.
@@ -89,6 +158,7 @@ struct ProcessorScreen {
     canvas: Canvas,
     keys: Keys,
     heads: Heads,
+    columns: BoundColumns,
     interval: Duration,
     /// `true` before the first sample.
     is_first: bool,
@@ -99,13 +169,10 @@ struct ProcessorScreen {
 impl Output for ProcessorScreen {
     fn sample(&mut self, sample: &OutputSample<'_>) -> io::Result<()> {
         let is_first = std::mem::take(&mut self.is_first);
-        let table = LiveTable::new(sample.values());
+        let table = LiveTable::new(sample.values(), &self.columns);
         if table.rows.is_empty() {
-            let mut reasons: Vec<_> =
-                table.reasons.iter().flatten().map(|missing| missing.reason.clone()).collect();
-            reasons.dedup();
             // An output can return only an I/O error, so `run` finds the reason here.
-            self.failure = Some(format!("Processor Information: {}", reasons.join("; ")));
+            self.failure = Some(table.nothing(&self.columns));
             return Err(io::Error::other("nothing to show"));
         }
         let is_live = self.canvas.is_terminal();
@@ -113,15 +180,11 @@ impl Output for ProcessorScreen {
             return Ok(()); // differences have no value yet
         }
         let state = self.state(&table, (!is_live).then_some(sample.clocks.system_time));
-        let lines = table.lines(&self.heads, &state, self.canvas.size().1);
-        let heads = 1..=self.heads.height();
-        let style = |at| if heads.contains(&at) { Style::Head } else { Style::Plain };
-        let lines: Vec<_> =
-            lines.into_iter().enumerate().map(|(at, line)| StyledLine::new(style(at), line)).collect();
+        let lines = table.lines(&self.heads, &self.columns, &state, self.canvas.size().1);
         if self.keys.take_resumed() {
             self.canvas.forget();
         }
-        self.canvas.draw(&lines)
+        self.canvas.draw(&styled(lines, &self.heads))
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -132,12 +195,11 @@ impl Output for ProcessorScreen {
 impl ProcessorScreen {
     /// Returns the text on the right of the title.
     fn state(&self, table: &LiveTable, time: Option<SystemTime>) -> String {
-        let processors = table.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
-        let s = if processors == 1 { "" } else { "s" };
+        let processors = table.count();
         let every = self.interval.as_secs_f64();
         match time {
-            Some(time) => format!("{processors} processor{s}, {time} UTC"),
-            None => format!("{processors} processor{s}, every {every} s, q ends"),
+            Some(time) => format!("{processors}, {time} UTC"),
+            None => format!("{processors}, every {every} s, {ENDS}"),
         }
     }
 }
@@ -226,12 +288,14 @@ struct TableRow {
 
 impl LiveTable {
     /// Creates a table of values; each path is a column.
-    fn new<'a, 'v: 'a>(values: impl Iterator<Item = &'a PathValue<'v>>) -> Self {
+    fn new<'a, 'v: 'a>(values: impl Iterator<Item = &'a PathValue<'v>>, columns: &BoundColumns) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
-        let mut reasons: [Option<Missing>; COLUMNS.len()] = [const { None }; COLUMNS.len()];
+        let absent = |reason: &Option<String>| Some(Missing { reason: reason.clone()?, others: 0 });
+        let mut reasons = columns.missing.each_ref().map(absent);
         let mut at = 0;
         for PathValue { path, value, .. } in values {
-            let Some(reason_of) = reasons.get_mut(*path) else { continue };
+            let Some(column) = columns.of_path.get(*path).copied() else { continue };
+            let Some(reason_of) = reasons.get_mut(column) else { continue };
             let number = match &value.value {
                 Ok(number) => Some(number.capped()),
                 // These values exist from the next collection on, so they need no explanation.
@@ -259,7 +323,7 @@ impl LiveTable {
             if at == rows.len() {
                 rows.push(TableRow { name, values: [None; COLUMNS.len()] });
             }
-            if let Some(cell) = rows.get_mut(at).and_then(|row| row.values.get_mut(*path)) {
+            if let Some(cell) = rows.get_mut(at).and_then(|row| row.values.get_mut(column)) {
                 *cell = number;
             }
             at = at.saturating_add(1);
@@ -267,9 +331,29 @@ impl LiveTable {
         Self { rows, reasons }
     }
 
+    /// Returns the reasons for a table without rows.
+    fn nothing(&self, columns: &BoundColumns) -> String {
+        let mut reasons: Vec<_> = self.reasons.iter().flatten().map(|missing| &*missing.reason).collect();
+        reasons.dedup();
+        format!("{}: {}", columns.counterset, reasons.join("; "))
+    }
+
+    /// Returns the number of processors, in words.
+    fn count(&self) -> String {
+        let processors = self.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
+        let s = if processors == 1 { "" } else { "s" };
+        format!("{processors} processor{s}")
+    }
+
     /// Returns the lines of the table, with `right` on the right of the title. If not all rows fit, shows `_Total`
     /// and the busiest.
-    fn lines(&self, heads: &Heads, right: &str, height: Option<usize>) -> Vec<String> {
+    fn lines(
+        &self,
+        heads: &Heads,
+        columns: &BoundColumns,
+        right: &str,
+        height: Option<usize>,
+    ) -> Vec<String> {
         let noted = COLUMNS
             .iter()
             .zip(&self.reasons)
@@ -295,8 +379,10 @@ impl LiveTable {
         }
         let longest = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
         let name_width = longest.max(10);
-        let left = "Processor Information";
-        let right_width = heads.width(name_width).saturating_sub(left.len());
+        let left = columns.counterset;
+        // At least one blank stands between the two.
+        let room = heads.width(name_width).saturating_sub(left.len());
+        let right_width = room.max(right.chars().count().saturating_add(1));
         let mut lines = vec![format!("{left}{right:>right_width$}")];
         lines.extend(heads.lines(name_width));
         for row in &shown {
@@ -321,14 +407,18 @@ impl LiveTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perfset::Machine;
     use perfset::testing::{FixedClock, Scripted};
 
     /// Two collections of scripted processors: busy percent by name.
-    fn table(processors: &[(&'static str, u64)], interrupts: Result<u64, NoValue>) -> LiveTable {
+    fn table(
+        processors: &[(&'static str, u64)],
+        interrupts: Result<u64, NoValue>,
+    ) -> (LiveTable, BoundColumns) {
         let mut machine = Machine::new(Box::new(FixedClock::default()));
         let provider = Scripted::new(vec![cpu::COUNTERSET.clone()]);
         machine.register(Box::new(provider.clone()));
-        let mut query = query(&mut machine).unwrap();
+        let ColumnQuery { mut query, columns } = ColumnQuery::open(&mut machine).unwrap();
         // One second of the clock is 10,000,000 x 100 ns; the raw value of % Processor Time is idle time. In the
         // registration's order the wanted counters are 0, 1, 2, 3, 4, 5, 17.
         let rows = |second: u64| {
@@ -351,13 +441,14 @@ mod tests {
             provider.with(|script| script.rows = rows(second));
             query.collect().unwrap();
         }
-        LiveTable::new(query.values().iter())
+        (LiveTable::new(query.values().iter(), &columns), columns)
     }
 
     #[test]
     fn the_first_screen() {
-        let table = table(&[("_Total", 52), ("0,0", 100), ("0,1", 4), ("0,_Total", 52)], Ok(1_012));
-        let lines = table.lines(&Heads::new(false), "right side", Some(23));
+        let (table, columns) =
+            table(&[("_Total", 52), ("0,0", 100), ("0,1", 4), ("0,_Total", 52)], Ok(1_012));
+        let lines = table.lines(&Heads::new(false), &columns, "right side", Some(23));
         assert_eq!(
             lines,
             [
@@ -373,9 +464,9 @@ mod tests {
 
     #[test]
     fn missing_values_are_dashes_with_a_reason() {
-        let table =
+        let (table, columns) =
             table(&[("_Total", 52), ("0,\x1b[2J", 100)], Err(NoValue::Unavailable("not here".into())));
-        let lines = table.lines(&Heads::new(false), "", None);
+        let lines = table.lines(&Heads::new(false), &columns, "", None);
         assert_eq!(lines[2], "_Total          52.0     26.0      26.0     1.0     2.0         -   2,800");
         assert!(lines[3].starts_with("0,\\u{1b}[2J"), "{}", lines[3]);
         assert_eq!(lines[4], "intr/s: unavailable: not here");
@@ -385,7 +476,8 @@ mod tests {
     fn limited_table_shows_busiest_instances() {
         let many: Vec<_> =
             ["0,0", "0,1", "0,2", "_Total", "0,3"].into_iter().zip([10, 30, 20, 25, 40]).collect();
-        let lines = table(&many, Ok(1)).lines(&Heads::new(false), "", Some(6));
+        let (table, columns) = table(&many, Ok(1));
+        let lines = table.lines(&Heads::new(false), &columns, "", Some(6));
         let names: Vec<_> = lines.iter().map(|line| line.split("  ").next().unwrap()).collect();
         assert_eq!(
             names,
@@ -397,6 +489,41 @@ mod tests {
                 "0,1",
                 "2 less busy are not shown; perfset cpu | cat shows all"
             ]
+        );
+    }
+
+    /// Windows before 7 has Processor only, and not every column.
+    #[test]
+    fn processors_of_older_machines() {
+        use perfset::catalogue::processor;
+
+        let mut machine = Machine::new(Box::new(FixedClock::default()));
+        let provider = Scripted::new(vec![processor::COUNTERSET.clone()]);
+        machine.register(Box::new(provider.clone()));
+        let ColumnQuery { mut query, columns } = ColumnQuery::open(&mut machine).unwrap();
+        for second in [0, 1] {
+            let row = |name, idle: u64| {
+                (name, 0, vec![Ok(second * idle * 100_000), Ok(0), Ok(0), Ok(0), Ok(0), Ok(second * 7)])
+            };
+            provider.with(|script| script.rows = vec![row("0", 25), row("_Total", 25)]);
+            query.collect().unwrap();
+        }
+        let table = LiveTable::new(query.values().iter(), &columns);
+        assert_eq!(table.count(), "1 processor");
+        let lines = table.lines(&Heads::new(false), &columns, "", None);
+        assert!(lines[0].starts_with("Processor  "), "{lines:?}");
+        assert!(lines[2].starts_with("0              75.0 "), "{lines:?}");
+        assert!(lines[2].ends_with(" -") && lines[4].starts_with("MHz: "), "{lines:?}");
+    }
+
+    /// A machine without processors has a reason in words, of the counterset that it should have.
+    #[test]
+    fn no_processors_are_an_error() {
+        let mut machine = Machine::new(Box::new(FixedClock::default()));
+        let error = ColumnQuery::open(&mut machine).map(|_| ()).unwrap_err().error.to_string();
+        assert_eq!(
+            error,
+            "Processor Information cannot be queried: no counterset is named \"Processor Information\""
         );
     }
 
