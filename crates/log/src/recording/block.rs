@@ -280,6 +280,14 @@ impl Compressor {
     }
 }
 
+thread_local! {
+    /// Decompression of this thread: to make one takes longer than most payloads do.
+    static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
+}
+
+/// Length of a payload after which the buffers of its decompression are not kept.
+const LARGE: usize = 1 << 20;
+
 /// Returns a payload as it was before compression. Memory grows with what there is, not with the length that the
 /// header carries.
 pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u8>, Malformed> {
@@ -288,12 +296,14 @@ pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u
     let payload = match Codec::from_number(codec) {
         Some(Codec::Plain) => stored,
         Some(Codec::Zstd) => {
-            thread_local! {
-                // To make one for each block takes longer than to decompress it.
-                static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
-            }
             let decompressed = |of: &RefCell<Decompressor>| match of.try_borrow_mut() {
-                Ok(mut of) => of.decompressed(&stored, raw),
+                Ok(mut of) => {
+                    let payload = of.decompressed(&stored, raw);
+                    if raw > LARGE {
+                        *of = Decompressor::default();
+                    }
+                    payload
+                }
                 Err(_) => Decompressor::default().decompressed(&stored, raw),
             };
             DECOMPRESSOR.with(decompressed).map_err(|error| failed(format!("payload: {error}")))?

@@ -35,7 +35,7 @@ pub use lock::{FolderLock, LockError};
 pub use part::{PartOptions, RecordingPart};
 pub use registration::TableDefinition;
 pub use ring::RingLimits;
-pub use seal::{seal, unsealed};
+pub use seal::{seal, seal_file, unsealed};
 pub use source::{Recording, is_recording};
 pub use timeline::SeenInstance;
 pub use walk::{Block, BlockWalker};

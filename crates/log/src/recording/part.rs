@@ -399,7 +399,7 @@ impl<'a> PartWriter<'a> {
         for table in &self.tables {
             writer.begin_table_of((table.number, table.of_source), table.columns);
             self.add_ticks((place, file), ticks, Some(table.of_source), &mut payloads, &mut writer)?;
-            writer.finish_table()?;
+            writer.finish_tables()?;
         }
         if self.tables.is_empty() {
             self.add_ticks((place, file), ticks, None, &mut payloads, &mut writer)?;

@@ -2,19 +2,24 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{BlockHeader, BlockKind, Codec, Compressor, put_block, put_stored};
+use super::bytes::Malformed;
 use super::files::{self, RecordingError, RecordingFile};
 use super::notes::put_notes;
 use super::registration::{RegistrationTexts, put_definition};
 use super::segment::{MOST_TICKS, SegmentWriter};
-use super::tick::{TickState, key};
+use super::tick::{TickState, TickTrace, key};
 use super::writer::create_private;
 
 /// Most bytes of payloads that are kept, so that they need not be decompressed for each table.
 const KEPT: usize = 16 << 20;
+
+/// Most ticks of a segment of a single file: as many as a file of a folder has.
+const OF_A_FILE: usize = 300;
 
 /// Seals a finished journal: writes its ticks by column into a file beside it, then removes it. Returns the path of the
 /// new file.
@@ -26,51 +31,90 @@ const KEPT: usize = 16 << 20;
 /// If the journal cannot be read or is damaged, or the file not written.
 pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let Some(path) = files::sealed_path(journal) else { return Err(RecordingError::NotARecording) };
+    // What a recorder that was ended has left.
+    remove(&temporary_path(&path))?;
+    write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue))?;
+    // The folder may have been too large meanwhile.
+    remove(journal)?;
+    Ok(path)
+}
+
+/// Removes a file; one that is gone is no error.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the path at which a file is written, before it has its name.
+fn temporary_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    path.with_file_name(name)
+}
+
+/// Seals a finished single file: writes its ticks by column into a temporary file, which replaces it.
+///
+/// Whenever this ends early, the file has all ticks in one form or the other. A file with damage stays as it is.
+///
+/// # Errors
+/// If the file cannot be read or is damaged, or the new one not written.
+pub fn seal_file(path: &Path) -> Result<(), RecordingError> {
+    write_sealed(path, path, (OF_A_FILE, RegistrationTexts::All))
+}
+
+/// Writes the sealed form of a journal to a path, which can be its own.
+fn write_sealed(
+    journal: &Path,
+    path: &Path,
+    (most, texts): (usize, RegistrationTexts),
+) -> Result<(), RecordingError> {
     let file = RecordingFile::read(journal.to_owned(), Arc::new(files::open_file(journal)?))?;
-    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let has_one_run = file.abouts() == 1;
     if !file.damages.is_empty()
         || file.tables.iter().all(Option::is_none)
         || file.ticks().is_empty()
+        || file.is_sealed()
         || !has_one_run
     {
         return Err(invalid("the journal is damaged, or has no samples: it stays as it is").into());
     }
-    let temporary = path.with_extension("tmp");
-    // What a recorder that was ended has left.
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
-    let bytes = sealed(&file)?;
-    let mut out = create_private(&temporary)?;
+    let temporary = temporary_path(path);
     // The age of a file is that of its samples.
     let modified = fs::metadata(journal)?.modified()?;
-    let written = out
-        .write_all(&bytes)
-        .and_then(|()| out.set_modified(modified))
-        .and_then(|()| out.sync_data())
-        .and_then(|()| fs::rename(&temporary, &path));
-    if let Err(error) = written {
+    let mut out = SealedFile::create(&temporary)?;
+    let written = put_sealed(&file, &mut out, most, texts)
+        .and_then(|()| Ok(out.file.set_modified(modified)?))
+        .and_then(|()| Ok(out.file.sync_data()?))
+        // Only a file that can be read replaces the journal.
+        .and_then(|()| check_sealed(&temporary, &file))
+        .and_then(|()| Ok(rename(&temporary, path, file)?));
+    if written.is_err() {
         let _ = fs::remove_file(&temporary);
-        return Err(error.into());
     }
-    synchronize_folder(&path)?;
-    // Only a file that can be read replaces the journal.
-    let sealed = RecordingFile::read(path.clone(), Arc::new(files::open_file(&path)?))?;
-    let has_all =
-        sealed.ticks().iter().map(|tick| tick.sequence).eq(file.ticks().iter().map(|tick| tick.sequence));
-    if !has_all || !sealed.damages.is_empty() || !sealed.check_directories() {
-        fs::remove_file(&path)?;
-        return Err(invalid("the sealed file lacks samples: the journal stays as it is").into());
+    written?;
+    Ok(synchronize_folder(path)?)
+}
+
+/// Gives a new file its name. Windows keeps the name of a removed file for as long as the file is open.
+fn rename(from: &Path, to: &Path, replaced: RecordingFile) -> io::Result<()> {
+    drop(replaced);
+    fs::rename(from, to)
+}
+
+/// Checks that a sealed file can be read, and has all ticks of its journal.
+fn check_sealed(path: &Path, journal: &RecordingFile) -> Result<(), RecordingError> {
+    let sealed = RecordingFile::read(path.to_owned(), Arc::new(files::open_file(path)?))?;
+    let sequences = |file: &RecordingFile| file.ticks().iter().map(|tick| tick.sequence).collect::<Vec<_>>();
+    match sequences(&sealed) == sequences(journal) && sealed.damages.is_empty() && sealed.check_directories() {
+        true => Ok(()),
+        false => Err(invalid("the sealed file lacks samples: the journal stays as it is").into()),
     }
-    // Windows keeps the name of a removed file for as long as the file is open.
-    drop(file);
-    match fs::remove_file(journal) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        // The folder may have been too large meanwhile.
-        _ => Ok(path),
-    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
 /// Makes sure that the new name of a file survives a loss of power.
@@ -92,53 +136,93 @@ pub fn unsealed(folder: &Path, written: Option<&Path>) -> io::Result<Vec<PathBuf
     Ok(all)
 }
 
-/// Returns the bytes of the sealed file.
-fn sealed(file: &RecordingFile) -> Result<Vec<u8>, RecordingError> {
-    let mut compressor = Compressor::new(3);
-    let (mut out, mut payload) = (Vec::new(), Vec::new());
-    let first = file.ticks().first().map_or(0, |tick| tick.sequence);
-    let mut put = |out: &mut Vec<u8>, kind: BlockKind, payload: &mut Vec<u8>| {
-        let done = put_block(out, kind, first, payload, &mut compressor);
+/// File that is written block by block, so that only one of them is in memory.
+struct SealedFile {
+    file: File,
+    out: Vec<u8>,
+    compressor: Compressor,
+    /// Number of the first tick.
+    first: u64,
+}
+
+impl SealedFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: create_private(path)?, out: Vec::new(), compressor: Compressor::new(3), first: 0 })
+    }
+
+    fn put(&mut self, kind: BlockKind, payload: &mut Vec<u8>) -> io::Result<()> {
+        put_block(&mut self.out, kind, self.first, payload, &mut self.compressor)?;
         payload.clear();
-        done
-    };
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+}
+
+/// Writes the blocks of the sealed file, with segments of at most so many ticks.
+fn put_sealed(
+    file: &RecordingFile,
+    out: &mut SealedFile,
+    most: usize,
+    texts: RegistrationTexts,
+) -> Result<(), RecordingError> {
+    let mut payload = Vec::new();
+    out.first = file.ticks().first().map_or(0, |tick| tick.sequence);
     if let Some(about) = file.about() {
         about.put(&mut payload);
     }
-    put(&mut out, BlockKind::About, &mut payload)?;
+    out.put(BlockKind::About, &mut payload)?;
     for (number, table) in file.tables.iter().enumerate() {
         if let Some(table) = table {
-            put_definition(&mut payload, number, table, RegistrationTexts::OfCatalogue);
-            put(&mut out, BlockKind::Set, &mut payload)?;
+            put_definition(&mut payload, number, table, texts);
+            out.put(BlockKind::Set, &mut payload)?;
         }
     }
     for annotation in &file.annotations {
         annotation.put(&mut payload);
-        put(&mut out, BlockKind::Mark, &mut payload)?;
+        out.put(BlockKind::Mark, &mut payload)?;
     }
     for missed in &file.missed {
         missed.put(&mut payload);
-        put(&mut out, BlockKind::Gap, &mut payload)?;
+        out.put(BlockKind::Gap, &mut payload)?;
     }
     for (counterset, notes) in file.all_notes() {
-        put_notes(&mut out, (first, 0), counterset, &notes, &mut Compressor::new(3))?;
+        put_notes(&mut out.out, (out.first, 0), counterset, &notes, &mut out.compressor)?;
+        out.write()?;
     }
-    let mut payloads = Payloads::new(file, 0, file.ticks().len());
-    let ticks: Vec<usize> = (0..file.ticks().len()).collect();
-    for ticks in ticks.chunks(MOST_TICKS) {
-        let stored = segment(file, ticks, &mut payloads)?;
-        let sequence =
-            ticks.first().and_then(|tick| file.ticks().get(*tick)).map_or(first, |tick| tick.sequence);
+    for ticks in parts(file, most) {
+        let stored = segment(file, ticks.clone())?;
+        let sequence = file.ticks().get(ticks.start).map_or(out.first, |tick| tick.sequence);
         let raw = u32::try_from(stored.len()).unwrap_or(u32::MAX);
         let codec = Codec::Plain.number();
         let header =
             BlockHeader { kind: BlockKind::Segment, codec, flags: 0, stored: 0, raw, sequence, crc: 0 };
-        put_stored(&mut out, header, &stored)?;
+        put_stored(&mut out.out, header, &stored)?;
+        drop(stored);
+        out.write()?;
     }
     if file.is_finished {
-        put(&mut out, BlockKind::End, &mut payload)?;
+        out.put(BlockKind::End, &mut payload)?;
     }
-    Ok(out)
+    Ok(())
+}
+
+/// Returns the ticks of each segment: each begins with a whole tick, because others need the tick before.
+fn parts(file: &RecordingFile, most: usize) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut whole = (0..file.ticks().len()).filter(|tick| file.is_whole(*tick)).peekable();
+    while let Some(begin) = whole.next() {
+        let end = whole.peek().copied().unwrap_or(file.ticks().len());
+        match parts.last_mut() {
+            Some(last) if end.saturating_sub(last.start) <= most => last.end = end,
+            _ => parts.push(begin..end),
+        }
+    }
+    parts
 }
 
 /// Payloads of some ticks of a journal, the first ones of which are kept.
@@ -170,32 +254,33 @@ impl<'a> Payloads<'a> {
     }
 }
 
-/// Returns the stored payload of a segment of some ticks, table by table: so only one is in memory at a time.
-fn segment(
-    file: &RecordingFile,
-    ticks: &[usize],
-    payloads: &mut Payloads<'_>,
-) -> Result<Vec<u8>, RecordingError> {
-    let invalid =
-        |error: super::bytes::Malformed| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+/// Returns the stored payload of a segment of some ticks. Each is read once, for all tables.
+fn segment(file: &RecordingFile, ticks: Range<usize>) -> Result<Vec<u8>, RecordingError> {
+    let malformed = |error: Malformed| invalid(&error.to_string());
     let mut writer = SegmentWriter::new();
     for (number, table) in file.tables.iter().enumerate() {
-        let Some(table) = table else { continue };
-        writer.begin_table(number, table.columns.len());
-        let mut state: Option<TickState> = None;
-        for tick in ticks {
-            let Some(place) = file.ticks().get(*tick) else { continue };
-            let is_wanted = |other: usize| other == number;
-            let read = payloads.with(*tick, |payload| match &mut state {
-                Some(state) if !file.is_whole(*tick) => state.apply(payload, place.sequence, &is_wanted),
-                state => key(payload, place.sequence, &is_wanted).map(|read| *state = Some(read)),
-            })?;
-            read.map_err(invalid)?;
-            if let Some(state) = &state {
-                writer.add_tick(state).map_err(invalid)?;
+        if let Some(table) = table {
+            writer.begin_table(number, table.columns.len());
+        }
+    }
+    let is_wanted = |number: usize| matches!(file.tables.get(number), Some(Some(_)));
+    let mut trace = TickTrace::new(file.tables.len());
+    let mut state: Option<TickState> = None;
+    for tick in ticks {
+        let Some(place) = file.ticks().get(tick) else { continue };
+        let payload = file.payload(tick)?;
+        match &mut state {
+            Some(state) if !file.is_whole(tick) => {
+                state.apply_traced(&payload, place.sequence, &is_wanted, &mut trace).map_err(malformed)?;
+            }
+            state => {
+                trace.clear();
+                *state = Some(key(&payload, place.sequence, &is_wanted).map_err(malformed)?);
             }
         }
-        writer.finish_table().map_err(invalid)?;
+        if let Some(state) = &state {
+            writer.add_traced_tick(state, &trace).map_err(malformed)?;
+        }
     }
-    Ok(writer.finish().map_err(invalid)?)
+    Ok(writer.finish().map_err(malformed)?)
 }

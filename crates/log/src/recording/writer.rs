@@ -153,6 +153,8 @@ struct Journal {
     last_sync: Instant,
     /// `true` if the next tick must be a whole one, because the one before is not in the file.
     is_broken: bool,
+    /// `true` if it has an annotation, which is of use without a tick too.
+    has_marks: bool,
 }
 
 /// File of a recording that was finished, and will not be written again.
@@ -449,7 +451,11 @@ impl RecordingWriter {
         annotation.put(&mut payload);
         let last = self.sequence.saturating_sub(1);
         put_block(&mut self.out, BlockKind::Mark, last, &payload, &mut self.compressor)?;
-        self.append()
+        self.append()?;
+        if let Some(journal) = &mut self.journal {
+            journal.has_marks = true;
+        }
+        Ok(())
     }
 
     /// Begins a file of the folder: its first blocks are prepared, and all tables are defined again.
@@ -463,8 +469,15 @@ impl RecordingWriter {
     }
 
     fn begin_blocks(&mut self, file: File, path: PathBuf, sequence: u64) -> io::Result<()> {
-        self.journal =
-            Some(Journal { file, path, len: 0, ticks: 0, last_sync: Instant::now(), is_broken: true });
+        self.journal = Some(Journal {
+            file,
+            path,
+            len: 0,
+            ticks: 0,
+            last_sync: Instant::now(),
+            is_broken: true,
+            has_marks: false,
+        });
         let mut payload = Vec::new();
         self.about.put(&mut payload);
         put_block(&mut self.out, BlockKind::About, sequence, &payload, &mut self.compressor)?;
@@ -545,8 +558,8 @@ impl RecordingWriter {
         missed.ticks = missed.ticks.saturating_add(1);
         if let Some(journal) = &mut self.journal {
             journal.is_broken = true;
-            // A file without a tick is of no use, and its name would be taken.
-            if journal.ticks == 0 && matches!(self.target, WriterTarget::Folder(_)) {
+            // A file without a tick or a mark is of no use, and its name would be taken.
+            if journal.ticks == 0 && !journal.has_marks && matches!(self.target, WriterTarget::Folder(_)) {
                 let _ = fs::remove_file(&journal.path);
                 self.journal = None;
             }

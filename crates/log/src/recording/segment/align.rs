@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::table::{RowIdentity, index, position};
+use super::super::tick::RowStep;
 
 /// Row without a counterpart.
 pub(super) const NONE: u32 = u32::MAX;
@@ -74,6 +75,27 @@ impl Alignment {
         self.gone.extend(position(before)..position(old.len()));
         self.find_moved(new, old, &unknown);
         true
+    }
+
+    /// Follows the steps that lead from old rows to new ones. Rows after the last step stay.
+    pub fn follow(&mut self, steps: &[RowStep], new: &[RowIdentity], old: &[RowIdentity]) {
+        self.old.clear();
+        self.moved.clear();
+        self.gone.clear();
+        let mut unknown = Vec::new();
+        let mut before = 0_usize;
+        for step in steps {
+            let kept = before.saturating_add(step.kept);
+            self.old.extend(position(before)..position(kept));
+            before = kept.saturating_add(step.dropped);
+            self.gone.extend(position(kept)..position(before));
+            let inserted = self.old.len().saturating_add(step.inserted).min(new.len());
+            unknown.extend(position(self.old.len())..position(inserted));
+            self.old.resize(inserted, NONE);
+        }
+        let left = new.len().saturating_sub(self.old.len());
+        self.old.extend(position(before)..position(before.saturating_add(left)));
+        self.find_moved(new, old, &unknown);
     }
 
     /// Aligns the rest with the most rows that stay in their order.

@@ -57,6 +57,8 @@ struct ByRun {
     starts: Vec<u32>,
     changes: Vec<RunChange>,
     next: Vec<u32>,
+    /// Changes as they are in the log, each with its run.
+    logged: Vec<(u32, RunChange)>,
 }
 
 impl ByRun {
@@ -67,10 +69,13 @@ impl ByRun {
             return Ok(());
         }
         self.starts.resize(runs.len().saturating_add(2), 0);
-        log.each(|_, run, _| {
+        self.logged.clear();
+        self.logged.reserve(log.count);
+        log.each(|reading, run, delta| {
             if let Some(count) = self.starts.get_mut(index(run).saturating_add(2)) {
                 *count = count.saturating_add(1);
             }
+            self.logged.push((run, RunChange { at: reading, delta }));
         })?;
         let mut sum = 0_u32;
         for start in &mut self.starts {
@@ -79,14 +84,15 @@ impl ByRun {
         }
         self.next.clone_from(&self.starts);
         self.changes.resize(log.count, RunChange::default());
-        log.each(|reading, run, delta| {
-            let first = runs.get(index(run)).map_or(0, |run| run.first);
-            let Some(next) = self.next.get_mut(index(run).saturating_add(1)) else { return };
+        for (run, change) in &self.logged {
+            let first = runs.get(index(*run)).map_or(0, |run| run.first);
+            let Some(next) = self.next.get_mut(index(*run).saturating_add(1)) else { continue };
             if let Some(place) = self.changes.get_mut(index(*next)) {
-                *place = RunChange { at: reading.saturating_sub(first), delta };
+                *place = RunChange { at: change.at.saturating_sub(first), delta: change.delta };
             }
             *next = next.saturating_add(1);
-        })
+        }
+        Ok(())
     }
 
     fn of(&self, run: usize) -> &[RunChange] {

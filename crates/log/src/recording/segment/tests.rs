@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use super::super::block::{ReadAt, SEGMENT_TAIL};
 use super::super::bytes::PayloadCursor;
 use super::super::table::{Content, RecordedTable, RowIdentity, StateList, position};
-use super::super::tick::tests::{any_collected, any_state, next};
-use super::super::tick::{TickState, TickTable};
+use super::super::tick::tests::{any_collected, any_state, next, put_next};
+use super::super::tick::{TickState, TickTable, TickTrace, key, put_key};
 use super::stream::{
     CONSTANT, DELTAS, DOUBLE_DELTAS, EMPTY, RunChange, SPARSE, SequenceEncoder, WITH_STATES, each_change,
     sequence,
@@ -26,7 +26,34 @@ pub fn written(ticks: &[TickState], columns: &[usize]) -> Vec<u8> {
     for (number, columns) in columns.iter().enumerate() {
         writer.begin_table(number, *columns);
         ticks.iter().for_each(|tick| writer.add_tick(tick).unwrap());
-        writer.finish_table().unwrap();
+        writer.finish_tables().unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Makes a segment of the same ticks from a journal, for tables of these columns: changes are not compared again.
+fn written_from_journal(ticks: &[TickState], columns: &[usize]) -> Vec<u8> {
+    let mut writer = SegmentWriter::new();
+    columns.iter().enumerate().for_each(|(number, columns)| writer.begin_table(number, *columns));
+    let mut trace = TickTrace::new(columns.len());
+    let mut read: Option<TickState> = None;
+    for (at, now) in ticks.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| &ticks[at]);
+        // Another list of states begins with a whole tick.
+        let before = before.filter(|before| now.states.since(0).starts_with(before.states.since(0)));
+        let mut payload = Vec::new();
+        match (&mut read, before) {
+            (Some(read), Some(before)) => {
+                put_next(&mut payload, now, before);
+                read.apply_traced(&payload, now.sequence, &|_| true, &mut trace).unwrap();
+            }
+            (read, _) => {
+                put_key(&mut payload, now);
+                trace.clear();
+                *read = Some(key(&payload, now.sequence, &|_| true).unwrap());
+            }
+        }
+        writer.add_traced_tick(read.as_ref().unwrap(), &trace).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -280,6 +307,7 @@ proptest! {
         // The segment can begin after tables were collected.
         let ticks = &ticks[from.min(ticks.len() - 1)..];
         check(ticks, written(ticks, &[0, 1, 2]), &jumps);
+        check(ticks, written_from_journal(ticks, &[0, 1, 2]), &jumps);
     }
 
     /// A table that changes in steps comes back, with births, deaths, moves and other numbers of states.
@@ -291,6 +319,7 @@ proptest! {
     ) {
         let ticks = stepped(steps, columns);
         check(&ticks, written(&ticks, &[columns]), &jumps);
+        check(&ticks, written_from_journal(&ticks, &[columns]), &jumps);
     }
 
     /// Sequences of all kinds come back, and are never longer than sparse pairs.

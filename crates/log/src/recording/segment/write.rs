@@ -9,7 +9,7 @@ use super::super::block::{BlockHeader, Codec, Compressor};
 use super::super::bytes::Malformed;
 use super::super::state::put_state;
 use super::super::table::{CellStateNumber, Content, RecordedTable, RowIdentity, StateList, index, position};
-use super::super::tick::TickState;
+use super::super::tick::{TableChanges, TickState, TickTrace};
 use super::MOST_TICKS;
 use super::align::{Alignment, NONE};
 use super::column::{ChangeLog, ColumnEncoder, put_own_clocks};
@@ -20,14 +20,15 @@ use super::rows::{Placement, Run, is_readable, no_key, put_runs, take_key};
 /// Level of zstd at which streams are compressed.
 const LEVEL: i32 = 3;
 
-/// Writer of a segment. Tables are written one after the other, each from the same ticks, so that only the changes of
-/// one table are in memory.
+/// Writer of a segment. All tables have the same ticks. Several can be written from one reading of the ticks, which
+/// takes least time, or one after the other, so that only the changes of one table are in memory.
 #[derive(Debug)]
 pub struct SegmentWriter {
     ticks: Vec<(u64, ClockReading)>,
-    /// Number of ticks since the current table began.
+    /// Number of ticks since the current tables began.
     tick: usize,
-    table: Option<TableBuilder>,
+    /// Tables that are being read.
+    current: Vec<TableBuilder>,
     states: StateList,
     tables: Vec<TableEntry>,
     streams: Streams,
@@ -44,7 +45,7 @@ impl SegmentWriter {
         Self {
             ticks: Vec::new(),
             tick: 0,
-            table: None,
+            current: Vec::new(),
             states: StateList::default(),
             tables: Vec::new(),
             streams: Streams { bytes: Vec::new(), compressor: Compressor::new(LEVEL) },
@@ -52,7 +53,7 @@ impl SegmentWriter {
         }
     }
 
-    /// Begins a table. Tables come by ascending number.
+    /// Begins a table, beside those begun since the last tick. Tables come by ascending number.
     pub fn begin_table(&mut self, number: usize, columns: usize) {
         self.begin_table_of((number, number), columns);
     }
@@ -60,12 +61,17 @@ impl SegmentWriter {
     /// Begins a table that has another number in the ticks.
     pub fn begin_table_of(&mut self, (number, in_ticks): (usize, usize), columns: usize) {
         self.tick = 0;
-        self.table = Some(TableBuilder { in_ticks, ..TableBuilder::new(number, columns) });
+        self.current.push(TableBuilder { in_ticks, ..TableBuilder::new(number, columns) });
     }
 
-    /// Adds the next tick to the current table. All tables have the same ticks. Without a table the tick itself is
+    /// Adds the next tick to the current tables. All tables have the same ticks. Without a table the tick itself is
     /// added.
     pub fn add_tick(&mut self, now: &TickState) -> Result<(), Malformed> {
+        self.add_traced_tick(now, &TickTrace::default())
+    }
+
+    /// Adds the next tick like [`SegmentWriter::add_tick`]. Tables whose changes are in the trace are not compared.
+    pub fn add_traced_tick(&mut self, now: &TickState, trace: &TickTrace) -> Result<(), Malformed> {
         let tick = self.tick;
         match self.ticks.get(tick) {
             Some((sequence, _)) if *sequence != now.sequence => {
@@ -81,31 +87,28 @@ impl SegmentWriter {
             }
         }
         self.tick = tick.saturating_add(1);
-        match &mut self.table {
-            Some(table) => table.add_tick(u16::try_from(tick).unwrap_or(u16::MAX), now, &mut self.states),
-            None => Ok(()),
-        }
+        let tick = u16::try_from(tick).unwrap_or(u16::MAX);
+        self.current.iter_mut().try_for_each(|table| table.add_tick(tick, (now, trace), &mut self.states))
     }
 
-    /// Writes the streams of the current table. Nothing is written of a table without contents.
-    pub fn finish_table(&mut self) -> Result<(), Malformed> {
-        let Some(table) = self.table.take() else { return Ok(()) };
-        if self.tick != self.ticks.len() {
+    /// Writes the streams of the current tables. Nothing is written of a table without contents.
+    pub fn finish_tables(&mut self) -> Result<(), Malformed> {
+        let current = std::mem::take(&mut self.current);
+        if !current.is_empty() && self.tick != self.ticks.len() {
             return Err(too_large("table that has not all ticks"));
-        }
-        if table.collections.is_empty() {
-            return Ok(());
         }
         let states = self.states.since(0).iter();
         let is_missing: Vec<bool> = states.map(|state| matches!(state, CellState::Missing(_))).collect();
-        let entry = table.finish(&self.ticks, &mut self.streams, &mut self.encoder, &is_missing)?;
-        self.tables.push(entry);
+        for table in current.into_iter().filter(|table| !table.collections.is_empty()) {
+            let entry = table.finish(&self.ticks, &mut self.streams, &mut self.encoder, &is_missing)?;
+            self.tables.push(entry);
+        }
         Ok(())
     }
 
     /// Returns the stored payload of the segment.
     pub fn finish(mut self) -> Result<Vec<u8>, Malformed> {
-        self.finish_table()?;
+        self.finish_tables()?;
         if self.states.len() > StateList::MOST {
             return Err(too_large("too many states"));
         }
@@ -171,6 +174,8 @@ struct TableBuilder {
     failures: Vec<Failure>,
     /// Sequence number of the last collection.
     last: Option<u64>,
+    /// `true` if the last collection has rows.
+    has_rows: bool,
     /// Number of collections that have rows.
     readings: u32,
     runs: Vec<Run>,
@@ -201,6 +206,7 @@ impl TableBuilder {
             held: Vec::new(),
             failures: Vec::new(),
             last: None,
+            has_rows: false,
             readings: 0,
             runs: Vec::new(),
             nodes: Vec::new(),
@@ -218,12 +224,19 @@ impl TableBuilder {
         }
     }
 
-    fn add_tick(&mut self, tick: u16, now: &TickState, own: &mut StateList) -> Result<(), Malformed> {
+    fn add_tick(
+        &mut self,
+        tick: u16,
+        (now, trace): (&TickState, &TickTrace),
+        own: &mut StateList,
+    ) -> Result<(), Malformed> {
         let Some(table) = now.tables.get(self.in_ticks) else { return Ok(()) };
         let Some(collected) = table.collected.filter(|collected| self.last != Some(*collected)) else {
             return Ok(());
         };
+        let changes = trace.since(self.in_ticks, self.last).filter(|_| self.has_rows);
         self.last = Some(collected);
+        self.has_rows = matches!(table.content, Content::Rows(_));
         let collection = position(self.collections.len());
         self.collections.push(tick);
         let age = now.sequence.checked_sub(collected).ok_or_else(|| too_large("table of a later tick"))?;
@@ -237,7 +250,10 @@ impl TableBuilder {
                     return Err(too_large(&format!("table {} has other columns than before", self.number)));
                 }
                 self.clocks.push(rows.clocks.map(|clocks| (clocks, table.clocks)));
-                self.read(rows, &now.states, own)?;
+                match changes {
+                    Some(changes) => self.read_changes(rows, changes, (&now.states, own))?,
+                    None => self.read(rows, &now.states, own)?,
+                }
             }
         }
         Ok(())
@@ -289,16 +305,89 @@ impl TableBuilder {
                 }
             }
         }
+        self.compare_all_states(reading, (differs, same_states), &alignment);
+        self.alignment = alignment;
+        Ok(())
+    }
+
+    /// Logs the states of cells that are known to differ from before: also those of new rows.
+    fn log_states(&mut self, reading: u32, cells: &[(u32, u32)], is_same: bool) {
+        if !is_same {
+            std::mem::swap(&mut self.states, &mut self.numbers.now);
+        }
+        let mut from = 0_usize;
+        for (row, column) in cells {
+            let run = self.run_of(index(*row));
+            let at = (*row, *column);
+            let rest = self.states.get(from..).unwrap_or_default();
+            from = from.saturating_add(rest.partition_point(|(state, _)| *state < at));
+            let state = self.states.get(from).filter(|(state, _)| *state == at);
+            let state = state.map_or(0, |(_, number)| u64::from(*number).saturating_add(1));
+            if let Some(log) = self.state_changes.get_mut(index(*column)) {
+                log.push(reading, run, state);
+            }
+        }
+    }
+
+    /// Logs states that differ from before, of rows that are where they were or of others.
+    fn compare_all_states(&mut self, reading: u32, (differs, same): (bool, bool), alignment: &Alignment) {
         if differs {
-            if same_states {
+            if same {
                 self.numbers.now.clone_from(&self.states);
             }
-            self.compare_moved_states(reading, &alignment);
-        } else if !same_states {
+            self.compare_moved_states(reading, alignment);
+        } else if !same {
             self.compare_states(reading);
         }
-        if differs || !same_states {
+        if differs || !same {
             std::mem::swap(&mut self.states, &mut self.numbers.now);
+        }
+    }
+
+    /// Adds a reading whose changes are known: time is taken by these, and not by all cells.
+    fn read_changes(
+        &mut self,
+        new: &RecordedTable,
+        changes: &TableChanges,
+        (states, own): (&StateList, &mut StateList),
+    ) -> Result<(), Malformed> {
+        let reading = self.readings;
+        self.readings = reading.saturating_add(1);
+        let differs = !changes.steps.is_empty();
+        let mut alignment = std::mem::take(&mut self.alignment);
+        if differs {
+            alignment.follow(&changes.steps, &new.rows, &self.rows);
+            self.move_rows(reading, &new.rows, &alignment);
+        }
+        for ((row, column), delta) in &changes.cells {
+            let run = self.run_of(index(*row));
+            // A difference of 0 is none, although a foreign writer may store it.
+            if let Some(log) = self.changes.get_mut(index(*column)).filter(|_| *delta != 0) {
+                log.push(reading, run, *delta);
+            }
+            let cell = index(*row).saturating_mul(self.columns).saturating_add(index(*column));
+            if let Some(value) = self.values.get_mut(cell).filter(|_| !differs) {
+                *value = value.wrapping_add(*delta);
+            }
+        }
+        if differs {
+            for (row, _) in (0..new.rows.len()).zip(&alignment.old).filter(|(_, old)| **old == NONE) {
+                self.firsts.extend_from_slice(new.row(row));
+            }
+            // Rows that moved are gone and new in the journal.
+            for row in &alignment.moved {
+                let old = alignment.old.get(index(*row)).copied().unwrap_or(NONE);
+                self.compare_row(reading, index(*row), index(old), new);
+            }
+            self.values.clone_from(&new.values);
+        }
+        if differs || !changes.states.is_empty() {
+            let same_states = self.numbers.translate(&new.states, states, own)?;
+            if alignment.moved.is_empty() || !differs {
+                self.log_states(reading, &changes.states, same_states);
+            } else {
+                self.compare_all_states(reading, (differs, same_states), &alignment);
+            }
         }
         self.alignment = alignment;
         Ok(())

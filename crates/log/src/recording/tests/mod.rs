@@ -264,6 +264,110 @@ fn play(recording: &Recording) -> Vec<String> {
     all
 }
 
+/// Writes samples, one of which is lost. Returns what the others said.
+fn record_with(
+    writer: &mut RecordingWriter,
+    samples: &[(i64, Vec<ScriptedSet>)],
+    lost: Option<usize>,
+) -> Vec<String> {
+    let scripted = ScriptedMachine::new();
+    let mut query = query(&scripted.machine());
+    let mut snapshot = Snapshot::default();
+    let (mut said_all, mut tables) = (Vec::new(), Vec::new());
+    for (number, (second, sample)) in samples.iter().enumerate() {
+        *scripted.0.lock().unwrap() = (at(*second), sample.clone());
+        query.collect(&mut snapshot).unwrap();
+        if tables.is_empty() {
+            for entry in snapshot.entries() {
+                tables.push(writer.add_table(TableDefinition::of(entry, 1_000).unwrap()).unwrap());
+            }
+        }
+        let part = |(entry, table): (usize, &usize)| TickPart { table: *table, snapshot: &snapshot, entry };
+        let parts: Vec<_> = tables.iter().enumerate().map(part).collect();
+        if lost == Some(number) {
+            writer.lose_tick(snapshot.clocks());
+            continue;
+        }
+        writer.tick(snapshot.clocks(), &parts).unwrap();
+        said_all.push(said(&snapshot));
+    }
+    said_all
+}
+
+/// A single file is sealed where it is, in segments that begin with whole ticks, and has its annotations.
+#[test]
+fn single_files_are_sealed() {
+    let folder = TestFolder::new("single-file");
+    std::fs::create_dir(&folder.0).unwrap();
+    // A name that ends as temporary files do.
+    let path = folder.0.join("one.tmp");
+    let samples: Vec<_> = (0..250)
+        .flat_map(|round| some_samples().into_iter().map(move |(second, sets)| (round * 6 + second, sets)))
+        .collect();
+    let mut writer =
+        RecordingWriter::create_file(&path, &at(0), about(("boot", "run")), WriterOptions::default())
+            .unwrap();
+    let mark = Annotation { time: 7, is_of_recorder: true, text: "recorder started".into() };
+    writer.annotate(&mark).unwrap();
+    // A lost tick makes the one after it a whole one, so that segments begin at other places.
+    let want = record_with(&mut writer, &samples, Some(40));
+    writer.finish_file().unwrap();
+    let played = play(&Recording::open(&path).unwrap());
+    let before = std::fs::metadata(&path).unwrap().len();
+    seal_file(&path).unwrap();
+    let recording = Recording::open(&path).unwrap();
+    assert_eq!(play(&recording), played);
+    assert_eq!(played.iter().filter(|said| !said.contains("nothing was recorded")).count(), want.len());
+    assert_eq!(recording.annotations(), [&mark]);
+    assert_eq!(recording.missed().len(), 1);
+    assert!(recording.all_damages().is_empty());
+    assert!(std::fs::metadata(&path).unwrap().len() < before);
+    let mut walker = BlockWalker::new(std::fs::read(&path).unwrap()).unwrap();
+    let mut kinds = Vec::new();
+    while let Some(block) = walker.next_block().unwrap() {
+        kinds.push(block.header.kind);
+    }
+    assert_eq!(kinds.iter().filter(|kind| **kind == BlockKind::Segment).count(), 5);
+    assert!(!kinds.iter().any(|kind| matches!(kind, BlockKind::Key | BlockKind::Tick)));
+    assert_eq!(kinds.last(), Some(&BlockKind::End));
+    // It is sealed once, and nothing else is in the folder.
+    assert!(seal_file(&path).is_err());
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+    // A file of that name is not the recorder's: the recording stays as it is.
+    let other = folder.0.join("two.perfset");
+    let mut writer =
+        RecordingWriter::create_file(&other, &at(0), about(("boot", "run")), WriterOptions::default())
+            .unwrap();
+    record_with(&mut writer, &samples[..9], None);
+    writer.finish_file().unwrap();
+    let bytes = std::fs::read(&other).unwrap();
+    std::fs::write(folder.0.join("two.perfset.tmp"), "mine").unwrap();
+    assert!(seal_file(&other).is_err());
+    assert_eq!(std::fs::read(&other).unwrap(), bytes);
+    assert_eq!(std::fs::read(folder.0.join("two.perfset.tmp")).unwrap(), b"mine");
+}
+
+/// A journal that has only an annotation keeps it if its first tick is lost.
+#[test]
+fn annotations_survive_a_lost_tick() {
+    let folder = TestFolder::new("lost-after-mark");
+    let mut writer =
+        RecordingWriter::create(&folder.0, &at(0), about(("boot", "run")), WriterOptions::default()).unwrap();
+    let mark = Annotation { time: 7, is_of_recorder: true, text: "recorder started".into() };
+    writer.annotate(&mark).unwrap();
+    let want = record_with(&mut writer, &some_samples(), Some(0));
+    let finished = writer.finish_file().unwrap().path;
+    for is_sealed in [false, true] {
+        if is_sealed {
+            seal(&finished).unwrap();
+        }
+        let recording = Recording::open(&folder.0).unwrap();
+        assert_eq!(recording.annotations(), [&mark]);
+        assert_eq!((recording.times().count(), recording.missed().len()), (want.len(), 1));
+        assert_eq!(play(&recording), want);
+    }
+}
+
 /// Returns every series of the first counterset, as text.
 fn all_series(recording: &Recording) -> Vec<String> {
     let counterset = Guid::from_u128(1);

@@ -7,11 +7,11 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
 use perfset_engine::CellState;
 
-use super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_len, put_uint, unzigzag, zigzag};
-use super::state::{put_reason, put_state, reason, state};
-use super::table::{
-    CellStateNumber, Content, MOST_CELLS, RecordedTable, RowIdentity, StateList, index, position,
-};
+use super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_len, put_uint, zigzag};
+use super::state::{put_reason, put_state, state};
+use super::table::{CellStateNumber, Content, RecordedTable, RowIdentity, StateList, index, position};
+pub(super) use read::{WantedTables, key};
+pub(super) use trace::{TableChanges, TickTrace};
 
 /// Contents of all tables after a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -282,43 +282,6 @@ fn put_whole(out: &mut Vec<u8>, table: &RecordedTable) {
     put_states(out, table, &[]);
 }
 
-fn whole(from: &mut PayloadCursor<'_>, known: &StateList) -> Result<RecordedTable, Malformed> {
-    let columns = from.small("number of columns")?;
-    let count = from.count(ROW_KEY, "rows")?;
-    let mut table = RecordedTable { columns, ..RecordedTable::default() };
-    for _ in 0..count {
-        let key = row_key(from)?;
-        insert(from, &mut table, key)?;
-    }
-    states(from, &mut table, Vec::new(), known)?;
-    Ok(table)
-}
-
-/// Appends a row with all its values, which are read.
-fn insert(
-    from: &mut PayloadCursor<'_>,
-    table: &mut RecordedTable,
-    key: RowIdentity,
-) -> Result<(), Malformed> {
-    room(from, table)?;
-    table.rows.push(key);
-    for _ in 0..table.columns {
-        table.values.push(from.uint("value")?);
-    }
-    Ok(())
-}
-
-fn room(from: &PayloadCursor<'_>, table: &RecordedTable) -> Result<(), Malformed> {
-    let is_full = table.rows.len() >= RecordedTable::MOST_ROWS
-        || table.values.len().saturating_add(table.columns) > RecordedTable::MOST_CELLS;
-    if is_full { Err(from.error("table has too many rows or cells")) } else { Ok(()) }
-}
-
-/// Checks that the tables of a tick fit together: each has limits of its own, and there can be thousands.
-fn check_memory(from: &PayloadCursor<'_>, memory: usize) -> Result<(), Malformed> {
-    if memory > MOST_CELLS { Err(from.error("tables have too many rows or cells together")) } else { Ok(()) }
-}
-
 fn put_values(out: &mut Vec<u8>, values: &[u64]) {
     values.iter().for_each(|value| put_uint(out, *value));
 }
@@ -351,10 +314,19 @@ fn put_difference(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable) {
 
 /// Part of the way from old rows to new ones: rows that stay, rows that are gone, and rows that are new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct RowStep {
-    kept: usize,
-    dropped: usize,
-    inserted: usize,
+pub(super) struct RowStep {
+    pub kept: usize,
+    pub dropped: usize,
+    pub inserted: usize,
+}
+
+/// Rows that are searched for after a place at which rows differ, before all of them are.
+const NEAR: usize = 16;
+
+/// Returns `true` if both are the same identity. Numbers first: names take longest.
+#[inline]
+fn same(a: &RowIdentity, b: &RowIdentity) -> bool {
+    (a.id, a.birth) == (b.id, b.birth) && a == b
 }
 
 /// Finds the steps from old rows to new ones; none if all rows stay. Rows after the last step stay.
@@ -363,10 +335,11 @@ fn steps(new: &[RowIdentity], old: &[RowIdentity]) -> Vec<RowStep> {
     if new == old {
         return steps;
     }
-    let known: HashMap<&RowIdentity, usize> = old.iter().zip(0..).collect();
+    // Made only if rows are far from where they were: it costs more than all comparisons.
+    let mut known: Option<HashMap<&RowIdentity, usize>> = None;
     let (mut at, mut before, mut step) = (0_usize, 0_usize, RowStep::default());
     while let Some(next) = new.get(at) {
-        if old.get(before) == Some(next) {
+        if old.get(before).is_some_and(|old| same(next, old)) {
             // What is gone and what is new ends a step.
             if step.dropped > 0 || step.inserted > 0 {
                 steps.push(std::mem::take(&mut step));
@@ -375,10 +348,27 @@ fn steps(new: &[RowIdentity], old: &[RowIdentity]) -> Vec<RowStep> {
             (at, before) = (at.saturating_add(1), before.saturating_add(1));
             continue;
         }
-        match known.get(next).copied().filter(|later| *later > before) {
-            Some(later) => {
-                step.dropped = step.dropped.saturating_add(later.saturating_sub(before));
-                before = later;
+        let rest = old.get(before..).unwrap_or_default();
+        let near = |rows: &[RowIdentity], row: &RowIdentity| {
+            rows.iter()
+                .take(NEAR)
+                .skip(1)
+                .position(|other| same(other, row))
+                .map(|skipped| skipped.saturating_add(1))
+        };
+        let dropped = match (near(rest, next), rest.first()) {
+            (Some(dropped), _) => Some(dropped),
+            (None, Some(old)) if near(new.get(at..).unwrap_or_default(), old).is_some() => None,
+            (None, None) => None,
+            (None, Some(_)) => {
+                let known = known.get_or_insert_with(|| old.iter().zip(0..).collect());
+                known.get(next).and_then(|later| later.checked_sub(before)).filter(|dropped| *dropped > 0)
+            }
+        };
+        match dropped {
+            Some(dropped) => {
+                step.dropped = step.dropped.saturating_add(dropped);
+                before = before.saturating_add(dropped);
             }
             // A row that moved up is gone where it was, and new here.
             None => {
@@ -436,29 +426,6 @@ fn put_changed(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable, step
     out.append(&mut body);
 }
 
-fn changed(from: &mut PayloadCursor<'_>, table: &mut RecordedTable) -> Result<(), Malformed> {
-    let count = from.count(2, "changed rows")?;
-    let mut row = 0_usize;
-    let bitmap = table.columns.div_ceil(8);
-    for _ in 0..count {
-        row = row.saturating_add(from.small("number of rows")?);
-        if row >= table.rows.len() {
-            return Err(from.error("changed row that the table does not have"));
-        }
-        let bits = from.take(bitmap, "bitmap of columns")?;
-        let start = row.saturating_mul(table.columns);
-        for (at, value) in table.values.iter_mut().skip(start).take(table.columns).enumerate() {
-            let byte = bits.get(at / 8).copied().unwrap_or(0);
-            if byte & (1 << (at % 8)) != 0 {
-                let difference = unzigzag(from.uint("difference of a value")?);
-                *value = value.wrapping_add(u64::from_ne_bytes(difference.to_ne_bytes()));
-            }
-        }
-        row = row.saturating_add(1);
-    }
-    Ok(())
-}
-
 /// Returns old states at the places where their rows are now; those of rows that are gone are left out.
 fn moved(old: &RecordedTable, steps: &[RowStep], rows: usize) -> Vec<CellStateNumber> {
     let mut all = Vec::with_capacity(old.states.len());
@@ -500,200 +467,7 @@ fn put_states(out: &mut Vec<u8>, new: &RecordedTable, old: &[CellStateNumber]) {
     out.append(&mut body);
 }
 
-/// Reads what [`put_states`] writes.
-fn states(
-    from: &mut PayloadCursor<'_>,
-    table: &mut RecordedTable,
-    old: Vec<CellStateNumber>,
-    known: &StateList,
-) -> Result<(), Malformed> {
-    let count = from.count(2, "states of cells")?;
-    if count == 0 {
-        table.states = old;
-        return Ok(());
-    }
-    let mut olds = old.into_iter().peekable();
-    let mut all = Vec::with_capacity(count.max(olds.len()));
-    let mut next = 0_usize;
-    for _ in 0..count {
-        let cell = next.saturating_add(from.small("number of cells")?);
-        if cell >= table.values.len() {
-            return Err(from.error("state of a cell that the table does not have"));
-        }
-        next = cell.saturating_add(1);
-        let row = cell.checked_div(table.columns).unwrap_or(0);
-        let at = (position(row), position(cell.saturating_sub(row.saturating_mul(table.columns))));
-        while let Some(old) = olds.next_if(|(old, _)| *old < at) {
-            all.push(old);
-        }
-        olds.next_if(|(old, _)| *old == at);
-        let number: usize = from.small("number of a state")?;
-        if let Some(number) = number.checked_sub(1).map(position) {
-            known.get(number).ok_or_else(|| from.error(format!("state {number} is not known")))?;
-            all.push((at, number));
-        }
-    }
-    all.extend(olds);
-    table.states = all;
-    Ok(())
-}
-
-/// Tables that a reader wants, by number.
-pub(super) type WantedTables<'a> = &'a dyn Fn(usize) -> bool;
-
-/// Reads the payload of a whole tick. Tables that are not wanted have no contents.
-pub(super) fn key(payload: &[u8], sequence: u64, wanted: WantedTables<'_>) -> Result<TickState, Malformed> {
-    let mut from = PayloadCursor::new(payload);
-    let mut all = TickState { sequence, ..TickState::default() };
-    all.clocks = clocks(&mut from, &ClockReading::default())?;
-    new_states(&mut from, &mut all.states)?;
-    let mut memory = 0_usize;
-    let count = from.count(3, "tables")?;
-    for _ in 0..count {
-        let number = from.small("number of a table")?;
-        if number >= MOST_TABLES || number < all.tables.len() {
-            return Err(from.error(format!("table {number} is too high, or not after the table before")));
-        }
-        let age = from.uint("age of a table")?;
-        let collected =
-            sequence.checked_sub(age).ok_or_else(|| from.error("table is older than the recording"))?;
-        let clocks = if age == 0 { all.clocks } else { clocks(&mut from, &all.clocks)? };
-        let mut body = from.nested("contents of a table")?;
-        all.tables.resize_with(number, TickTable::default);
-        let content = match wanted(number) {
-            true => Some(content(&mut body, None, &clocks, &all.states)?),
-            false => None,
-        };
-        memory = memory.saturating_add(content.as_ref().map_or(0, Content::memory));
-        check_memory(&from, memory)?;
-        let collected = content.as_ref().map(|_| collected);
-        all.tables.push(TickTable { collected, clocks, content: content.unwrap_or_default() });
-    }
-    from.end()?;
-    Ok(all)
-}
-
-impl TickState {
-    /// Applies the payload of the next tick. After an error the state has no meaning: a whole tick must follow.
-    ///
-    /// The same tables must be wanted from a whole tick on.
-    pub fn apply(
-        &mut self,
-        payload: &[u8],
-        sequence: u64,
-        wanted: WantedTables<'_>,
-    ) -> Result<(), Malformed> {
-        let mut from = PayloadCursor::new(payload);
-        self.sequence = sequence;
-        self.clocks = clocks(&mut from, &self.clocks)?;
-        new_states(&mut from, &mut self.states)?;
-        let count = from.count(2, "tables")?;
-        let mut next = 0_usize;
-        let mut memory = self.tables.iter().map(|table| table.content.memory()).sum::<usize>();
-        for _ in 0..count {
-            let number = next.saturating_add(from.small("number of tables")?);
-            if number >= MOST_TABLES {
-                return Err(from.error(format!("table {number} is too high")));
-            }
-            next = number.saturating_add(1);
-            let mut body = from.nested("contents of a table")?;
-            if !wanted(number) {
-                continue;
-            }
-            if self.tables.len() <= number {
-                self.tables.resize_with(next, TickTable::default);
-            }
-            let Self { clocks, states, tables, .. } = self;
-            let Some(table) = tables.get_mut(number) else { continue };
-            let old = table.collected.is_some().then(|| std::mem::take(&mut table.content));
-            memory = memory.saturating_sub(old.as_ref().map_or(0, Content::memory));
-            table.content = content(&mut body, old, clocks, states)?;
-            memory = memory.saturating_add(table.content.memory());
-            check_memory(&from, memory)?;
-            (table.collected, table.clocks) = (Some(sequence), *clocks);
-        }
-        from.end()
-    }
-}
-
-fn content(
-    from: &mut PayloadCursor<'_>,
-    old: Option<Content>,
-    at: &ClockReading,
-    known: &StateList,
-) -> Result<Content, Malformed> {
-    const SAME: u8 = Form::Same.number();
-    const DIFFERENCE: u8 = Form::Difference.number();
-    const WHOLE: u8 = Form::Whole.number();
-    const FAILED: u8 = Form::Failed.number();
-    let content = match (from.byte("form of a table")?, old) {
-        (SAME, Some(old)) => old,
-        (DIFFERENCE, Some(Content::Rows(mut table))) => {
-            table.clocks = own_clocks(from, at)?;
-            difference(from, &mut table, known)?;
-            Content::Rows(table)
-        }
-        (SAME | DIFFERENCE, _) => {
-            return Err(from.error("table is stored as a difference, and had no rows before"));
-        }
-        (WHOLE, _) => {
-            let clocks = own_clocks(from, at)?;
-            Content::Rows(RecordedTable { clocks, ..whole(from, known)? })
-        }
-        (FAILED, _) => Content::Failed(reason(from)?),
-        (form, _) => return Err(from.error(format!("table of the unknown form {form}"))),
-    };
-    from.end()?;
-    Ok(content)
-}
-
-/// Applies what [`put_difference`] writes.
-fn difference(
-    from: &mut PayloadCursor<'_>,
-    table: &mut RecordedTable,
-    known: &StateList,
-) -> Result<(), Malformed> {
-    let count = from.count(3, "steps")?;
-    let mut old = std::mem::take(&mut table.states);
-    if count > 0 {
-        let RecordedTable { columns, clocks, .. } = *table;
-        let before = std::mem::replace(table, RecordedTable { columns, clocks, ..RecordedTable::default() });
-        table.rows.reserve(before.rows.len());
-        table.values.reserve(before.values.len());
-        let mut states = old.into_iter().peekable();
-        old = Vec::with_capacity(states.len());
-        let mut rows = before.rows.into_iter().enumerate();
-        let mut keep = |table: &mut RecordedTable, (was, key): (usize, RowIdentity)| {
-            let row = position(table.rows.len());
-            table.rows.push(key);
-            let start = was.saturating_mul(columns);
-            table.values.extend(before.values.get(start..start.saturating_add(columns)).unwrap_or_default());
-            while let Some(((of, column), number)) = states.next_if(|((of, _), _)| index(*of) <= was) {
-                if index(of) == was {
-                    old.push(((row, column), number));
-                }
-            }
-        };
-        for _ in 0..count {
-            let kept: usize = from.small("number of rows that stay")?;
-            let dropped: usize = from.small("number of rows that are gone")?;
-            let inserted = from.count(ROW_KEY, "new rows")?;
-            if kept.saturating_add(dropped) > rows.len() {
-                return Err(from.error("more rows stay and go than there are"));
-            }
-            rows.by_ref().take(kept).for_each(|row| keep(table, row));
-            rows.by_ref().take(dropped).for_each(drop);
-            for _ in 0..inserted {
-                let key = row_key(from)?;
-                insert(from, table, key)?;
-            }
-        }
-        rows.for_each(|row| keep(table, row));
-        room(from, table)?;
-    }
-    changed(from, table)?;
-    states(from, table, old, known)
-}
-
+mod read;
 #[cfg(test)]
 pub(super) mod tests;
+mod trace;

@@ -66,7 +66,7 @@ pub fn any_collected() -> impl Strategy<Value = CollectedTick> {
 }
 
 /// Appends the difference of a state from the one before.
-fn put_next(out: &mut Vec<u8>, now: &TickState, before: &TickState) {
+pub fn put_next(out: &mut Vec<u8>, now: &TickState, before: &TickState) {
     let old = |number: usize| {
         let table = before.tables.get(number).filter(|table| table.collected.is_some());
         table.map(|table| &table.content)

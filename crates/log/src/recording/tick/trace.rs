@@ -1,0 +1,54 @@
+//! Changes that a tick brought: whoever writes columns needs these alone, and not all cells again.
+
+use super::RowStep;
+
+/// Changes of all tables by the last tick that was applied.
+#[derive(Debug, Default)]
+pub(in super::super) struct TickTrace {
+    /// Changes by the number of their table; empty if nobody wants them.
+    tables: Vec<TableChanges>,
+}
+
+/// Changes of a table from its collection before to the last one.
+#[derive(Debug, Default)]
+pub(in super::super) struct TableChanges {
+    /// Number of the tick of the collection before.
+    pub before: Option<u64>,
+    /// `true` if the other fields say everything that differs from the rows before.
+    pub is_known: bool,
+    pub steps: Vec<RowStep>,
+    /// Row and column of each cell that differs, in the rows as they are now, and the difference. New rows have none.
+    pub cells: Vec<((u32, u32), u64)>,
+    /// Row and column of each cell whose state differs, in the rows as they are now, ascending.
+    pub states: Vec<(u32, u32)>,
+}
+
+impl TickTrace {
+    /// Creates a trace of this number of tables.
+    pub fn new(tables: usize) -> Self {
+        let mut trace = Self::default();
+        trace.tables.resize_with(tables, TableChanges::default);
+        trace
+    }
+
+    /// Returns the place for the changes of a table.
+    pub fn table(&mut self, number: usize) -> Option<&mut TableChanges> {
+        self.tables.get_mut(number)
+    }
+
+    /// Returns the changes of a table if they lead from its collection at the tick `before` to the last one.
+    pub fn since(&self, number: usize, before: Option<u64>) -> Option<&TableChanges> {
+        let changes = self.tables.get(number)?;
+        (changes.is_known && before.is_some() && changes.before == before).then_some(changes)
+    }
+
+    /// Forgets the changes of all tables.
+    pub fn clear(&mut self) {
+        for table in &mut self.tables {
+            (table.before, table.is_known) = (None, false);
+            table.steps.clear();
+            table.cells.clear();
+            table.states.clear();
+        }
+    }
+}
