@@ -14,28 +14,16 @@ pub struct Name<'a> {
 
 impl<'a> Name<'a> {
     /// Returns the text of `bytes` up to the first NUL unit, or all whole units if there is no NUL.
+    // Inlined: whoever only asks if there is a name then reads its first unit and nothing else.
     #[must_use]
+    #[inline]
     pub fn until_nul(bytes: &'a [u8]) -> Self {
-        const ONES: u64 = 0x0001_0001_0001_0001;
-        const HIGHEST: u64 = 0x8000_8000_8000_8000;
-        // Four units at once: names are short, and there is one for each instance of a block.
-        let mut words = bytes.chunks_exact(8);
-        let mut len = 0_usize;
-        for word in words.by_ref() {
-            let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-            // The lowest of these bits is that of the first NUL; without a NUL there is none.
-            let nuls = word.wrapping_sub(ONES) & !word & HIGHEST;
-            if nuls != 0 {
-                let units = length(nuls.trailing_zeros()).wrapping_div(16);
-                return Self {
-                    bytes: bytes.get(..len.wrapping_add(units.wrapping_mul(2))).unwrap_or_default(),
-                };
-            }
-            len = len.wrapping_add(8);
+        const UNIT: usize = 2;
+        match bytes.first_chunk::<UNIT>() {
+            None | Some([0, 0]) => Self { bytes: &[] },
+            // One unit or more, which a compiler sees in no loop.
+            Some(_) => Self { bytes: bytes.get(..len_until_nul(bytes).max(UNIT)).unwrap_or(bytes) },
         }
-        // A single byte at the end is half a unit, and dropped: lengths of foreign blocks can be odd.
-        let units = words.remainder().chunks_exact(2).take_while(|unit| *unit != [0, 0]).count();
-        Self { bytes: bytes.get(..len.wrapping_add(units.wrapping_mul(2))).unwrap_or_default() }
     }
 
     /// Returns the text of `bytes`, which contain whole units without a NUL.
@@ -53,15 +41,40 @@ impl<'a> Name<'a> {
 
     /// Returns the little-endian bytes, without the NUL.
     #[must_use]
+    #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns `true` if the name has no code units.
     #[must_use]
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
+}
+
+/// Returns the number of bytes before the first NUL unit, or of all whole units if there is no NUL.
+#[inline]
+fn len_until_nul(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    const HIGHEST: u64 = 0x8000_8000_8000_8000;
+    // Four units at once: names are short, and there is one for each instance of a block.
+    let mut words = bytes.chunks_exact(8);
+    let mut len = 0_usize;
+    for word in words.by_ref() {
+        let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
+        // The lowest of these bits is that of the first NUL; without a NUL there is none.
+        let nuls = word.wrapping_sub(ONES) & !word & HIGHEST;
+        if nuls != 0 {
+            let units = length(nuls.trailing_zeros()).wrapping_div(16);
+            return len.wrapping_add(units.wrapping_mul(2));
+        }
+        len = len.wrapping_add(8);
+    }
+    // A single byte at the end is half a unit, and dropped: lengths of foreign blocks can be odd.
+    let units = words.remainder().chunks_exact(2).take_while(|unit| *unit != [0, 0]).count();
+    len.wrapping_add(units.wrapping_mul(2))
 }
 
 impl PartialEq for Name<'_> {

@@ -407,18 +407,21 @@ impl<'a> Instance<'a> {
 
     /// Returns the name of the instance.
     #[must_use]
+    #[inline]
     pub fn name(&self) -> Name<'a> {
         Name::until_nul(self.name_area)
     }
 
     /// Returns the id of the instance.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> InstanceId {
         InstanceId(self.header.instance_id.get())
     }
 
     /// Returns the values, in the order of the result's ids.
     #[must_use]
+    #[inline]
     pub fn values(&self) -> Values<'a> {
         self.values
     }

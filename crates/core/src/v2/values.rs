@@ -267,6 +267,22 @@ impl<'a> Iterator for ValuesIter<'a> {
         let len = self.cells.len().saturating_add(self.left);
         (len, Some(len))
     }
+
+    // The layout is examined once, for whatever chain a caller writes.
+    #[inline]
+    fn fold<B, F: FnMut(B, BlockValue<'a>) -> B>(self, init: B, mut f: F) -> B {
+        match self.layout {
+            CellLayout::Long => self.cells.fold(init, |all, cell| f(all, BlockValue::U64(cell.value.get()))),
+            CellLayout::Uniform => self.cells.fold(init, |all, cell| f(all, BlockValue::from_cell(cell))),
+            CellLayout::Walked => {
+                let mut all = init;
+                for value in self {
+                    all = f(all, value);
+                }
+                all
+            }
+        }
+    }
 }
 
 /// Reads the next value of [`CellLayout::Walked`]. The cursor is passed by value: a reference to it would keep the
