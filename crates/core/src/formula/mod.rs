@@ -273,9 +273,22 @@ impl Computation {
         Some(ClockedComputation {
             compute: self.formula.compute,
             divides_by_base: matches!(self.denominator(), Denominator::Base | Denominator::BaseOfTicks),
+            own_clock: match (self.denominator(), self.clock) {
+                (Denominator::Clock | Denominator::ClockAndItems, Clock::Time100Ns) => OwnClockUse::Ticks,
+                (Denominator::Clock | Denominator::ClockAndItems, _) => OwnClockUse::TicksAndFrequency,
+                (Denominator::BaseOfTicks, Clock::PerfTime) => OwnClockUse::Frequency,
+                _ => OwnClockUse::Unused,
+            },
             old: reading(old)?,
             new: reading(new)?,
         })
+    }
+
+    /// Returns `true` if a clock of the counter itself replaces PerfTime.
+    #[must_use]
+    #[doc(hidden)] // for the engine alone
+    pub fn uses_perf_time(&self) -> bool {
+        self.clock == Clock::PerfTime
     }
 
     /// Computes the value of `new`; `old`, a sample of the same instance, is needed if the type takes a difference.
@@ -364,30 +377,65 @@ impl Computation {
 pub struct ClockedComputation {
     compute: FormulaFn,
     divides_by_base: bool,
+    own_clock: OwnClockUse,
     /// Operands of the older sample, except for the numbers of an instance; and of the newer one.
     old: Reading,
     new: Reading,
 }
+
+/// Operands that a clock of the counter itself replaces.
+#[derive(Clone, Copy, Debug)]
+enum OwnClockUse {
+    Unused,
+    Ticks,
+    Frequency,
+    TicksAndFrequency,
+}
+
+/// Raw value and base of one sample.
+type RawAndBase = (u64, Option<u64>);
 
 impl ClockedComputation {
     /// Computes the value of a raw value and its base, with the older ones of the same instance; `None` if there is no
     /// value.
     #[must_use]
     #[inline]
-    pub fn value(&self, old: Option<(u64, Option<u64>)>, new: (u64, Option<u64>)) -> Option<f64> {
+    pub fn value(&self, old: Option<RawAndBase>, new: RawAndBase) -> Option<f64> {
+        self.value_of([self.old, self.new], old, new)
+    }
+
+    /// Computes the same as [`value`](Self::value) of a counter with a clock of its own: the clock's ticks in both
+    /// samples, and its ticks per second.
+    ///
+    /// The caller guarantees that PerfTime did not decrease, with this clock in its place.
+    #[must_use]
+    #[inline]
+    pub fn value_by_own_clock(
+        &self,
+        [then, now]: [(i64, i64); 2],
+        old: Option<RawAndBase>,
+        new: RawAndBase,
+    ) -> Option<f64> {
+        let by = |reading: Reading, (ticks, freq): (i64, i64)| match self.own_clock {
+            OwnClockUse::Unused => reading,
+            OwnClockUse::Ticks => Reading { time: ticks.into(), ..reading },
+            OwnClockUse::Frequency => Reading { freq, ..reading },
+            OwnClockUse::TicksAndFrequency => Reading { time: ticks.into(), freq, ..reading },
+        };
+        self.value_of([by(self.old, then), by(self.new, now)], old, new)
+    }
+
+    #[inline]
+    fn value_of(&self, [then, now]: [Reading; 2], old: Option<RawAndBase>, new: RawAndBase) -> Option<f64> {
         match self.compute {
-            FormulaFn::Newest(compute) => compute(self.with(self.new, new)?).ok(),
-            FormulaFn::Difference(compute) => {
-                compute(self.with(self.old, old?)?, self.with(self.new, new)?).ok()
-            }
-            FormulaFn::OfItems(compute) => {
-                compute(self.with(self.old, old?)?, self.with(self.new, new)?, new.1?).ok()
-            }
+            FormulaFn::Newest(compute) => compute(self.with(now, new)?).ok(),
+            FormulaFn::Difference(compute) => compute(self.with(then, old?)?, self.with(now, new)?).ok(),
+            FormulaFn::OfItems(compute) => compute(self.with(then, old?)?, self.with(now, new)?, new.1?).ok(),
         }
     }
 
     #[inline]
-    fn with(&self, reading: Reading, (raw, base): (u64, Option<u64>)) -> Option<Reading> {
+    fn with(&self, reading: Reading, (raw, base): RawAndBase) -> Option<Reading> {
         let time = if self.divides_by_base { base?.into() } else { reading.time };
         Some(Reading { raw, time, ..reading })
     }

@@ -1,6 +1,6 @@
 //! Values of the paths of the last sample.
 
-use perfset_core::{Attributes, Name};
+use perfset_core::{Attributes, Counter, Name};
 
 use super::query::{BoundPath, PathQuery, PathValue};
 use crate::values::{Column, EntryReader, RowPosition, SampleReader, Value};
@@ -76,12 +76,12 @@ impl PathQuery {
         if bound.all_counters {
             let entry = bound.counters.first().and_then(|(_, entry)| reader.entry(*entry));
             let Some(entry) = entry else { return };
-            // Helpers are in the entry as well.
-            let is_shown =
-                |column: &Column<'_>| !column.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
+            // Helpers are in the entry as well: nearly half of a log's counters have clocks of their own.
+            let is_shown = |counter: &Counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE);
+            let counters = (0..).map_while(|at| Some((at, entry.counter(at)?)));
+            let shown = counters.filter(|(_, counter)| is_shown(counter));
             let mut columns = Vec::with_capacity(entry.info().counters.len());
-            let all = (0..).map_while(|at| Some((at, entry.column(at)?)));
-            columns.extend(all.filter(|(_, column)| is_shown(column)));
+            columns.extend(shown.filter_map(|(at, _)| Some((at, entry.column(at)?))));
             return bound.choose(entry, &columns, |value, position| each(with(value, position)));
         }
         for (counter, entry) in &bound.counters {

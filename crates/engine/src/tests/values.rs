@@ -1,5 +1,6 @@
 //! Values of formulas, and clocks of countersets.
 
+use perfset_core::sample::Clocks;
 use proptest::prelude::*;
 
 use super::*;
@@ -76,12 +77,13 @@ fn multi_timers_take_their_items_from_another_counter() {
     assert_eq!(bases, [Some(RawValue::U32(6)), None]);
 }
 
-/// A set of many types; the last three are bases.
+/// A set of many types; the last five are bases, and a clock with its frequency.
 fn many_types() -> Counterset {
     type T = CounterType;
     let mut all = set(SINGLE, InstanceType::Single);
     let based = |id, name, t, base: u32| counter(id, name, t, Some(base));
     let unwrapped = |id, name, t| counter(id, name, t, None).wraps(false);
+    let clocked = |id, name, t, base| counter(id, name, t, base).clock(CounterId(23), CounterId(24));
     all.counters = vec![
         counter(1, "Raw", T::PERF_COUNTER_LARGE_RAWCOUNT, None),
         counter(2, "Wrapping", T::PERF_COUNTER_COUNTER, None),
@@ -96,9 +98,20 @@ fn many_types() -> Counterset {
         unwrapped(11, "Change", T::PERF_COUNTER_DELTA),
         counter(12, "Queue", T::PERF_COUNTER_100NS_QUEUELEN_TYPE, None),
         counter(13, "Double", T::PERF_DOUBLE_RAW, None),
+        clocked(30, "Bulk by it", T::PERF_COUNTER_BULK_COUNT, None),
+        clocked(31, "Timer by it", T::PERF_COUNTER_TIMER, None),
+        clocked(32, "100 ns timer by it", T::PERF_100NSEC_TIMER_INV, None),
+        clocked(33, "Object's timer by it", T::PERF_OBJ_TIME_TIMER, None),
+        clocked(34, "Wrapping by it", T::PERF_COUNTER_COUNTER, None),
+        clocked(35, "Time by it", T::PERF_AVERAGE_TIMER, Some(21)),
+        clocked(36, "Share by it", T::PERF_LARGE_RAW_FRACTION, Some(22)),
+        clocked(37, "Age by it", T::PERF_ELAPSED_TIME, None),
+        clocked(38, "Activity by it", T::PERF_COUNTER_MULTI_TIMER, None).multi(CounterId(22)),
         counter(20, "", T::PERF_AVERAGE_BASE, None),
         unwrapped(21, "", T::PERF_AVERAGE_BASE),
         counter(22, "", T::PERF_LARGE_RAW_BASE, None),
+        counter(23, "", T::PERF_COUNTER_LARGE_RAWCOUNT, None),
+        counter(24, "", T::PERF_COUNTER_LARGE_RAWCOUNT, None),
     ]
     .into();
     all
@@ -108,8 +121,8 @@ proptest! {
     /// The values of a snapshot are those of the formulas for one sample after the other, however they are taken.
     #[test]
     fn values_are_those_of_the_formulas(
-        old in proptest::collection::vec(prop_oneof![0..9_u64, any::<u64>()], 16),
-        new in proptest::collection::vec(prop_oneof![0..9_u64, any::<u64>()], 16),
+        old in proptest::collection::vec(prop_oneof![0..9_u64, any::<u64>()], 27),
+        new in proptest::collection::vec(prop_oneof![0..9_u64, any::<u64>()], 27),
     ) {
         let (machine, provider) = machine_with(vec![many_types()]);
         let mut query = machine.query();
@@ -126,9 +139,18 @@ proptest! {
         new.values(Some(&old)).for_each(|value| folded.push(format!("{value:?}")));
         let stepped: Vec<_> = new.values(Some(&old)).map(|value| format!("{value:?}")).collect();
         prop_assert_eq!(&folded, &stepped);
-        prop_assert_eq!(folded.len(), 16);
+        prop_assert_eq!(folded.len(), 27);
 
         let older: Vec<_> = old.values(None).collect();
+        let clocks = |of: &Value<'_>, snapshot: &Snapshot| {
+            let block = Clocks::from(snapshot.clocks());
+            if of.counter.perf_time.is_none() {
+                return block;
+            }
+            let raw = |id| snapshot.values(None).find(|v| v.counter.id == CounterId(id)).and_then(|v| v.raw);
+            let ticks = |id| raw(id).map_or(0, |raw| i64::try_from(raw.get()).unwrap_or(i64::MAX));
+            block.with(of.counter.counter_type.decode().clock, ticks(23), ticks(24))
+        };
         for (value, older) in new.values(Some(&old)).zip(older) {
             let sample = |of: &Value<'_>, snapshot: &Snapshot| Some(Sample {
                 identity: Identity {
@@ -143,7 +165,7 @@ proptest! {
                 base: of.base,
                 wraps: of.counter.wraps,
                 base_wraps: of.counter.base == Some(CounterId(20)),
-                clocks: snapshot.clocks().into(),
+                clocks: clocks(of, snapshot),
             });
             let want = match sample(&value, &new) {
                 None => Err(NoValue::Late),

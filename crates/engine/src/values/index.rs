@@ -208,7 +208,7 @@ fn rows_of_table(
 pub(crate) struct SampleReader<'a> {
     pair: SamplePair<'a>,
     index: &'a SampleIndex,
-    open: Option<(usize, EntryReader<'a>)>,
+    open: Option<EntryReader<'a>>,
 }
 
 impl<'a> SampleReader<'a> {
@@ -219,10 +219,11 @@ impl<'a> SampleReader<'a> {
 
     /// Opens an entry; `None` if it has no values.
     pub fn entry(&mut self, entry: usize) -> Option<&mut EntryReader<'a>> {
-        if self.open.as_ref().is_none_or(|(at, _)| *at != entry) {
-            self.open = Some((entry, EntryReader::new(self.pair, self.index, entry)?));
+        // A reader is large, and is written where it stays.
+        if self.open.as_ref().is_none_or(|reader| reader.current.entry != entry) {
+            self.open = EntryReader::new(self.pair, self.index, entry);
         }
-        self.open.as_mut().map(|(_, reader)| reader)
+        self.open.as_mut()
     }
 }
 
@@ -281,6 +282,11 @@ impl<'a> EntryReader<'a> {
     }
 
     /// Returns a counter of the entry by its column.
+    pub fn counter(&self, at: usize) -> Option<&'a Counter> {
+        self.current.counter(at)
+    }
+
+    /// Returns a counter of the entry by its column, with what is the same for all rows.
     pub fn column(&self, at: usize) -> Option<Column<'a>> {
         self.current.column(at)
     }

@@ -15,7 +15,8 @@ pub(crate) struct FormulaInputs {
     pub(super) base: Option<CellIndex>,
     /// Clock of the counter itself and that clock's frequency, if it has one. It replaces the block's.
     own_clock: Option<OwnClock>,
-    /// `true` if the fast path applies: all inputs are numbers of the same row, and their widths do not matter.
+    /// `true` if the fast path can apply: raw value and base are numbers of the same row, and their widths do not
+    /// matter.
     pub(super) is_plain: bool,
 }
 
@@ -26,6 +27,8 @@ struct OwnClock {
     clock: Clock,
     time: Option<CellIndex>,
     freq: Option<CellIndex>,
+    /// Columns of the clock and its frequency, if both are in the entry of the counter.
+    columns: Option<(usize, usize)>,
 }
 
 impl OwnClock {
@@ -47,6 +50,16 @@ impl FormulaInputs {
     pub(crate) fn is_within(&self, entry: usize) -> bool {
         let of_clock = self.own_clock.iter().flat_map(|own| [own.time, own.freq]);
         of_clock.chain([self.base]).flatten().all(|(of, _)| of == entry)
+    }
+
+    /// Returns `true` if the counter has a clock of its own.
+    pub(super) fn has_own_clock(&self) -> bool {
+        self.own_clock.is_some()
+    }
+
+    /// Returns the columns of the counter's own clock and its frequency, if it has one and both are in its entry.
+    pub(super) fn own_columns(&self) -> Option<(usize, usize)> {
+        self.own_clock.as_ref()?.columns
     }
 
     /// Returns the clocks of a value: its entry's, with the counter's own if it has one.
@@ -79,19 +92,20 @@ pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) ->
         let computation = Computation::for_type(counter.counter_type);
         let base = counter.divisor().and_then(find);
         let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
+        let (time, freq) = (counter.perf_time.and_then(find), counter.perf_freq.and_then(find));
+        let columns = match (time, freq) {
+            (Some((a, time)), Some((b, freq))) if (a, b) == (entry, entry) => Some((time, freq)),
+            _ => None,
+        };
+        let clock = counter.counter_type.decode().clock;
         FormulaInputs {
             computation: computation.map(|computation| computation.wrapping(counter.wraps, base_wraps)),
             base,
-            own_clock: has_clock.then(|| OwnClock {
-                clock: counter.counter_type.decode().clock,
-                time: counter.perf_time.and_then(find),
-                freq: counter.perf_freq.and_then(find),
-            }),
+            own_clock: has_clock.then_some(OwnClock { clock, time, freq, columns }),
             // The width decides if a value wraps, and if a double is whole: 4 bytes are half of one.
             is_plain: counter.counter_type != CounterType::PERF_DOUBLE_RAW
                 && !counter.wraps
                 && !base_wraps
-                && !has_clock
                 && base.is_none_or(|(of, _)| of == entry),
         }
     };

@@ -90,10 +90,23 @@ enum ColumnFormula {
     Newest(ClockedComputation),
     /// Formula that needs both samples.
     Difference(ClockedComputation),
+    /// Formula with a clock of the counter itself.
+    OwnClock(ClockedComputation, OwnColumns),
     /// Counter without a formula.
     NotDisplayable,
     /// The fast path does not apply.
     Unusual,
+}
+
+/// Columns of a counter's own clock.
+#[derive(Clone, Copy)]
+struct OwnColumns {
+    time: usize,
+    freq: usize,
+    /// `true` if the formula needs both samples.
+    is_difference: bool,
+    /// `true` if the clock replaces PerfTime, so that the samples are out of order if it decreased.
+    is_perf_time: bool,
 }
 
 impl ColumnFormula {
@@ -102,10 +115,21 @@ impl ColumnFormula {
             return Self::Unusual;
         }
         let Some(computation) = &related.computation else { return Self::NotDisplayable };
-        match (computation.at(old, new), computation.needs_two_samples()) {
-            (Some(clocked), false) => Self::Newest(clocked),
-            // If the clock went back, only the slow path finds the reason.
-            (Some(clocked), true) if new.perf_time >= old.perf_time => Self::Difference(clocked),
+        let (clocked, is_difference) = (computation.at(old, new), computation.needs_two_samples());
+        // If the clock went back, only the slow path finds the reason.
+        let is_in_order = !is_difference || new.perf_time >= old.perf_time;
+        match (clocked, related.own_columns()) {
+            (Some(clocked), Some((time, freq))) => {
+                let is_perf_time = computation.uses_perf_time();
+                match is_perf_time || is_in_order {
+                    true => Self::OwnClock(clocked, OwnColumns { time, freq, is_difference, is_perf_time }),
+                    false => Self::Unusual,
+                }
+            }
+            (Some(clocked), None) if is_in_order && !related.has_own_clock() => match is_difference {
+                true => Self::Difference(clocked),
+                false => Self::Newest(clocked),
+            },
             _ => Self::Unusual,
         }
     }
@@ -290,9 +314,14 @@ impl<'a> Current<'a> {
     }
 
     /// Returns a counter of the entry by its column.
+    fn counter(&self, at: usize) -> Option<&'a Counter> {
+        self.set.counters.get(*self.head.info.counters.get(at)?)
+    }
+
+    /// Returns a counter of the entry by its column, with what is the same for all rows.
     fn column(&self, at: usize) -> Option<Column<'a>> {
         let related = self.head.info.related.get(at)?;
-        let counter = self.set.counters.get(*self.head.info.counters.get(at)?)?;
+        let counter = self.counter(at)?;
         let formula = ColumnFormula::new(related, self.old_clocks(), &self.head.clocks);
         Some(Column { counter, related, formula })
     }
@@ -466,16 +495,49 @@ impl<'a> Current<'a> {
                 let base = related.base.and_then(|(_, column)| cells.number(column).get());
                 number(clocked.value(Some((raw, base)), now))
             }
+            (ColumnFormula::OwnClock(clocked, own), older) if !own.is_difference || older.is_some() => {
+                number(self.by_own_clock(column, clocked, own, related, now))
+            }
             (ColumnFormula::Difference(_), Some(_)) => FastResult::Unusual,
-            (ColumnFormula::Difference(_), None) if self.has_older => {
+            (ColumnFormula::Difference(_) | ColumnFormula::OwnClock(..), None) if self.has_older => {
                 FastResult::Missing(MissingReason::NewInstance)
             }
-            (ColumnFormula::Difference(_), None) => FastResult::Missing(MissingReason::NeedsTwoSamples),
+            (ColumnFormula::Difference(_) | ColumnFormula::OwnClock(..), _) => {
+                FastResult::Missing(MissingReason::NeedsTwoSamples)
+            }
         }
     }
 
+    /// Computes the value of a counter with a clock of its own in the usual case: the clock is in the same row.
+    #[inline]
+    fn by_own_clock(
+        &self,
+        column: usize,
+        clocked: &ClockedComputation,
+        own: &OwnColumns,
+        related: &FormulaInputs,
+        now: (u64, Option<u64>),
+    ) -> Option<f64> {
+        let clock = |row: &ResultRow<'a>| {
+            (ticks(row.cells.number(own.time).get()), ticks(row.cells.number(own.freq).get()))
+        };
+        let now_clock = clock(self.row.as_ref()?);
+        if !own.is_difference {
+            return clocked.value_by_own_clock([now_clock; 2], None, now);
+        }
+        let older = self.older.as_ref().filter(|older| older.is_same && !self.has_totals)?;
+        let then_clock = clock(&older.row);
+        // Only the slow path finds the reason of that.
+        if own.is_perf_time && now_clock.0 < then_clock.0 {
+            return None;
+        }
+        let cells = &older.row.cells;
+        let then = cells.number(column).get()?;
+        let base = related.base.and_then(|(_, column)| cells.number(column).get());
+        clocked.value_by_own_clock([then_clock, now_clock], Some((then, base)), now)
+    }
+
     /// Computes the value in every case.
-    // Not cold: all values of binary logs with clocks of their own are computed here.
     #[inline(never)]
     fn slow(
         &self,
