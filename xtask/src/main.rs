@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 mod repository;
 mod api;
+mod bench;
 mod catalog;
 /// Core's table of counter types, without core: that cannot be built while what this program generates is stale.
 #[path = "../../crates/core/src/counter_type.rs"]
@@ -38,6 +39,7 @@ struct Xtask {
 #[derive(Subcommand)]
 enum Chore {
     Api(api::Args),
+    Bench(bench::Args),
     Catalog(catalog::Args),
     Targets(targets::Args),
     Tidy(tidy::Args),
@@ -56,6 +58,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Xtask::parse().chore {
         Chore::Api(args) => api::run(&args),
+        Chore::Bench(args) => bench::run(&args),
         Chore::Catalog(args) => catalog::run(&args),
         Chore::Targets(args) => targets::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
