@@ -17,6 +17,7 @@ use crate::repository::{output_of, root, run as run_program, target};
 use crate::standard_library::Use;
 use stand::Stand;
 
+mod screens;
 mod stand;
 
 /// Build for Windows, and test under Wine.
@@ -35,10 +36,11 @@ pub struct Args {
 
 type Check = fn(&Stand) -> Result<String>;
 
-const CHECKS: [(&str, Check); 6] = [
+const CHECKS: [(&str, Check); 7] = [
     ("the portable crates' tests pass", portable),
     ("the system's functions and a V1 provider are asked, lies are refused", system),
     ("the command prints what it prints on Linux", command),
+    ("screens, tables and searches are those on Linux", screens::check),
     ("the command says what this system does not have", absent),
     ("the command ends quietly on Ctrl+C", interrupt),
     ("a C++ consumer runs with our library", consumer),
