@@ -21,6 +21,8 @@ pub struct Pace {
     next: Instant,
     /// Number of collections after this one; `None` is no limit.
     left: Option<u64>,
+    /// Number of collections that were due while one before was still running.
+    skipped: u64,
     stop: Receiver<()>,
     stopper: Sender<()>,
 }
@@ -33,13 +35,13 @@ impl Pace {
         let sender = stopper.clone();
         // A process can set its handler once, and tests take samples many times.
         if interval.is_zero() {
-            return Ok(Self { interval, next: Instant::now(), left: more, stop, stopper });
+            return Ok(Self { interval, next: Instant::now(), left: more, skipped: 0, stop, stopper });
         }
         ctrlc::set_handler(move || {
             IS_INTERRUPTED.store(true, Ordering::Relaxed);
             let _ = sender.send(()); // fails only when nobody waits any more
         })?;
-        Ok(Self { interval, next: Instant::now(), left: more, stop, stopper })
+        Ok(Self { interval, next: Instant::now(), left: more, skipped: 0, stop, stopper })
     }
 
     /// Returns a sender whose message ends the current wait and all later ones, as Ctrl+C does.
@@ -65,13 +67,21 @@ impl Pace {
             return true;
         }
         let now = Instant::now();
+        let mut passed = 0_u64;
         while self.next <= now {
             // Collections missed while this process did not run are skipped.
             let Some(next) = self.next.checked_add(self.interval) else { return false };
             self.next = next;
+            passed = passed.saturating_add(1);
         }
+        self.skipped = self.skipped.saturating_add(passed.saturating_sub(1));
         // Waiting for the message and not sleeping: Ctrl+C ends even an interval of a day at once.
         self.stop.recv_timeout(self.next.saturating_duration_since(now)) == Err(RecvTimeoutError::Timeout)
+    }
+
+    /// Returns the number of collections that were skipped so far, because one before took too long.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// Waits for a moment. Returns `false` if the user ends the command.

@@ -1,6 +1,6 @@
 //! Recorders that are killed, refused, asked and started again.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 mod running;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use running::{perfset, run, scratch};
+use running::{outcome, perfset, run, scratch};
 
 /// Recorder that is killed in the end.
 struct Recorder(Child);
@@ -109,6 +109,43 @@ fn a_folder_has_one_recorder() {
     }
 }
 
+/// A recorder publishes its own counters while it runs, and records them too.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_recorder_publishes_its_counters() {
+    let folder = folder("published-recorder");
+    let runtime = scratch("published-recorder-runtime");
+    let published = |args: &[&str]| {
+        outcome(perfset("small-vm", args).env("PERFSET_RUNTIME_DIR", &runtime).output().unwrap())
+    };
+    let path = r"\Perfset Recorder(*)\*";
+    assert_eq!(published(&["get", path]).0, 3);
+    let words = ["record", "--dir", folder.to_str().unwrap(), "--cpu", "never", "mem", "10ms"];
+    let mut command = perfset("small-vm", &words);
+    command.env("PERFSET_RUNTIME_DIR", &runtime).stderr(Stdio::null());
+    let recorder = Recorder(command.spawn().unwrap());
+    let begin = Instant::now();
+    let get = ["get", path, "--raw", "--format", "csv"];
+    // Counters that count, and those of trouble that has not come.
+    let has = |out: &str, counter: &str, wanted: fn(u64) -> bool| {
+        let line = out.lines().find(|line| line.contains(counter)).unwrap_or_default();
+        line.contains("recording") && line.split(',').any(|word| word.parse().is_ok_and(wanted))
+    };
+    loop {
+        let (code, out, err) = published(&get);
+        let counts = ["Samples/sec", "Bytes Written/sec", "% Processor Time"];
+        if code == 0 && counts.iter().all(|counter| has(&out, counter, |value| value > 0)) {
+            assert!(has(&out, "Lost Samples", |value| value == 0), "{out}");
+            assert!(has(&out, "Slowed Countersets", |value| value == 0), "{out}");
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{code} {out} {err}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(recorder);
+    assert_eq!(published(&["get", path]).0, 3);
+}
+
 /// Two paths of one counterset are two tables. Both are found, also if they are recorded at other times.
 #[test]
 fn paths_of_one_counterset() {
@@ -131,6 +168,12 @@ fn a_file_is_written_once() {
     let _ = fs::remove_file(&file);
     let words = ["record", "-o", file.to_str().unwrap(), "mem", "10ms", "3"];
     assert_eq!(run("small-vm", &words).0, 0);
+    // It is stored by column, and nothing is beside it.
+    assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
+    let bytes = fs::read(&file).unwrap();
+    let kinds: Vec<u8> =
+        bytes.windows(5).filter(|block| block.starts_with(b"PFS1")).map(|block| block[4]).collect();
+    assert!(kinds.contains(&5) && !kinds.contains(&3) && !kinds.contains(&4), "{kinds:?}");
     let length = fs::metadata(&file).unwrap().len();
     let (code, _, err) = run("small-vm", &words);
     assert!(code == 4 && err.contains("one.perfset"), "{code} {err}");

@@ -34,6 +34,12 @@ pub struct RecordArgs {
     /// Record a counterset or path at another interval: --every 10s=CGroup
     #[arg(long, value_name = "TIME=COUNTERSET", value_parser = every)]
     pub every: Vec<Every>,
+    /// Most CPU time, in percent of one processor; never sets no limit
+    ///
+    /// If a minute costs more, the counterset that takes longest is read half as often, which the recording says. After
+    /// ten minutes at less than half of the budget, it is read as often as before.
+    #[arg(long, value_name = "PERCENT", value_parser = cpu, default_value = "1%")]
+    pub cpu: CpuShare,
     /// Record expensive counters too
     #[arg(long)]
     pub all: bool,
@@ -80,6 +86,10 @@ pub enum Keep {
 /// Longest time between two synchronizations with the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sync(pub Option<Duration>);
+
+/// CPU time in percent of one processor; `None` is no limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuShare(pub Option<f64>);
 
 /// Interval of a counterset or path.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +138,18 @@ fn percent(text: &str) -> Result<f64, String> {
     number.filter(is_percentage).ok_or_else(|| "a percentage below 100 is expected, like 5%".to_owned())
 }
 
+fn cpu(text: &str) -> Result<CpuShare, String> {
+    let number = || text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let is_share = |percent: &f64| *percent > 0.0 && *percent <= 100_000.0;
+    match text {
+        "never" => Ok(CpuShare(None)),
+        _ => match number().filter(is_share) {
+            Some(share) => Ok(CpuShare(Some(share))),
+            None => Err("a percentage above 0 is expected, like 1% or 0.5%, or never".to_owned()),
+        },
+    }
+}
+
 fn sync(text: &str) -> Result<Sync, String> {
     if text == "never" { Ok(Sync(None)) } else { interval(text).map(|time| Sync(Some(time))) }
 }
@@ -160,6 +182,11 @@ mod tests {
         assert_eq!(sync("never"), Ok(Sync(None)));
         assert_eq!(percent("5%"), Ok(5.0));
         assert!(percent("100").is_err() && percent("x").is_err());
+        assert_eq!(cpu("never"), Ok(CpuShare(None)));
+        assert_eq!((cpu("0.5%"), cpu("150")), (Ok(CpuShare(Some(0.5))), Ok(CpuShare(Some(150.0)))));
+        for bad in ["", "0", "-1%", "NaN", "inf", "1%%", "x"] {
+            assert!(cpu(bad).is_err(), "{bad}");
+        }
         assert!(every("10s").is_err() && every("=x").is_err() && every("10s=").is_err());
     }
 }

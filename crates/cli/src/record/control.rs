@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use perfset::clock::SystemTime;
-use perfset::log::recording::{FolderLock, Recording};
+use perfset::log::recording::{Annotation, FolderLock, Recording};
 use perfset::output::human;
 use perfset::output::text::{escaped, name_of};
 
+use super::{BUDGET, STARTED};
 use crate::exit::{Exit, Failure};
 
 /// Prints a line about the recorder to standard error.
@@ -65,6 +66,9 @@ pub fn status(folder: &Path) -> Result<Exit, Failure> {
             if let (Some(first), Some(last)) = (first, last) {
                 writeln!(out, "samples    {count}, from {} to {} UTC", time(first), time(last))?;
             }
+            for change in budget_changes(&recording) {
+                writeln!(out, "budget     {} UTC: {}", time(change.time), escaped(&change.text))?;
+            }
             let bytes = size(folder).map_err(|error| failed(error.into()))?;
             writeln!(out, "size       {}", human_size(bytes))?;
         }
@@ -72,6 +76,19 @@ pub fn status(folder: &Path) -> Result<Exit, Failure> {
     }
     out.flush()?;
     Ok(if is_held { Exit::Ok } else { Exit::NothingMatched })
+}
+
+/// Returns the newest changes of intervals by the CPU budget, since the recorder started last.
+fn budget_changes(recording: &Recording) -> Vec<&Annotation> {
+    /// Most changes that are shown.
+    const SHOWN: usize = 5;
+    let all = recording.annotations().into_iter().filter(|annotation| annotation.is_of_recorder);
+    let all: Vec<&Annotation> = all.collect();
+    let started = all.iter().rposition(|annotation| annotation.text == STARTED).unwrap_or(0);
+    let changes = all.into_iter().skip(started).filter(|annotation| annotation.text.starts_with(BUDGET));
+    let changes: Vec<&Annotation> = changes.collect();
+    let first = changes.len().saturating_sub(SHOWN);
+    changes.into_iter().skip(first).collect()
 }
 
 /// Returns the size of all files of a folder.
@@ -103,7 +120,7 @@ pub fn stop(folder: &Path) -> Result<Exit, Failure> {
 fn end(folder: &Path) -> Result<Exit, Failure> {
     use std::time::{Duration, Instant};
 
-    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
     /// Longest time that a recorder takes to end.
     const LONGEST: Duration = Duration::from_secs(10);
@@ -113,12 +130,18 @@ fn end(folder: &Path) -> Result<Exit, Failure> {
     let pid = number.and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
     let pid =
         pid.ok_or_else(|| failed(anyhow!("the lock of the folder does not say which process has it")))?;
+    // Opened before the process is checked, so that no other one can get its number in between. Kernels before 5.3 and
+    // some containers do not have this call.
+    let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
     // The text may be that of another recorder: in a container processes have other numbers, and numbers are reused.
     if !has_open(pid, &FolderLock::path(folder)).unwrap_or(false) {
         return Err(failed(anyhow!("{} is no recorder here: end it where it runs", escaped(&owner))));
     }
-    kill_process(pid, Signal::TERM)
-        .map_err(|error| failed(anyhow!(error).context("cannot end the recorder")))?;
+    let asked = match &handle {
+        Some(handle) => pidfd_send_signal(handle, Signal::TERM),
+        None => kill_process(pid, Signal::TERM),
+    };
+    asked.map_err(|error| failed(anyhow!(error).context("cannot end the recorder")))?;
     let begin = Instant::now();
     while begin.elapsed() < LONGEST {
         if !FolderLock::is_held(folder).map_err(|error| failed(error.into()))? {

@@ -1,6 +1,6 @@
 //! Counters that are recorded, in groups of the same interval.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use perfset::clock::ClockReading;
 use perfset::log::recording::{RecordingWriter, TableDefinition, TickPart};
 use perfset::output::text::escaped;
-use perfset::path::{CounterPath, PathQuery};
+use perfset::path::{CounterPath, PathQuery, resolve};
 use perfset::{Counterset, Entry, Guid, ResolvedEntry};
 
 use super::control::say;
@@ -25,11 +25,22 @@ struct RecordGroup {
     /// Number of ticks between two collections.
     every: u64,
     query: PathQuery,
+    /// Paths of the query, in its order.
+    paths: Vec<RecordedPath>,
     /// Entries of the last sample, and the table of each.
     entries: Option<Arc<[ResolvedEntry]>>,
     tables: Vec<Option<usize>>,
     /// `true` if its last collection has given a sample.
     has_sample: bool,
+}
+
+/// Path that is recorded, and its counterset.
+#[derive(Clone)]
+struct RecordedPath {
+    counterset: Guid,
+    path: CounterPath,
+    /// `true` to record expensive counters that only a pattern selects.
+    all: bool,
 }
 
 /// All groups, and the ticks so far.
@@ -41,6 +52,8 @@ pub struct Groups {
     defined: Vec<(TableDefinition, Entry)>,
     /// Search for new countersets, if the recorder records all of them.
     everything: Option<Everything>,
+    /// Time that each counterset took in the last tick.
+    costs: HashMap<Guid, Duration>,
 }
 
 /// Search for countersets that programs have published since.
@@ -53,6 +66,9 @@ struct Everything {
     all: bool,
 }
 
+/// Longest interval that a counterset gets to keep the CPU budget.
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// Time between two searches for countersets that programs have published since.
 const SEARCH: Duration = Duration::from_secs(5);
 
@@ -64,7 +80,14 @@ impl Groups {
         interval: Duration,
         args: &RecordArgs,
     ) -> Result<Self, Failure> {
-        let mut all = Self { groups: Vec::new(), tick: 0, interval, defined: Vec::new(), everything: None };
+        let mut all = Self {
+            groups: Vec::new(),
+            tick: 0,
+            interval,
+            defined: Vec::new(),
+            everything: None,
+            costs: HashMap::new(),
+        };
         let mut named = HashSet::new();
         for every in &args.every {
             let ticks = ticks(every.interval, interval).ok_or_else(|| {
@@ -106,6 +129,7 @@ impl Groups {
                 self.groups.push(RecordGroup {
                     every,
                     query,
+                    paths: Vec::new(),
                     entries: None,
                     tables: Vec::new(),
                     has_sample: false,
@@ -115,9 +139,55 @@ impl Groups {
         };
         let Some(group) = self.groups.get_mut(at) else { return Ok(()) };
         group.query.leave_out_above(most_costly(all));
-        let added = group.query.add(&mut source, path);
-        added.map_err(|error| unbound(asked, path, error))?;
+        let counterset = resolve(&mut source, path).map(|resolved| resolved.set.guid);
+        let added = group.query.add(&mut source, path).and(counterset);
+        let counterset = added.map_err(|error| unbound(asked, path, error))?;
+        group.paths.push(RecordedPath { counterset, path: path.clone(), all });
         Ok(())
+    }
+
+    /// Returns `true` if the interval of a counterset can be doubled.
+    pub fn can_slow(&self, counterset: &Guid) -> bool {
+        let of_set = |group: &&RecordGroup| group.paths.iter().any(|path| path.counterset == *counterset);
+        let groups = || self.groups.iter().filter(of_set);
+        let longest = LONGEST.as_millis().checked_div(self.interval.as_millis()).unwrap_or(0);
+        let is_short = |group: &RecordGroup| u128::from(group.every).saturating_mul(2) <= longest;
+        groups().next().is_some() && groups().all(is_short)
+    }
+
+    /// Doubles the interval of a counterset, or halves it if it was doubled before. Returns its name and the longest
+    /// interval that its counters have now.
+    pub fn change_interval(
+        &mut self,
+        asked: &QuerySource,
+        counterset: &Guid,
+        is_slower: bool,
+    ) -> (String, Duration) {
+        let mut moved = Vec::new();
+        for group in &mut self.groups {
+            let every = if is_slower { group.every.saturating_mul(2) } else { (group.every / 2).max(1) };
+            // From the end on, so that the positions of those before stay.
+            for at in (0..group.paths.len()).rev() {
+                if group.paths.get(at).is_some_and(|path| path.counterset == *counterset) {
+                    group.query.remove(at);
+                    moved.push((every, group.paths.remove(at)));
+                }
+            }
+        }
+        self.groups.retain(|group| !group.paths.is_empty());
+        let longest = moved.iter().map(|(every, _)| *every).max().unwrap_or(1);
+        for (every, path) in moved.into_iter().rev() {
+            // One that was uninstalled meanwhile is left out.
+            let _ = self.add(asked, every, &path.path, path.all);
+        }
+        let name = asked.machine().counterset(counterset).map(|set| set.name.to_string());
+        let interval = self.interval.saturating_mul(u32::try_from(longest).unwrap_or(u32::MAX));
+        (name.unwrap_or_else(|_| counterset.to_string()), interval)
+    }
+
+    /// Returns the time that each counterset took in the last tick.
+    pub fn costs(&self) -> impl Iterator<Item = (Guid, Duration)> + '_ {
+        self.costs.iter().map(|(counterset, took)| (*counterset, *took))
     }
 
     /// Searches for countersets that programs have published since, if everything is recorded.
@@ -151,8 +221,9 @@ impl Groups {
     /// Collects the groups that are due, and defines the tables of entries that are new. A group that fails is left out
     /// of this tick, and a table that is one too many is not recorded: neither ends a recorder.
     pub fn collect(&mut self, writer: &mut RecordingWriter) {
-        let Self { groups, tick, interval, defined, .. } = self;
+        let Self { groups, tick, interval, defined, costs, .. } = self;
         *tick = tick.saturating_add(1);
+        costs.clear();
         for group in groups.iter_mut().filter(|group| is_due(group.every, *tick)) {
             let had_sample = group.has_sample;
             let collected = group.query.collect();
@@ -164,6 +235,11 @@ impl Groups {
                 continue;
             }
             let snapshot = group.query.snapshot();
+            for (entry, metadata) in snapshot.entries().iter().zip(snapshot.annex()) {
+                // Several entries of a counterset have its time each.
+                let took = costs.entry(entry.entry.counterset).or_default();
+                *took = metadata.took().unwrap_or_default().max(*took);
+            }
             let is_known = group
                 .entries
                 .as_ref()

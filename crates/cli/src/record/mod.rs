@@ -1,19 +1,21 @@
 //! `perfset record`: writes what it collects into a recording. `perfset mark`: annotates one.
 
+mod budget;
 mod control;
+mod counters;
 mod groups;
 mod sealer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use jiff::Zoned;
 use perfset::catalogue::{network_interface, physical_disk, process_v2};
 use perfset::log::recording::{
     Annotation, FolderLock, LockError, RecordingAbout, RecordingWriter, RingLimits, TickPart, WriterOptions,
-    unsealed,
+    seal_file, unsealed,
 };
 use perfset::output::text::{escaped, name_of};
 use perfset::{CostClass, Fact, FactKind, FactOptions, Guid, Identity};
@@ -23,6 +25,8 @@ use crate::exit::{Exit, Failure};
 use crate::operands::Operands;
 use crate::pace::Pace;
 use crate::query_source::QuerySource;
+use budget::{BudgetChange, CpuBudget};
+use counters::RecorderCounters;
 use groups::Groups;
 use sealer::Sealer;
 
@@ -73,17 +77,31 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
             (writer.map_err(|error| failed(error, &folder))?, Some(lock))
         }
     };
+    // The first sample is taken at once.
     let count = operands.count.map(|count| count.saturating_sub(1));
     let pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-    let mut sealer = Sealer::default();
+    let counters = RecorderCounters::publish(writer.path());
+    let mut sealer = Sealer::new(counters.clone());
     if lock.is_some() {
         // What a recorder that was ended has left.
         let left = unsealed(&folder, None).map_err(|error| failed(error, &folder))?;
         sealer.add_left(&folder, left);
     }
     let with_command_lines = args.with_command_lines;
-    let mut recorder =
-        Recorder { asked, groups, writer, limits, sealer, _lock: lock, with_command_lines, is_warned: false };
+    let mut recorder = Recorder {
+        asked,
+        groups,
+        writer,
+        limits,
+        sealer,
+        counters,
+        budget: CpuBudget::new(args.cpu.0),
+        slowed: 0,
+        spent: Duration::ZERO,
+        _lock: lock,
+        with_command_lines,
+        is_warned: false,
+    };
     recorder.run(pace)
 }
 
@@ -148,6 +166,12 @@ struct Recorder {
     writer: RecordingWriter,
     limits: RingLimits,
     sealer: Sealer,
+    counters: RecorderCounters,
+    budget: CpuBudget,
+    /// Number of doubled intervals.
+    slowed: u64,
+    /// CPU time of the recorder so far.
+    spent: Duration,
     _lock: Option<FolderLock>,
     /// `true` to record the command lines of all users.
     with_command_lines: bool,
@@ -160,16 +184,23 @@ impl Recorder {
         let into = self.writer.path().to_owned();
         control::say(&format!("recording into {}; Ctrl+C ends it", name_of(&into)));
         self.keep_limits();
-        self.annotate("recorder started");
+        self.annotate(STARTED);
+        let begin = Instant::now();
         loop {
             self.tick();
-            if !pace.wait() {
+            self.keep_budget(begin.elapsed());
+            let goes_on = pace.wait();
+            self.counters.set_late(pace.skipped());
+            if !goes_on {
                 break;
             }
         }
         self.annotate("recorder stopped");
-        if let Some(finished) = self.writer.finish_file().filter(|_| self.writer.is_folder()) {
-            self.sealer.add(finished.path);
+        if let Some(finished) = self.writer.finish_file() {
+            match self.writer.is_folder() {
+                true => self.sealer.add(finished.path),
+                false => self.seal_file(&finished.path),
+            }
         }
         self.sealer.finish();
         let (ticks, bytes) = (self.writer.ticks_written(), control::human_size(self.writer.bytes_written()));
@@ -184,16 +215,67 @@ impl Recorder {
         groups.collect(writer);
         let parts: Vec<TickPart<'_>> = groups.parts().collect();
         let Some(clocks) = groups.clocks() else { return };
+        let before = writer.bytes_written();
         match writer.tick(&clocks, &parts) {
             Ok(finished) => {
                 self.is_warned = false;
+                self.counters.written(1, writer.bytes_written().saturating_sub(before));
                 self.note();
                 if let Some(finished) = finished {
                     self.sealer.add(finished.path);
                     self.keep_limits();
                 }
             }
-            Err(error) => self.not_written(&error),
+            Err(error) => {
+                self.counters.lost();
+                self.not_written(&error);
+            }
+        }
+    }
+
+    /// Counts the CPU time of this process, and changes intervals if it is more than the budget, or much less.
+    fn keep_budget(&mut self, elapsed: Duration) {
+        let mut took = Duration::ZERO;
+        for (counterset, cost) in self.groups.costs() {
+            self.budget.add(counterset, cost);
+            took = took.saturating_add(cost);
+        }
+        let spent = cpu_time().unwrap_or_else(|| self.spent.saturating_add(took));
+        self.counters.used(spent.saturating_sub(self.spent));
+        self.spent = spent;
+        let Self { budget, groups, asked, .. } = self;
+        let Some(change) = budget.check(elapsed, spent, |counterset| groups.can_slow(counterset)) else {
+            return;
+        };
+        let seconds = |interval: Duration| interval.as_secs_f64();
+        let text = match change {
+            BudgetChange::Slow(counterset, share) => {
+                let (name, interval) = groups.change_interval(asked, &counterset, true);
+                self.slowed = self.slowed.saturating_add(1);
+                let interval = seconds(interval);
+                format!("{BUDGET} exceeded with {share:.2} %: {name} is read every {interval} s from now on")
+            }
+            BudgetChange::Restore(counterset, share) => {
+                let (name, interval) = groups.change_interval(asked, &counterset, false);
+                self.slowed = self.slowed.saturating_sub(1);
+                let interval = seconds(interval);
+                format!("{BUDGET} used with {share:.2} %: {name} is read every {interval} s again")
+            }
+            BudgetChange::Exhausted(share) => {
+                format!("{BUDGET} exceeded with {share:.2} %: no interval can be longer")
+            }
+        };
+        self.counters.set_slowed(self.slowed);
+        control::say(&text);
+        self.annotate(&text);
+    }
+
+    /// Seals the single file that was written. If that fails, its samples are as good in their journal's form.
+    fn seal_file(&self, path: &Path) {
+        let begin = Instant::now();
+        match seal_file(path) {
+            Ok(()) => self.counters.sealed(begin.elapsed()),
+            Err(error) => control::say(&format!("warning: {} is not sealed: {error}", name_of(path))),
         }
     }
 
@@ -241,6 +323,9 @@ impl Recorder {
         if let Err(error) = limits.enforce(self.writer.path(), self.writer.written_file(), more) {
             control::say(&format!("warning: cannot remove old files: {error}"));
         }
+        if let Some(age) = oldest_age(self.writer.path()) {
+            self.counters.set_age(age);
+        }
     }
 
     fn annotate(&mut self, text: &str) {
@@ -249,6 +334,30 @@ impl Recorder {
         // Without the annotation the samples are as good.
         let _ = self.writer.annotate(&annotation);
     }
+}
+
+/// Annotation at the start of a recorder.
+const STARTED: &str = "recorder started";
+/// First words of the annotations about the CPU budget.
+const BUDGET: &str = "CPU budget";
+
+/// Returns the CPU time of this process so far; `None` if this system does not say it.
+#[cfg(target_os = "linux")]
+fn cpu_time() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn cpu_time() -> Option<Duration> {
+    None
+}
+
+/// Returns the age of the oldest file of a folder.
+fn oldest_age(folder: &Path) -> Option<Duration> {
+    let files = folder.read_dir().ok()?.flatten();
+    let times = files.filter_map(|file| file.metadata().ok()?.modified().ok());
+    times.min()?.elapsed().ok()
 }
 
 /// Writes an annotation into a file of its own, so that it waits for no recorder.

@@ -4,16 +4,18 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use perfset::log::recording::seal;
 use perfset::output::text::name_of;
 
 use super::control::say;
+use super::counters::RecorderCounters;
 
 /// Queue of journals and the thread that seals them, one after the other.
-#[derive(Default)]
 pub struct Sealer {
     running: Option<(Sender<FinishedJournal>, JoinHandle<()>)>,
+    counters: RecorderCounters,
 }
 
 struct FinishedJournal {
@@ -23,6 +25,11 @@ struct FinishedJournal {
 }
 
 impl Sealer {
+    /// Creates a sealer whose times are counted.
+    pub fn new(counters: RecorderCounters) -> Self {
+        Self { running: None, counters }
+    }
+
     /// Seals a journal after those before it.
     pub fn add(&mut self, journal: PathBuf) {
         self.send(FinishedJournal { path: journal, is_reported: true });
@@ -44,14 +51,17 @@ impl Sealer {
     fn send(&mut self, journal: FinishedJournal) {
         let (journals, _) = self.running.get_or_insert_with(|| {
             let (sender, receiver) = channel::<FinishedJournal>();
+            let counters = self.counters.clone();
             let thread = std::thread::spawn(move || {
                 for FinishedJournal { path, is_reported } in receiver {
+                    let begin = Instant::now();
                     // The journal stays, and is as good for readers.
                     match seal(&path) {
+                        Ok(_) => counters.sealed(begin.elapsed()),
                         Err(error) if is_reported => {
                             say(&format!("warning: {} is not sealed: {error}", name_of(&path)));
                         }
-                        _ => {}
+                        Err(_) => {}
                     }
                 }
             });

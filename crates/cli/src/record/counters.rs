@@ -1,0 +1,121 @@
+//! Counters of the recorder itself, which it publishes: `perfset get '\Perfset Recorder(*)\*'` shows them.
+
+#[cfg(all(feature = "publish", target_os = "linux"))]
+pub use published::RecorderCounters;
+#[cfg(not(all(feature = "publish", target_os = "linux")))]
+pub use unpublished::RecorderCounters;
+
+#[cfg(all(feature = "publish", target_os = "linux"))]
+mod published {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use perfset::publish::{AverageTimer, BusyTimer, Counter64, Counterset, Gauge, PublishedInstance};
+
+    /// Recorder of `perfset record`: samples, bytes and times.
+    #[derive(Counterset)]
+    #[counterset(provider = "perfset record", name = "Perfset Recorder", instances = "multiple")]
+    struct RecorderSet {
+        /// Samples written, per second.
+        #[counter(name = "Samples/sec", unit = "/s")]
+        samples: Counter64,
+        /// Bytes written into the journal, per second.
+        #[counter(name = "Bytes Written/sec", unit = "By/s")]
+        bytes: Counter64,
+        /// CPU time of the recorder, in percent of one processor: collecting, writing and sealing.
+        #[counter(name = "% Processor Time", unit = "%")]
+        cpu: BusyTimer,
+        /// Mean time of making a file of columns of a full journal.
+        #[counter(name = "Average Seal Time", unit = "s")]
+        seal: AverageTimer,
+        /// Samples that could not be written, since the start.
+        #[counter(name = "Lost Samples")]
+        lost: Gauge,
+        /// Samples that were left out because the sample before took too long, since the start.
+        #[counter(name = "Late Samples")]
+        late: Gauge,
+        /// Countersets that are read less often than the user asked for, to keep the CPU budget.
+        #[counter(name = "Slowed Countersets")]
+        slowed: Gauge,
+        /// Age of the oldest file in the folder.
+        #[counter(name = "Oldest File Age", unit = "s")]
+        age: Gauge,
+    }
+
+    /// Published counters of one recorder.
+    #[derive(Clone)]
+    pub struct RecorderCounters(PublishedInstance<RecorderSet>);
+
+    impl RecorderCounters {
+        /// Publishes the counters of the recorder of a folder or file, under its name.
+        pub fn publish(path: &Path) -> Self {
+            Self(RecorderSet::instance(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()))
+        }
+
+        /// Counts samples and bytes that were written.
+        pub fn written(&self, samples: u64, bytes: u64) {
+            self.0.samples.add(samples);
+            self.0.bytes.add(bytes);
+        }
+
+        /// Counts CPU time of the recorder.
+        pub fn used(&self, cpu: Duration) {
+            self.0.cpu.record(cpu);
+        }
+
+        /// Counts a file that was sealed in this time.
+        pub fn sealed(&self, took: Duration) {
+            self.0.seal.record(took);
+        }
+
+        /// Counts a sample that could not be written.
+        pub fn lost(&self) {
+            self.0.lost.add(1);
+        }
+
+        /// Sets the number of samples that were left out.
+        pub fn set_late(&self, samples: u64) {
+            self.0.late.set(samples);
+        }
+
+        /// Sets the number of slowed countersets.
+        pub fn set_slowed(&self, countersets: u64) {
+            self.0.slowed.set(countersets);
+        }
+
+        /// Sets the age of the oldest file.
+        pub fn set_age(&self, age: Duration) {
+            self.0.age.set(age.as_secs());
+        }
+    }
+}
+
+#[cfg(not(all(feature = "publish", target_os = "linux")))]
+mod unpublished {
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// Counters that nobody sees: this build publishes none.
+    #[derive(Clone)]
+    pub struct RecorderCounters;
+
+    impl RecorderCounters {
+        pub fn publish(_: &Path) -> Self {
+            Self
+        }
+
+        pub fn written(&self, _: u64, _: u64) {}
+
+        pub fn used(&self, _: Duration) {}
+
+        pub fn sealed(&self, _: Duration) {}
+
+        pub fn lost(&self) {}
+
+        pub fn set_late(&self, _: u64) {}
+
+        pub fn set_slowed(&self, _: u64) {}
+
+        pub fn set_age(&self, _: Duration) {}
+    }
+}
