@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use perfset::Status;
 
+use crate::process::process;
 use crate::wide::{TextUnit, push_utf16};
 
 /// Query handle as a C program has it: `HANDLE`.
@@ -167,11 +168,15 @@ impl Buffer {
 /// `name` is null, or a string whose units may be read up to its NUL, or the first 1,024 of them.
 pub unsafe fn check_machine(name: *const u8, wide: TextUnit) -> Result<(), Status> {
     if name.is_null() {
-        return Ok(());
+        // A log that cannot be read fails every function that asks a machine.
+        return process().past().map(|_| ());
     }
     // SAFETY: not null, and the caller promises the rest.
     let text = unsafe { read_text(name, wide, MACHINE_NAME_MOST) };
     let text = text.ok_or(Status::ERROR_INVALID_PARAMETER)?;
+    if process().past()?.is_some_and(|past| past.is_recorded_machine(&text)) {
+        return Ok(());
+    }
     perfset::is_local(Some(&text)).map_err(|error| error.status())
 }
 

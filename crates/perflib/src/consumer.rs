@@ -8,6 +8,7 @@
 use perfset::{Guid, Status, perflib};
 
 use crate::boundary::{Buffer, Handle, check_machine, export, guard, handle, load, number, store};
+use crate::past::PastLog;
 use crate::process::{OpenQuery, process};
 use crate::wide::{TextLocation, TextUnit, data_to_utf32, identifiers_to_utf16, to_utf32};
 
@@ -157,7 +158,13 @@ unsafe fn open(wide: TextUnit, machine: *const u8, query: *mut Handle) -> Result
     // SAFETY: the caller promises it.
     unsafe { check_machine(machine, wide) }?;
     let process = process();
-    let open = OpenQuery { query: process.machine.query(), snapshot: Default::default(), utf32: Vec::new() };
+    let (query_of_log, past) = process.past()?.map(PastLog::query).transpose()?.unzip();
+    let open = OpenQuery {
+        query: query_of_log.unwrap_or_else(|| process.machine.query()),
+        past,
+        snapshot: Default::default(),
+        utf32: Vec::new(),
+    };
     let opened = process.queries.open(open).ok_or(Status::ERROR_NO_SYSTEM_RESOURCES)?;
     // SAFETY: the caller promises it.
     unsafe { store(query, handle(opened)) };
@@ -238,6 +245,9 @@ export! {
     /// Collects all entries of a query once. ERROR_NOT_ENOUGH_MEMORY: the collected data is lost, and the next call
     /// collects again. ERROR_INVALID_HANDLE, ERROR_INVALID_PARAMETER.
     ///
+    /// Of a log, each call returns the next sample, and after the last one ERROR_HANDLE_EOF. A sample that did not fit
+    /// is returned again.
+    ///
     /// # Safety
     /// `block` is null or has room for `len` bytes; `actual` is null or may be written. No pointer needs to be aligned.
     PerfQueryCounterData: TextUnit::Utf16, PerfQueryCounterData_utf32: TextUnit::Utf32 =>
@@ -255,16 +265,23 @@ unsafe fn data(
 ) -> Result<(), Status> {
     // SAFETY: the caller promises both.
     let buffer = unsafe { Buffer::new(block, len, actual) };
-    with(query, |OpenQuery { query, snapshot, utf32 }| {
+    with(query, |OpenQuery { query, past, snapshot, utf32 }| {
         buffer.check()?;
-        query.collect(snapshot).map_err(|error| error.status())?;
-        match wide {
+        match past {
+            Some(past) => past.next(snapshot)?,
+            None => query.collect(snapshot).map_err(|error| error.status())?,
+        }
+        let filled = match wide {
             TextUnit::Utf16 => buffer.fill(snapshot.block()),
             TextUnit::Utf32 => {
                 data_to_utf32(snapshot.block(), utf32);
                 buffer.fill(utf32)
             }
+        };
+        if let (Some(past), Err(_)) = (past, filled) {
+            past.keep();
         }
+        filled
     })
 }
 
@@ -299,7 +316,7 @@ unsafe fn for_each_entry(
         };
         // SAFETY: not null, not longer than memory, and the caller promises the bytes for as long as the call lasts.
         let blocks = unsafe { std::slice::from_raw_parts_mut(counters, len) };
-        match wide {
+        let processed = match wide {
             TextUnit::Utf16 => process(&mut open.query, blocks),
             TextUnit::Utf32 => {
                 let (mut utf16, places) =
@@ -314,6 +331,10 @@ unsafe fn for_each_entry(
                 }
                 Ok(())
             }
+        };
+        if let Some(past) = &mut open.past {
+            past.follow(&open.query);
         }
+        processed
     })
 }

@@ -14,6 +14,7 @@ compile_error!("a block is little-endian, and C reads it as its own structures")
 
 mod boundary;
 mod handles;
+mod past;
 mod process;
 
 pub mod consumer;

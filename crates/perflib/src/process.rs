@@ -3,15 +3,18 @@
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 
-use perfset::{Machine, Query, Snapshot};
+use perfset::{Machine, Query, Snapshot, Status};
 
 use crate::handles::HandleTable;
+use crate::past::{PastLog, PastQuery};
 
 /// State of the consumer functions in one process.
 #[derive(Debug)]
 pub struct ProcessState {
-    /// Machine on which the process runs.
+    /// Machine on which the process runs, or the recorded one.
     pub machine: Machine,
+    /// Log that is read instead of the machine, or the code of all functions if it cannot be opened.
+    past: Option<Result<PastLog, Status>>,
     /// Open queries, by query handle.
     pub queries: HandleTable<OpenQuery>,
     /// State of the parent, in a forked process. Never used; stored here only so that no leak checker reports it as
@@ -24,6 +27,8 @@ pub struct ProcessState {
 pub struct OpenQuery {
     /// Query with its entries.
     pub query: Query,
+    /// Query of a log with the same entries, if one is read.
+    pub past: Option<PastQuery>,
     /// Buffer of the last collection, reused by the next.
     pub snapshot: Snapshot,
     /// Buffer of the last collection with UTF-32 names, if these are requested.
@@ -38,22 +43,40 @@ const MOST_HANDLES: usize = 65_536;
 /// Uses no lock. A forked process begins again: the inherited state may be locked by threads that the child does not
 /// have, and is not touched.
 pub fn process() -> &'static ProcessState {
-    process_of(|| perfset::separate(trusts_environment()))
+    process_of(|| {
+        // A program with more privileges than its user must not read files that the user names.
+        let path = std::env::var_os("PERFSET_LOG").filter(|path| !path.is_empty() && trusts_environment());
+        let past = path.map(|path| PastLog::open(path.into()));
+        let recorded = past.as_ref().and_then(|past| past.as_ref().ok()).map(|past| past.machine().clone());
+        (recorded.unwrap_or_else(|| perfset::separate(trusts_environment())), past)
+    })
+}
+
+impl ProcessState {
+    /// Returns the log that is read instead of the machine, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be opened: then no function may show the machine instead.
+    pub fn past(&self) -> Result<Option<&PastLog>, Status> {
+        self.past.as_ref().map(|past| past.as_ref().map_err(|code| *code)).transpose()
+    }
 }
 
 /// Makes the functions of this process use `machine`, unless one of them was called already. For tests.
 pub fn begin_with(machine: Machine) {
-    process_of(|| machine);
+    process_of(|| (machine, None));
 }
 
-/// Returns the state of this process, which its first call creates from a machine.
-fn process_of(machine: impl FnOnce() -> Machine) -> &'static ProcessState {
+/// Returns the state of this process, which its first call creates from a machine, and a log.
+fn process_of(begin: impl FnOnce() -> (Machine, Option<Result<PastLog, Status>>)) -> &'static ProcessState {
     static LATEST: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
     let own = own_place();
     let mut now = own.load(Acquire);
     if now.is_null() {
+        let (machine, past) = begin();
         let ours = Box::into_raw(Box::new(ProcessState {
-            machine: machine(),
+            machine,
+            past,
             queries: HandleTable::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(LATEST.load(Acquire)),
         }));

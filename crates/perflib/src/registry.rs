@@ -267,7 +267,7 @@ unsafe fn query_value(
     let room = unsafe { load(len) }.filter(|_| !data.is_null());
     // SAFETY: the caller promises it.
     let name = unsafe { text.read(name) }?;
-    let value = value(key, &name, text, room.is_some())?;
+    let value = value(key, &name, text, room.and_then(|room| usize::try_from(room).ok()))?;
     // SAFETY: the caller promises it.
     unsafe { store(kind, value.kind) };
     let Some(bytes) = value.bytes else { return Err(Status::ERROR_MORE_DATA) };
@@ -295,22 +295,28 @@ struct RegistryValue {
     bytes: Option<Vec<u8>>,
 }
 
-fn value(key: RegistryKey, name: &str, text: Text, has_room: bool) -> Result<RegistryValue, Status> {
+fn value(key: RegistryKey, name: &str, text: Text, room: Option<usize>) -> Result<RegistryValue, Status> {
     match key {
         RegistryKey::LocalMachine => Err(ERROR_FILE_NOT_FOUND),
         RegistryKey::Perflib => {
             let bytes = Some(perflib_value(name)?.to_le_bytes().to_vec());
             Ok(RegistryValue { kind: REG_DWORD, bytes })
         }
-        _ => match (value_name(name, key), has_room) {
+        _ => match (value_name(name, key), room) {
             (name @ (ValueName::Names(_) | ValueName::Helps(_)), _) => {
                 Ok(RegistryValue { kind: REG_MULTI_SZ, bytes: Some(text.table(table(&name)?)) })
             }
-            (_, false) => Ok(RegistryValue { kind: REG_BINARY, bytes: None }),
-            (name, true) => {
+            (_, None) => Ok(RegistryValue { kind: REG_BINARY, bytes: None }),
+            (name, Some(_)) => {
                 let block = answer(&name)?;
-                let block = if text.wide == TextUnit::Utf32 { v1_to_utf32(&block) } else { block };
-                Ok(RegistryValue { kind: REG_BINARY, bytes: Some(block) })
+                let past = process().past()?;
+                let converted =
+                    if text.wide == TextUnit::Utf32 { v1_to_utf32(&block) } else { block.clone() };
+                // A recorded sample that does not fit is not lost.
+                if let Some(past) = past.filter(|_| room.is_some_and(|room| converted.len() > room)) {
+                    past.keep(name, block);
+                }
+                Ok(RegistryValue { kind: REG_BINARY, bytes: Some(converted) })
             }
         },
     }
@@ -348,7 +354,11 @@ fn table(name: &ValueName) -> Result<Vec<u8>, Status> {
 }
 
 fn answer(name: &ValueName) -> Result<Vec<u8>, Status> {
-    let answer = query(&process().machine, name, &perfset::computer_name());
+    let process = process();
+    if let Some(past) = process.past()? {
+        return past.v1(name);
+    }
+    let answer = query(&process.machine, name, &perfset::computer_name());
     answer.map(|answer| answer.bytes).map_err(|error| error.status())
 }
 

@@ -95,6 +95,7 @@ pub use perfset_core::{
     Translation, Utf16,
 };
 pub use perfset_core::{clock, counter_type, formula, likeness, sample, utf16, v2, visit, wire};
+pub use perfset_engine::source::computer_name as computer_name_of;
 pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};
 pub use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Counters, Deadline, DeadlineProvider, Entry,

@@ -194,6 +194,30 @@ impl Recording {
         self.files.files.iter().flat_map(|file| &file.missed).collect()
     }
 
+    /// Returns the time of the last tick of each boot, ascending.
+    #[must_use]
+    pub fn boot_ends(&self) -> Vec<i64> {
+        let mut ends = Vec::new();
+        let mut before: Option<(Option<&str>, i64)> = None;
+        for place in ticks(&self.files) {
+            let file = self.files.files.get(place.0);
+            let about = file.and_then(|file| file.about_of(file.ticks.get(place.1)?));
+            let boot = about.and_then(|about| about.get(RecordingAbout::BOOT));
+            ends.extend(before.filter(|(known, _)| *known != boot).map(|(_, time)| time));
+            before = Some((boot, time_of(&self.files, place)));
+        }
+        ends.extend(before.map(|(_, time)| time));
+        ends.sort_unstable();
+        ends
+    }
+
+    /// Returns the number of bytes at the end of files that are no whole block: a recorder was ended while it wrote
+    /// them, or is writing them now.
+    #[must_use]
+    pub fn torn_bytes(&self) -> u64 {
+        self.files.files.iter().map(|file| file.torn).fold(0, u64::saturating_add)
+    }
+
     /// Returns the damage of each file, with its path: also that found by queries so far.
     #[must_use]
     pub fn damages(&self) -> Vec<(PathBuf, Damages)> {
@@ -229,7 +253,7 @@ impl Recording {
         self.window
     }
 
-    fn player(&self) -> RecordingPlayer {
+    pub(super) fn player(&self) -> RecordingPlayer {
         RecordingPlayer::new(&self.files, self.window, self.pick)
     }
 }

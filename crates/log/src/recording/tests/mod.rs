@@ -539,5 +539,8 @@ fn samples_of_two_boots_are_separated() {
         assert_eq!(played.len(), want.len() + 1);
         assert!(played[3].contains(reason), "{}", played[3]);
         assert_eq!([&played[..3], &played[4..]].concat(), want);
+        let last = at(later.last().unwrap().0).utc_100ns();
+        let ends = if boots[0] == boots[1] { vec![last] } else { vec![at(samples[2].0).utc_100ns(), last] };
+        assert_eq!(recording.boot_ends(), ends);
     }
 }
