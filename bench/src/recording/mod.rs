@@ -502,7 +502,9 @@ fn week(rounds: usize) -> Result<Report> {
             ends(&sealed_files(path).unwrap_or_default()).unwrap_or(0)
         })
         .reference("floor")
-        .variant("Recording::open", || check(Recording::open(path).ok().map(|recording| recording.tick_count())))
+        .variant("Recording::open", || {
+            check(Recording::open(path).ok().map(|recording| recording.tick_count()))
+        })
         .ns_goal(1e8)
         .variant("Recording::open, a query of everything and the newest sample", || {
             let len = Recording::open(path).ok().and_then(|recording| newest(&recording));

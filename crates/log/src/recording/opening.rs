@@ -1,4 +1,4 @@
-//! What files of a folder share while they are opened: definitions of tables, and memory.
+//! Definitions of tables and memory that the files of a folder share while they are opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl OpeningMemory {
 /// and parsed once.
 #[derive(Debug, Default)]
 pub(super) struct KnownDefinitions {
-    /// By checksum, codec and raw length.
+    /// Definitions by checksum, codec and raw length.
     known: HashMap<(u32, u8, u32), KnownDefinition>,
     bytes: usize,
 }

@@ -29,7 +29,7 @@ pub(super) struct RecordingPlayer {
 
 /// Position of a player.
 struct Played {
-    /// Ticks to play.
+    /// Ticks that are to be played.
     ticks: Vec<(usize, usize)>,
     /// Tick before the first of them, with which it is compared.
     before: Option<(usize, usize)>,
@@ -412,7 +412,7 @@ fn collect(
 
 /// Values of a row, and the numbers of its cells' states.
 #[derive(Clone, Copy)]
-struct RowCells<'a> {
+struct PlayedCells<'a> {
     values: &'a [u64],
     states: &'a [CellStateNumber],
 }
@@ -427,17 +427,19 @@ struct PlayedTable<'a> {
 }
 
 impl PlayedTable<'_> {
-    /// Returns a row.
-    fn cells(&self, row: usize) -> RowCells<'_> {
+    /// Returns the values and states of a row.
+    fn cells(&self, row: usize) -> PlayedCells<'_> {
         match &self.table.content {
-            Content::Rows(content) => RowCells { values: content.row(row), states: content.states_of(row) },
-            Content::Failed(_) => RowCells { values: &[], states: &[] },
+            Content::Rows(content) => {
+                PlayedCells { values: content.row(row), states: content.states_of(row) }
+            }
+            Content::Failed(_) => PlayedCells { values: &[], states: &[] },
         }
     }
 
     /// Returns the value of a cell and the number of its state, if the table has its counter.
     #[inline]
-    fn cell(&self, cells: RowCells<'_>, wanted: usize) -> Option<(u64, Option<u32>)> {
+    fn cell(&self, cells: PlayedCells<'_>, wanted: usize) -> Option<(u64, Option<u32>)> {
         let column = self.columns.get(wanted).copied().flatten()?;
         let value = *cells.values.get(column)?;
         let state = cells.states.iter().find(|((_, at), _)| index(*at) == column);

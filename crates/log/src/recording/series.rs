@@ -9,9 +9,7 @@ use perfset_engine::{CellState, Clock, Player, Provider, RecordedSample, Sampler
 use super::files::RecordingFile;
 use super::player::{RecordingPlayer, chosen, holds, not_recorded};
 use super::registration::TableDefinition;
-use super::segment::{
-    Decompressor, InstanceColumns, InstanceRow, InstanceTick, StoredSegment, WantedInstance,
-};
+use super::segment::{Decompressor, FoundRow, InstanceColumns, InstanceTick, StoredSegment, WantedInstance};
 use super::timeline::RecordingFiles;
 use crate::pick::Pick;
 
@@ -21,8 +19,8 @@ type EachBatch<'e, 'a> = &'e mut dyn FnMut(&[RecordedSample<'a>]) -> ControlFlow
 /// Reader of a series.
 ///
 /// A segment is read directly: only its directory, the runs of one table and the columns of the counter. Where that is
-/// not possible, a [`RecordingPlayer`] plays the ticks: those of a journal, of a counterset that has several tables in a
-/// file, and of a segment that is damaged.
+/// not possible, a [`RecordingPlayer`] plays the ticks: those of a journal, of a counterset that has several tables in
+/// a file, and of a segment that is damaged.
 pub(super) struct SeriesReader<'r, 'e, 'a> {
     files: &'r Arc<RecordingFiles>,
     counter: CounterId,
@@ -218,13 +216,13 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
 struct SeriesColumns<'s> {
     definition: &'s TableDefinition,
     columns: InstanceColumns<'s>,
-    /// For each counter that a sample is made of its index among the columns, if the table has it.
+    /// Index among the columns of each counter that a sample is made of, if the table has it.
     slots: Vec<Option<usize>>,
 }
 
 impl SeriesColumns<'_> {
     /// Returns the state of the counter itself.
-    fn state<'r>(&self, row: &InstanceRow<'r>) -> Option<&'r CellState> {
+    fn state<'r>(&self, row: &FoundRow<'r>) -> Option<&'r CellState> {
         row.state(self.slots.first().copied().flatten()?)
     }
 }

@@ -76,7 +76,7 @@ pub(super) struct FileTicks {
 }
 
 impl FileTicks {
-    /// Returns all ticks.
+    /// Returns all ticks, with those of segments, which are read now.
     pub fn all(&self, segments: &[Arc<StoredSegment>]) -> &[TickPlace] {
         self.places.get_or_init(|| self.spans.iter().flat_map(|span| span.places(segments)).collect())
     }

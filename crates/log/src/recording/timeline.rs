@@ -209,7 +209,8 @@ impl RecordingFiles {
     }
 }
 
-/// Finds the ticks that are not compared with the tick before, by number. Only files in which ticks are missing are read.
+/// Finds the ticks that are not compared with the tick before, by number. Only files in which ticks are missing are
+/// read.
 fn breaks(files: &RecordingFiles) -> Vec<(u64, NoValue)> {
     let mut breaks = Vec::new();
     let mut before: Option<(&RecordingFile, TickPlace)> = None;

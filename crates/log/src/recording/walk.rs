@@ -159,7 +159,8 @@ impl<R: ReadAt> BlockWalker<R> {
         Ok(Self { from, offset: 0, damages: Damages::default(), patience, length, window: window.cleared() })
     }
 
-    /// Ends the walk. Returns the damage that was found, the number of bytes after the last whole block, and the window.
+    /// Ends the walk. Returns the damage that was found, the number of bytes after the last whole block, and the
+    /// window.
     pub(super) fn into_parts(self) -> (Damages, u64, ReadWindow) {
         (self.damages, self.length.saturating_sub(self.offset), self.window)
     }

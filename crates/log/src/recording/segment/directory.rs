@@ -290,7 +290,7 @@ pub struct TickSpan {
     pub times: Option<(i64, i64)>,
 }
 
-/// What is read of a directory when its file is opened.
+/// Part of a directory that is read when its file is opened.
 #[derive(Debug)]
 pub struct DirectoryHead {
     /// Ticks; `None` if there are none.

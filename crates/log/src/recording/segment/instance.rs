@@ -1,4 +1,4 @@
-//! One instance of a table in a segment: its runs, and some columns of them, without the other rows.
+//! Runs and some columns of one instance of a table in a segment, without the other rows.
 
 use std::num::NonZeroU64;
 
@@ -73,12 +73,12 @@ pub enum InstanceTick<'a> {
     /// The table has no row of the instance.
     Absent,
     /// The table has a row of the instance.
-    Row(InstanceRow<'a>),
+    Row(FoundRow<'a>),
 }
 
 /// Row of the instance.
 #[derive(Clone, Copy, Debug)]
-pub struct InstanceRow<'a> {
+pub struct FoundRow<'a> {
     of: &'a InstanceColumns<'a>,
     reading: usize,
     birth: u64,
@@ -316,11 +316,11 @@ impl InstanceColumns<'_> {
         let Some(run) = run.filter(|run| reading < index(run.end)) else { return InstanceTick::Absent };
         let own = self.clocks.as_ref().and_then(|clocks| clocks.get(reading).copied().flatten());
         let clocks = own.unwrap_or_else(|| Clocks::from(&clocks));
-        InstanceTick::Row(InstanceRow { of: self, reading, birth: run.birth, clocks })
+        InstanceTick::Row(FoundRow { of: self, reading, birth: run.birth, clocks })
     }
 }
 
-impl<'a> InstanceRow<'a> {
+impl<'a> FoundRow<'a> {
     /// Returns the state of a column's cell, if it has one.
     pub fn state(&self, column: usize) -> Option<&'a CellState> {
         let state = *self.of.columns.get(column)?.states.get(self.reading)?;

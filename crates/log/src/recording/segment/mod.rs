@@ -19,7 +19,7 @@ mod write;
 
 pub(super) use cursor::{MOST_STEPS, SegmentTicks};
 pub(super) use directory::{DirectoryHead, TickSpan};
-pub(super) use instance::{InstanceColumns, InstanceRow, InstanceTick, WantedInstance};
+pub(super) use instance::{FoundRow, InstanceColumns, InstanceTick, WantedInstance};
 pub(super) use parts::repaired_segment;
 pub(super) use read::{Decompressor, StoredSegment};
 pub(super) use write::SegmentWriter;

@@ -79,7 +79,7 @@ impl StoredSegment {
         Ok(parsed)
     }
 
-    /// Returns the directory.
+    /// Returns the directory, which is read now if it was not before.
     pub(in super::super) fn directory(&self) -> Result<&Directory, Damage> {
         let read = || {
             let bytes = self.directory_bytes()?;
