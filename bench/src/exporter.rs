@@ -47,6 +47,11 @@ impl Exporter {
         Ok(Self { child, address })
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Connects, as soon as it listens.
     pub fn connect(&mut self) -> Result<Connection> {
         const TRIES: u32 = 100;

@@ -1,6 +1,7 @@
 //! Reading a binary log of Windows: every raw value, one counter, and formatted values, beside reading the file alone.
 //! Writing it as CSV, beside printing the same numbers.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Read, Write};
@@ -8,6 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use perfset_core::clock::SystemTime;
 use perfset_core::formula::format;
 use perfset_core::{Identity, InstanceId, Name, Sample};
 use perfset_engine::path::PathQuery;
@@ -36,17 +38,24 @@ fn relog_report(log: &LongLog, rounds: usize) -> Result<Report> {
     let mut text = Text::default();
     relog(&log.path, &mut text)?;
     let printed = Printed::of(&text, &log.path)?;
-    let mut again = Text::default();
-    printed.print(&log.path, &mut again)?;
+    let (mut before, mut again) = (Text::default(), Text::default());
+    printed.print_as_before(&log.path, &mut before)?;
+    printed.print(&log.path, &mut again, line)?;
     ensure!(text.bytes == again.bytes, "the same numbers are printed in another way");
-    drop((text, again));
+    ensure!(text.bytes == before.bytes, "the same numbers were printed in another way before");
+    drop((text, before, again));
     let title = format!("log: {} values as PDH-CSV", log.samples * log.values_a_sample);
     let comparison = Comparison::new(title, log.samples * log.values_a_sample)
-        .variant("blg::BlgReader, every raw value, and the same numbers printed (floor)", || {
+        .variant("blg::BlgReader, every raw value, and the same numbers printed by write! (floor)", || {
             let mut len = Length::default();
-            printed.print(&log.path, &mut len).map_or(0, |()| len.0)
+            printed.print_as_before(&log.path, &mut len).map_or(0, |()| len.0)
         })
         .reference("floor")
+        .variant("blg::BlgReader, every raw value, and the same numbers by TextLogWriter (new floor)", || {
+            let mut len = Length::default();
+            printed.print(&log.path, &mut len, line).map_or(0, |()| len.0)
+        })
+        .reference("new floor")
         .variant("relog: learn_series, write_samples", || {
             let mut len = Length::default();
             relog(&log.path, &mut len).map_or(0, |()| len.0)
@@ -126,7 +135,12 @@ impl Printed {
     }
 
     /// Decodes the log and prints the numbers: nothing is paired or computed.
-    fn print(&self, path: &Path, out: impl Write) -> Result<()> {
+    fn print(
+        &self,
+        path: &Path,
+        out: impl Write,
+        mut line: impl FnMut(&mut TextLogWriter<SampleWriter<'_>>, i64, &[f64]) -> std::io::Result<()>,
+    ) -> Result<()> {
         let mut log = BlgReader::open(File::open(path)?)?;
         let header = Header { zone: Some(Zone::utc()), ..Header::new(self.paths.clone()) };
         let mut writer = TextLogWriter::new(SampleWriter::buffered(out), &header)?;
@@ -136,12 +150,41 @@ impl Printed {
             let Record::Sample(sample) = record else { continue };
             add_all(&sample, &mut sum)?;
             let (time, numbers) = lines.next().context("a line is missing")?;
-            writer.line(*time, numbers.iter().map(|number| (!number.is_nan()).then_some(*number)))?;
+            line(&mut writer, *time, numbers)?;
             writer.get_mut().end_sample()?;
         }
         black_box(sum);
         Ok(writer.get_mut().finish()?)
     }
+
+    /// The same, by the standard library alone: as `TextLogWriter` was at commit b2888f3.
+    fn print_as_before(&self, path: &Path, out: impl Write) -> Result<()> {
+        let mut line = String::new();
+        self.print(path, out, |writer, time, numbers| {
+            let SystemTime { year, month, day, hour, minute, second, millisecond, .. } =
+                SystemTime::from_100ns(time);
+            line.clear();
+            let _ = write!(
+                line,
+                "\"{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}.{millisecond:03}\""
+            ); // a String takes everything
+            for number in numbers {
+                line.push(',');
+                let _ = match number.is_nan() {
+                    true => write!(line, "\" \""),
+                    false => write!(line, "\"{number}\""),
+                };
+            }
+            line.push_str("\r\n");
+            writer.get_mut().push(&line);
+            Ok(())
+        })
+    }
+}
+
+/// A line as it is written today.
+fn line(writer: &mut TextLogWriter<SampleWriter<'_>>, time: i64, numbers: &[f64]) -> std::io::Result<()> {
+    writer.line(time, numbers.iter().map(|number| (!number.is_nan()).then_some(*number)))
 }
 
 fn query_of_all(logs: &Logs) -> Result<PathQuery> {

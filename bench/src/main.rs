@@ -8,6 +8,8 @@ mod c;
 #[cfg(target_os = "linux")]
 mod collect;
 #[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
 mod cost;
 mod counting;
 mod decode;
@@ -35,7 +37,13 @@ mod scrape;
 #[cfg(target_os = "linux")]
 mod shm;
 #[cfg(target_os = "linux")]
+mod start;
+#[cfg(target_os = "linux")]
+mod stream;
+#[cfg(target_os = "linux")]
 mod system;
+#[cfg(target_os = "linux")]
+mod text;
 mod v1_decode;
 
 use std::fmt::Display;
@@ -47,7 +55,7 @@ use crate::record::Record;
 
 const USAGE: &str =
     "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
-  machine, overview, cost, log, record, shm, scrape, all
+  machine, overview, cost, log, text, record, shm, scrape, stream, start, all
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process`, `machine` and `overview` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -107,11 +115,17 @@ const BENCHES: &[(&str, Bench)] = &[
     #[cfg(target_os = "linux")]
     ("log", log::reports),
     #[cfg(target_os = "linux")]
+    ("text", text::reports),
+    #[cfg(target_os = "linux")]
     ("record", recording::reports),
     #[cfg(target_os = "linux")]
     ("shm", shm::reports),
     #[cfg(target_os = "linux")]
     ("scrape", scrape::reports),
+    #[cfg(target_os = "linux")]
+    ("stream", stream::reports),
+    #[cfg(target_os = "linux")]
+    ("start", start::reports),
 ];
 
 fn run() -> Result<()> {

@@ -302,9 +302,15 @@ impl Display for Report {
         for line in &self.lines {
             let range = format!("[{:.3} .. {:.3}]", line.least / ns, line.most / ns);
             let (median, of_value) = (line.median / ns, &line.of_value);
+            // Four digits, with which `cargo xtask bench` compares commits.
+            let decimals = match of_value.number {
+                ..1.0 => 4,
+                1.0..10.0 => 3,
+                _ => 2,
+            };
             let ratios: String = line.ratios.iter().map(|ratio| padded(ratio.to_string())).collect();
             let line = format!(
-                "  {:width$} {median:>10.3} {range:>25} {:>per_width$.2}{:goals_width$}{ratios}",
+                "  {:width$} {median:>10.3} {range:>25} {:>per_width$.decimals$}{:goals_width$}{ratios}",
                 line.name,
                 of_value.number,
                 of_value.goal()

@@ -17,6 +17,7 @@ use perfset_linux::ProcessSource;
 use rustix::process::geteuid;
 
 use crate::collect::machine_by;
+use crate::command;
 use crate::measure::{Comparison, Report};
 use crate::process::collectors::Perfset;
 use crate::process::nursery::{Nursery, Who};
@@ -190,7 +191,7 @@ impl Display for CommandCost {
 /// CPU time of the command for so many samples, in ms; one in twenty processes runs before each.
 fn cpu_ms(nursery: &Nursery, samples: u32) -> Result<f64> {
     const NOBODY: u32 = 65_534;
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/perfset");
+    let program = command::path();
     let mut command = Command::new(&program);
     command.args(["100ms", &samples.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
     if geteuid().is_root() {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 
 use super::folder::{TemporaryFolder, length};
 use crate::Out;
+use crate::command;
 use crate::process::nursery::{Nursery, Who};
 use crate::process::processes;
 
@@ -29,13 +30,9 @@ const STOP_GOAL: Duration = Duration::from_millis(100);
 /// Most bytes, in multiples of `atop -w`.
 const ATOP_GOAL: f64 = 0.25;
 
-fn program() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/perfset")
-}
-
 /// Fails if a program is missing, before anything is measured.
 pub fn check_programs() -> Result<()> {
-    let program = program();
+    let program = command::path();
     ensure!(program.exists(), "{}: build it first", program.display());
     let atop = Command::new("atop").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     atop.map(drop).context("atop is a Debian package: apt-get install atop")
@@ -111,7 +108,7 @@ struct Run {
 
 impl Run {
     fn measure(folder: &Path, interval: Duration, samples: u32, nursery: &Nursery) -> Result<Self> {
-        let program = program();
+        let program = command::path();
         let mut command = Command::new(&program);
         command.arg("record").arg("--dir").arg(folder).arg(format!("{}ms", interval.as_millis()));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

@@ -5,7 +5,7 @@
 pub struct BenchTable {
     /// First line of the title.
     pub title: String,
-    /// Rows, in order.
+    /// Rows of the table, in order.
     pub rows: Vec<BenchRow>,
 }
 

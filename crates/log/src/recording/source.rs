@@ -20,7 +20,7 @@ use super::notes::NotesIndex;
 use super::opening::OpeningMemory;
 use super::player::RecordingPlayer;
 use super::series::SeriesReader;
-use super::timeline::{RecordingFiles, SeenInstance, last_tick_in, tick_count, time_of, times};
+use super::timeline::{RecordingFiles, SeenInstance, last_tick_in, tick_count, ticks_in, time_of, times};
 use crate::damage::Damages;
 use crate::pick::Pick;
 
@@ -199,9 +199,9 @@ impl Recording {
     pub fn boot_ends(&self) -> Vec<i64> {
         let mut ends = Vec::new();
         let mut before: Option<(Option<&str>, i64)> = None;
-        for place in ticks(&self.files) {
+        for place in ticks_in(&self.files, Window::default()) {
             let file = self.files.files.get(place.0);
-            let about = file.and_then(|file| file.about_of(file.ticks.get(place.1)?));
+            let about = file.and_then(|file| file.about_of(file.ticks().get(place.1)?));
             let boot = about.and_then(|about| about.get(RecordingAbout::BOOT));
             ends.extend(before.filter(|(known, _)| *known != boot).map(|(_, time)| time));
             before = Some((boot, time_of(&self.files, place)));
