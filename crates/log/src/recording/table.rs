@@ -276,11 +276,18 @@ struct RowCells<'a> {
 impl RowCells<'_> {
     fn push<'v>(&mut self, row: usize, values: impl Iterator<Item = BlockValue<'v>>) {
         let row_mark = self.annex.and_then(|annex| annex.row_mark(row)).and_then(stored_mark);
+        let has_note = self.notes.first().is_some_and(|((at, _), _)| *at == row);
+        let is_plain = row_mark.is_none() && !has_note;
+        self.table.values.reserve(self.table.columns);
         // A row of a foreign block can have fewer values.
         let values = values.chain(std::iter::repeat(BlockValue::Empty)).take(self.table.columns);
         for (column, value) in values.enumerate() {
             let value = value.number().map(RawValue::get);
             self.table.values.push(value.unwrap_or(0));
+            // Nearly all values are numbers without a state.
+            if is_plain && value.is_some() {
+                continue;
+            }
             let note = match self.notes.split_first() {
                 Some(((at, note), rest)) if *at == (row, column) => {
                     self.notes = rest;

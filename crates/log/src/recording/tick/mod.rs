@@ -429,11 +429,13 @@ fn put_changed(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable, step
 /// Returns old states at the places where their rows are now; those of rows that are gone are left out.
 fn moved(old: &RecordedTable, steps: &[RowStep], rows: usize) -> Vec<CellStateNumber> {
     let mut all = Vec::with_capacity(old.states.len());
+    let mut states = old.states.iter().peekable();
     each_kept(steps, rows, |row, before| {
         // Rows come in order, and so do their states.
-        all.extend(
-            old.states_of(before).iter().map(|((_, column), number)| ((position(row), *column), *number)),
-        );
+        while states.next_if(|((of, _), _)| index(*of) < before).is_some() {}
+        while let Some(((_, column), number)) = states.next_if(|((of, _), _)| index(*of) == before) {
+            all.push(((position(row), *column), *number));
+        }
     });
     all
 }
