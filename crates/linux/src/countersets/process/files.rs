@@ -213,6 +213,25 @@ impl ProcFiles {
         true
     }
 
+    /// Calls `each` with the id of every thread of a listed process, ascending. Reads no more than that needs: the only
+    /// thread of a process has the id of the process.
+    pub(super) fn list_threads(
+        &mut self,
+        process: &ProcessEntry,
+        pass: &mut Collection,
+        mut each: impl FnMut(u32),
+    ) {
+        let is_alone = process.stat.get().is_ok_and(|stat| stat.num_threads == 1);
+        // A copy of `/proc` may lack directories that its files tell of.
+        if is_alone && self.reader.is_procfs {
+            return each(process.pid);
+        }
+        // A process that has ended meanwhile has no threads.
+        if let Ok(Some(())) = self.reader.tids(process.pid, &mut self.tids, pass) {
+            self.tids.iter().copied().for_each(each);
+        }
+    }
+
     /// Updates the given files of a process. If another process has its pid by now, they are missing.
     pub(super) fn read_parts(
         &mut self,

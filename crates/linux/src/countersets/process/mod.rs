@@ -459,23 +459,37 @@ impl Provider for Processes {
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         let mut pass = Collection::enumeration(elapsed_ns());
         let is_thread = *counterset == thread::GUID;
-        let parts = if is_thread { FileSet::TASK } else { FileSet::NONE };
         self.known(*counterset)?;
         let Self { source, table, .. } = self;
-        source.refresh(parts, &|_| true, table, &mut pass)?;
+        source.refresh(FileSet::NONE, &|_| true, table, &mut pass)?;
         if let Some(name) = idle_name(*counterset) {
             rows.push(name, IDLE_ID, None);
         }
         let (name_of, mut name) = (name_of(*counterset), String::new());
-        for process in table.in_order() {
-            if !is_thread {
-                rows.push(name_of(process), InstanceId(process.pid), process.birth());
-                continue;
+        match source.files_of_threads().filter(|_| is_thread) {
+            // The names need a small part of what the counters of threads do.
+            Some(files) => {
+                for process in table.in_order() {
+                    files.list_threads(process, &mut pass, |tid| {
+                        thread_name(process, tid, &mut name);
+                        rows.push(&name, InstanceId(tid), process.birth());
+                    });
+                }
             }
-            let threads = process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok());
-            for thread in threads.into_iter().flatten() {
-                thread_name(process, thread.tid, &mut name);
-                rows.push(&name, InstanceId(thread.tid), thread.birth_in(process));
+            None if is_thread => {
+                source.refresh(FileSet::TASK, &|_| true, table, &mut pass)?;
+                for process in table.in_order() {
+                    let threads = process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok());
+                    for thread in threads.into_iter().flatten() {
+                        thread_name(process, thread.tid, &mut name);
+                        rows.push(&name, InstanceId(thread.tid), thread.birth_in(process));
+                    }
+                }
+            }
+            None => {
+                for process in table.in_order() {
+                    rows.push(name_of(process), InstanceId(process.pid), process.birth());
+                }
             }
         }
         rows.push(if is_thread { THREADS_TOTAL } else { TOTAL_NAME }, TOTAL_ID, None);

@@ -160,6 +160,17 @@ impl ProcessCollector {
         done
     }
 
+    /// Returns the files, if the threads of listed processes are read from them: the task iterators are not in use, and
+    /// loading them costs more.
+    pub(super) fn files_of_threads(&mut self) -> Option<&mut ProcFiles> {
+        let is_by_files = match self.walk {
+            TaskIterState::Open(_) => false,
+            TaskIterState::Untried => !self.pays(),
+            TaskIterState::Resting { .. } | TaskIterState::Closed(_) => true,
+        };
+        is_by_files.then_some(&mut self.files)
+    }
+
     /// Counts down to the next attempt of an unavailable task iterator.
     fn rest(&mut self, is_listed: bool) {
         let TaskIterState::Resting { collections, .. } = &mut self.walk else { return };

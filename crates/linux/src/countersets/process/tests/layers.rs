@@ -388,6 +388,34 @@ fn all_say_what_the_files_say() {
     assert!(compared > 1_000, "{compared}");
 }
 
+/// The list of threads has the names and ids of their rows, though it reads less.
+#[test]
+fn listed_threads_are_those_of_a_collection() {
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let waiting = std::thread::spawn(move || stopped.recv().is_err());
+    let own = std::process::id();
+    for source in [ProcessSource::Gate, ProcessSource::Proc] {
+        let mut provider = layered(source);
+        let mut instances = Rows::default();
+        instances.start();
+        provider.instances(&thread::GUID, &mut instances).unwrap();
+        instances.end();
+        let listed: Vec<_> = instances.to_instances().iter().map(|i| (i.name.to_string(), i.id.0)).collect();
+        let collected = collect_of(&mut provider, &thread::COUNTERSET, &[thread::ID_THREAD], &["*"]);
+        let rows: BTreeSet<_> = collected.rows.iter().map(|(name, id, _)| (name.clone(), *id)).collect();
+        // Other tests and programs begin and end threads in the meantime.
+        let common = listed.iter().filter(|row| rows.contains(row)).count();
+        assert!(common >= 3 && common + 64 >= listed.len().max(rows.len()), "{common}: {listed:?}, {rows:?}");
+        // This process has several threads, and is listed with the first one only once.
+        assert_eq!(listed.iter().filter(|(_, id)| *id == own).count(), 1);
+        let comm = fs::read_to_string("/proc/self/comm").unwrap();
+        let of_this = listed.iter().filter(|(name, _)| name.starts_with(&format!("{}/", comm.trim_end())));
+        assert!(of_this.count() >= 2, "{listed:?}");
+    }
+    drop(stop);
+    assert!(waiting.join().unwrap());
+}
+
 #[test]
 fn threads_of_all_layers() {
     let mut layers = [ProcessSource::Gate, ProcessSource::Proc, ProcessSource::Bpf].map(layered);
