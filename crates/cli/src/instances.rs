@@ -9,7 +9,7 @@ use perfset::log::recording::{Recording, SeenInstance};
 use perfset::output::text::escaped;
 use perfset::{
     Attributes, Birth, Counterset, Entry, Fact, FactOptions, Identity, Instance, InstanceType, Machine, Name,
-    Snapshot, Source, SourceError,
+    Snapshot, Source, SourceError, Window,
 };
 use serde::Serialize;
 
@@ -111,8 +111,13 @@ fn recorded(
         let error = SourceError::NoInstances(set.guid);
         return Err(asked.failed(Failure::new(Exit::NothingMatched, error)));
     }
-    let mut source = recording.clone();
+    // An instance of another boot can have the same name, id and birth: facts are those of its own.
+    let ends = if args.facts { recording.boot_ends() } else { Vec::new() };
+    let mut boots: HashMap<i64, Recording> = HashMap::new();
     let mut facts = |seen: &SeenInstance| {
+        let end = ends.get(ends.partition_point(|end| *end < seen.last)).copied().unwrap_or(i64::MAX);
+        let window = Window { begin: None, end: Some(end) };
+        let source = boots.entry(end).or_insert_with(|| recording.within(window));
         let (bytes, options) = (little_endian(&seen.instance), FactOptions::default());
         let identity = Identity {
             counterset: set.guid,
@@ -125,9 +130,8 @@ fn recorded(
     };
     if let Some(records) = RecordWriter::stdout(args.output.format()) {
         if args.facts {
-            let of = |seen| {
-                facts(seen).into_iter().map(|fact| FactRecord::new(set, &seen.instance, fact)).collect()
-            };
+            let of =
+                |seen| facts(seen).into_iter().map(|fact| SeenFactRecord::new(set, seen, fact)).collect();
             records.all(seen.iter().map(of).flat_map(|facts: Vec<_>| facts))?;
         } else {
             records.all(seen.iter().map(|seen| SeenRecord::new(set, seen)))?;
@@ -183,12 +187,35 @@ impl ListRecord for SeenRecord<'_> {
 
 impl<'a> SeenRecord<'a> {
     fn new(set: &'a Counterset, seen: &SeenInstance) -> Self {
-        let time = |time: i64| {
-            let time = zoned(time, &TimeZone::UTC);
-            time.map_or_else(String::new, |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
-        };
-        let (first_sample, last_sample) = (time(seen.first), time(seen.last));
+        let (first_sample, last_sample) = (utc(seen.first), utc(seen.last));
         Self { instance: InstanceRecord::new(set, &seen.instance), first_sample, last_sample }
+    }
+}
+
+/// Returns a time of a sample as records have it.
+fn utc(time: i64) -> String {
+    let time = zoned(time, &TimeZone::UTC);
+    time.map_or_else(String::new, |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+}
+
+/// Fields of one fact about an instance of a recording. The times tell apart instances of one name and id.
+#[derive(Serialize)]
+struct SeenFactRecord<'a> {
+    #[serde(flatten)]
+    fact: FactRecord<'a>,
+    first_sample: String,
+    last_sample: String,
+}
+
+impl ListRecord for SeenFactRecord<'_> {
+    const CSV_HEADER: &'static str =
+        "counterset,instance,instance_id,fact,text,reason,first_sample,last_sample";
+}
+
+impl<'a> SeenFactRecord<'a> {
+    fn new(set: &'a Counterset, seen: &SeenInstance, fact: Fact) -> Self {
+        let fact = FactRecord::new(set, &seen.instance, fact);
+        Self { fact, first_sample: utc(seen.first), last_sample: utc(seen.last) }
     }
 }
 

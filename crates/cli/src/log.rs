@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use perfset::clock::SystemTime;
-use perfset::log::info::Counters;
-use perfset::log::recording::{Recording, RecordingAbout, is_recording};
+use perfset::log::info::{Counters, Gap};
+use perfset::log::recording::{MissedTicks, Recording, RecordingAbout, is_recording};
 use perfset::log::{Info, Log, LogError};
 use perfset::output::text::{self, NAME_MAX, escaped, grouped, name_of};
 use perfset::path::CounterPath;
@@ -179,8 +179,25 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
         }
     });
     list(out, "gaps", gaps, u64::try_from(info.gaps.len()).unwrap_or(u64::MAX))?;
+    if !info.missed.is_empty() {
+        let missed = info.missed.iter().map(|missed| {
+            let (from, to) = (SystemTime::from_100ns(missed.from), SystemTime::from_100ns(missed.to));
+            let reason = escaped(text::cut(&missed.reason, NAME_MAX));
+            let samples = if missed.ticks == 1 { "sample" } else { "samples" };
+            format!("{from} to {to}: {} {samples} not written: {reason}", whole(missed.ticks))
+        });
+        list(out, "missed", missed, u64::try_from(info.missed.len()).unwrap_or(u64::MAX))?;
+    }
     let damages = info.damages.first().iter().map(|damage| escaped(&damage.to_string()));
     list(out, "damage", damages, info.damages.count())?;
+    if info.torn > 0 {
+        let bytes = if info.torn == 1 { "byte" } else { "bytes" };
+        writeln!(
+            out,
+            "torn      {} {bytes} at the end, of a sample that was not finished",
+            whole(info.torn)
+        )?;
+    }
     if !info.annotations.is_empty() {
         let marks = info.annotations.iter().map(|mark| {
             format!("{}  {}", SystemTime::from_100ns(mark.time), escaped(text::cut(&mark.text, NAME_MAX)))
@@ -254,6 +271,12 @@ fn zone(bias_minutes: Option<i32>) -> String {
     }
 }
 
+/// Returns the reason for a gap, if a recorder could not write samples in it.
+fn reason<'a>(info: &'a Info, gap: &Gap) -> Option<&'a str> {
+    let is_in = |missed: &&MissedTicks| missed.from < gap.to && gap.from < missed.to;
+    info.missed.iter().find(is_in).map(|missed| &*missed.reason)
+}
+
 /// Contents of a log: the fields in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct LogRecord<'a> {
@@ -266,22 +289,26 @@ struct LogRecord<'a> {
     samples: u64,
     /// Interval between samples, in seconds.
     interval: Option<f64>,
-    gaps: Vec<GapLine>,
+    gaps: Vec<GapLine<'a>>,
     damage_count: u64,
     damages: Vec<DamageLine<'a>>,
     marks: Vec<MarkLine<'a>>,
     counters: Vec<CountersLine<'a>>,
+    /// Number of bytes at the end that are no whole sample.
+    torn_bytes: u64,
 }
 
 impl ListRecord for LogRecord<'_> {
     const CSV_HEADER: &'static str = "file,written_by,machines,first,last,utc_offset_minutes,samples,interval,gaps,\
-        damage_count,damages,marks,counters";
+        damage_count,damages,marks,counters,torn_bytes";
 }
 
 #[derive(Serialize)]
-struct GapLine {
+struct GapLine<'a> {
     from: String,
     to: String,
+    /// Reason for which a recorder could not write samples, if it knows one.
+    reason: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -320,7 +347,9 @@ impl<'a> LogRecord<'a> {
             utc_offset_minutes: info.bias_minutes.map(i32::saturating_neg),
             samples: info.samples,
             interval,
-            gaps: info.gaps.iter().map(|gap| GapLine { from: time(gap.from), to: time(gap.to) }).collect(),
+            gaps: (info.gaps.iter())
+                .map(|gap| GapLine { from: time(gap.from), to: time(gap.to), reason: reason(info, gap) })
+                .collect(),
             damage_count: info.damages.count(),
             damages: (info.damages.first().iter())
                 .map(|damage| DamageLine { offset: damage.offset, what: &damage.what })
@@ -336,6 +365,46 @@ impl<'a> LogRecord<'a> {
                     instances: &one.instances,
                 })
                 .collect(),
+            torn_bytes: info.torn,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_that_were_not_written_have_their_reason() {
+        let missed =
+            |from, ticks, reason: &str| MissedTicks { from, to: from + 5, ticks, reason: reason.to_owned() };
+        let info = Info {
+            gaps: vec![Gap { from: 10_000_000, to: 10_000_005 }, Gap { from: 20_000_000, to: 20_000_005 }],
+            missed: vec![missed(0, 1, "No space left\u{1b}"), missed(10_000_000, 1_234, "broken")],
+            torn: 17,
+            ..Info::default()
+        };
+        let mut out = Vec::new();
+        show(&mut out, Path::new("x"), &info, "a recording").unwrap();
+        let out = String::from_utf8(out).unwrap();
+        for line in [
+            "missed    2\n",
+            "1601-01-01 00:00:00.000: 1 sample not written: No space left\\u{1b}\n",
+            "1601-01-01 00:00:01.000: 1,234 samples not written: broken\n",
+            "torn      17 bytes at the end, of a sample that was not finished\n",
+        ] {
+            assert!(out.contains(line), "{line}: {out}");
+        }
+        let json = serde_json::to_value(LogRecord::new(Path::new("x"), &info, "a recording")).unwrap();
+        assert_eq!(
+            [&json["gaps"][0]["reason"], &json["torn_bytes"]],
+            [&serde_json::json!("broken"), &17.into()]
+        );
+        assert!(json["gaps"][1]["reason"].is_null());
+        // A log without such samples has no lines about them.
+        let mut out = Vec::new();
+        show(&mut out, Path::new("x"), &Info::default(), "a log").unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(!out.contains("missed") && !out.contains("torn"), "{out}");
     }
 }

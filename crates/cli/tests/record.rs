@@ -324,3 +324,66 @@ fn the_instant_after_a_restart() {
     assert!(names(&last).len() > 3, "{last}");
     assert_eq!(names(&first), names(&last), "{first}");
 }
+
+/// The end of a journal that was not written whole is reported, and is no damage.
+#[test]
+fn a_torn_end_is_reported() {
+    let folder = folder("torn-end");
+    drop(start(&folder));
+    let (journal, len) = journals(&folder).remove(0);
+    let whole = fs::read(&journal).unwrap();
+    // More than the padding of a block.
+    fs::write(&journal, &whole[..usize::try_from(len).unwrap() - 13]).unwrap();
+    let (code, out, err) = run("small-vm", &["log", "info", folder.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    let line = out.lines().find(|line| line.starts_with("torn ")).unwrap_or_else(|| panic!("{out}"));
+    assert!(line.ends_with(" bytes at the end, of a sample that was not finished"), "{line}");
+}
+
+/// What a folder has besides a recording's files neither hangs a reader nor leads it elsewhere, and costs no memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_of_somebody_else_hangs_nobody() {
+    let folder = folder("foreign-folder");
+    let name = folder.to_str().unwrap();
+    assert_eq!(run("small-vm", &["record", "--dir", name, "mem", "10ms", "3"]).0, 0);
+    let elsewhere = folder.parent().unwrap().join("elsewhere.perfset");
+    fs::write(&elsewhere, "a secret of another user").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, folder.join("link.perfset")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.join("zero.journal")).unwrap();
+    for pipe in ["pipe.perfset", "pipe.journal"] {
+        let made = std::process::Command::new("mkfifo").arg(folder.join(pipe)).status().unwrap();
+        assert!(made.success());
+    }
+    fs::File::create(folder.join("sparse.perfset")).unwrap().set_len(4 << 30).unwrap();
+    fs::create_dir(folder.join("folder.perfset")).unwrap();
+    let begin = Instant::now();
+    for words in [&["log", "info", name][..], &["get", r"\Memory\Available Bytes", "--raw", "--log", name]] {
+        let (code, out, err) = run("small-vm", words);
+        // What is there is shown, and the rest is damage.
+        assert_eq!(code, 5, "{words:?}: {out} {err}");
+        assert!(!out.contains("secret") && !err.contains("secret"), "{out} {err}");
+        let rows =
+            out.lines().filter(|line| line.contains("samples   3") || line.starts_with(char::is_numeric));
+        assert!(rows.count() >= 1, "{words:?}: {out} {err}");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", begin.elapsed());
+}
+
+/// A counterset that is read less often has its rates at each instant, not only at its own.
+#[test]
+fn slower_countersets_keep_their_rates() {
+    let folder = folder("recorded-slower");
+    let name = folder.to_str().unwrap();
+    // It is due at the first sample and at the sixth one, of seven.
+    let every = "500ms=Processor Information";
+    assert_eq!(run("small-vm", &["record", "--dir", name, "--every", every, "100ms", "7"]).0, 0);
+    let line = |words: &[&str]| {
+        let (code, out, err) = run("small-vm", words);
+        assert_eq!(code, 0, "{words:?} {err}");
+        out.lines().filter(|line| line.starts_with("cpu ")).last().map(str::to_owned)
+    };
+    let (past, live) = (line(&["--log", name]), line(&["10ms", "1"]));
+    assert!(live.as_ref().is_some_and(|line| line.contains(" %")), "{live:?}");
+    assert_eq!(past, live);
+}

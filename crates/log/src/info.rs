@@ -36,6 +36,8 @@ pub struct Info {
     pub annotations: Vec<Annotation>,
     /// Samples that a recorder could not write, with local times.
     pub missed: Vec<MissedTicks>,
+    /// Number of bytes at the end of files that are no whole sample: a recorder was ended while it wrote one.
+    pub torn: u64,
 }
 
 /// Unusual step from one sample to the next: too long, or back in time.
@@ -121,6 +123,7 @@ impl Info {
                     ..missed.clone()
                 })
                 .collect(),
+            torn: recording.torn_bytes(),
             ..Self::default()
         };
         steps.finish(&mut info);

@@ -107,7 +107,8 @@ fn rename(from: &Path, to: &Path, replaced: RecordingFile) -> io::Result<()> {
 fn check_sealed(path: &Path, journal: &RecordingFile) -> Result<(), RecordingError> {
     let sealed = RecordingFile::read(path.to_owned(), Arc::new(files::open_file(path)?))?;
     let sequences = |file: &RecordingFile| file.ticks().iter().map(|tick| tick.sequence).collect::<Vec<_>>();
-    match sequences(&sealed) == sequences(journal) && sealed.damages.is_empty() && sealed.check_directories() {
+    match sequences(&sealed) == sequences(journal) && sealed.damages.is_empty() && sealed.check_directories()
+    {
         true => Ok(()),
         false => Err(invalid("the sealed file lacks samples: the journal stays as it is").into()),
     }

@@ -21,6 +21,7 @@ mod changes;
 mod facts;
 mod findings;
 mod groups;
+mod held;
 mod paths;
 mod processes;
 mod rates;
@@ -36,6 +37,7 @@ use crate::{NextOutcome, NoValue, RawValue, Source, SourceError};
 
 use changes::EarlierState;
 use groups::{GroupLists, groups};
+use held::{HeldSample, HeldValues};
 use paths::{BindingSource, GroupPaths, MachinePaths, ProcessPaths, SampleValues, capped, is_instance};
 use processes::ProcessList;
 use rates::RateTracker;
@@ -76,6 +78,8 @@ pub struct Overview {
     group_samples: u32,
     /// Times of the samples of processes and of control groups, if the source is a log; there, each has its own times.
     past: Option<[Option<i64>; 2]>,
+    /// Values of countersets that a log does not have in each sample: of the machine, of processes and of groups.
+    held: [HeldValues; 3],
     /// Times of the last sample and the one before, in 100 ns.
     times: [Option<i64>; 2],
     /// Earlier states, the oldest first.
@@ -85,10 +89,18 @@ pub struct Overview {
 /// Collects the samples of a log up to the first one after a time. `reached` is the time of the last sample, if there
 /// is one. The sample that separates two runs of a recorder has the time of the one after it, so an equal time is not
 /// enough.
-fn catch_up(query: &mut PathQuery, reached: &mut Option<i64>, time: i64) -> Result<NextOutcome, SourceError> {
+fn catch_up(
+    query: &mut PathQuery,
+    held: &mut HeldValues,
+    reached: &mut Option<i64>,
+    time: i64,
+) -> Result<NextOutcome, SourceError> {
     while reached.is_none_or(|reached| reached <= time) {
         match query.collect()? {
-            NextOutcome::Sample => *reached = Some(query.snapshot().clocks().utc_100ns()),
+            NextOutcome::Sample => {
+                *reached = Some(query.snapshot().clocks().utc_100ns());
+                held.learn(query);
+            }
             NextOutcome::End if reached.is_none() => {
                 return Err(SourceError::Failed("not recorded at that time".into()));
             }
@@ -124,7 +136,8 @@ impl Overview {
 
     /// Creates the overview of a log, whose samples are collected one after the other. Processes and control groups may
     /// have been recorded at other times than the rest: those of the next such time are in the state, except at the end
-    /// of the log, where they are the last ones. So the state after the end is that of an instant.
+    /// of the log, where they are the last ones. So the state after the end is that of an instant. Values of a
+    /// counterset that was not due at a sample are those of its last collection.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -160,6 +173,7 @@ impl Overview {
             rates: RateTracker::default(),
             group_samples: 0,
             past: None,
+            held: Default::default(),
             times: [None; 2],
             history: VecDeque::new(),
         })
@@ -171,15 +185,19 @@ impl Overview {
     /// If there is nothing to deliver at all. A failing counter is only missing in the state.
     pub fn collect(&mut self) -> Result<NextOutcome, SourceError> {
         let outcome = self.query.collect()?;
+        let [of_machine, of_processes, of_groups] = &mut self.held;
         match &mut self.past {
             Some([processes, groups]) => {
+                if outcome == NextOutcome::Sample {
+                    of_machine.learn(&self.query);
+                }
                 let now = match outcome {
                     NextOutcome::Sample => self.query.snapshot().clocks().utc_100ns(),
                     // A clock that was set back leaves them behind.
                     NextOutcome::End => i64::MAX,
                 };
-                self.process_error = failure(catch_up(&mut self.process_query, processes, now));
-                self.group_error = failure(catch_up(&mut self.group_query, groups, now));
+                self.process_error = failure(catch_up(&mut self.process_query, of_processes, processes, now));
+                self.group_error = failure(catch_up(&mut self.group_query, of_groups, groups, now));
                 self.groups = None;
             }
             None if outcome == NextOutcome::Sample => self.collect_lists(),
@@ -218,17 +236,19 @@ impl Overview {
     /// differences from earlier states that it returned.
     #[must_use]
     pub fn state(&mut self, most: usize) -> MachineState {
-        let (values, paths) = (SampleValues::new(&self.query), &self.paths);
+        let [of_machine, of_processes, of_groups] = &self.held;
+        let (values, paths) = (SampleValues::held(&self.query, of_machine), &self.paths);
         let clocks = self.query.snapshot().clocks();
         let single = |path| values.single(path);
-        let processes = ProcessList::new(&self.process_query, &self.process_paths, most);
+        let processes =
+            ProcessList::new(HeldSample::new(&self.process_query, of_processes), &self.process_paths, most);
         let known = |value: StateValue| self.process_error.clone().map_or(value, Err);
         let (process_count, process_time) = (known(processes.count), known(processes.time));
         let listed = match (&self.group_error, self.groups.take()) {
             (Some(error), _) => ([Vec::new(), Vec::new()], Some(error.clone())),
             // One sample of control groups is in the states of several samples of the rest.
             (None, Some((known, listed))) if known == most => listed,
-            (None, _) => groups(&SampleValues::new(&self.group_query), &self.group_paths, most),
+            (None, _) => groups(&SampleValues::held(&self.group_query, of_groups), &self.group_paths, most),
         };
         self.groups = Some((most, listed.clone()));
         let ([groups_by_time, groups_by_memory], no_groups) = listed;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::path::{PathQuery, PathValue};
 use crate::{Guid, Instance, Mark, NoValue, QueryHandle, RegInfo, RegRequest, Source, SourceError};
 
+use super::held::HeldValues;
 use super::state::StateValue;
 
 /// Position of a path in its query, or the reason that the source does not have it.
@@ -225,10 +226,6 @@ pub(super) struct SampleValues<'a> {
 }
 
 impl<'a> SampleValues<'a> {
-    pub fn new(query: &'a PathQuery) -> Self {
-        Self { query, values: query.values() }
-    }
-
     /// Reads the values of these paths only.
     pub fn only<'p>(query: &'a PathQuery, paths: impl Iterator<Item = &'p BoundPath>) -> Self {
         let mut paths: Vec<usize> = paths.filter_map(|path| path.as_ref().ok().copied()).collect();
@@ -237,6 +234,13 @@ impl<'a> SampleValues<'a> {
         for path in paths {
             query.for_each_value(path, |v| values.push(v));
         }
+        Self { query, values }
+    }
+
+    /// Returns the values of the last sample. Those of an earlier collection are replaced by what it had then.
+    pub fn held(query: &'a PathQuery, held: &HeldValues) -> Self {
+        let mut values = query.values();
+        values.iter_mut().for_each(|v| held.replace(query, v));
         Self { query, values }
     }
 

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::NoValue;
-use crate::path::{PathQuery, PathValue};
+use crate::path::PathValue;
 
+use super::held::HeldSample;
 use super::paths::{BoundPath, ProcessPaths, is_instance, is_same_instance, uncapped};
 use super::state::{ProcessState, StateValue};
 use super::{greatest, name, number};
@@ -29,16 +30,16 @@ type RowNumbers = Vec<(f64, usize)>;
 
 impl ProcessList {
     /// Lists `most` processes for each use.
-    pub fn new(query: &PathQuery, paths: &ProcessPaths, most: usize) -> Self {
-        let (mut by_time, count, time) = times(query, &paths.time);
+    pub fn new(sample: HeldSample<'_>, paths: &ProcessPaths, most: usize) -> Self {
+        let (mut by_time, count, time) = times(sample, &paths.time);
         let mut by_memory = RowNumbers::new();
-        each(query, &paths.memory, |v| {
+        each(sample, &paths.memory, |v| {
             let number = number(&v);
             if number > 0.0 && is_instance(&v) {
                 by_memory.push((number, v.row()));
             }
         });
-        let (mut by_storage, refused) = storage(query, paths);
+        let (mut by_storage, refused) = storage(sample, paths);
         let ranked = [
             (&paths.time, greatest(&mut by_time, most)),
             (&paths.memory, greatest(&mut by_memory, most)),
@@ -46,16 +47,16 @@ impl ProcessList {
         ];
         let values = ranked.into_iter().flat_map(|(path, rows)| {
             let path = path.as_ref().ok();
-            rows.into_iter().filter_map(move |row| query.value_in_row(*path?, row))
+            rows.into_iter().filter_map(move |row| sample.value_in_row(*path?, row))
         });
         let (mut listed, mut known): (Vec<ProcessState>, HashSet<_>) = (Vec::new(), HashSet::new());
         for v in values {
-            let birth = query.birth(&v);
+            let birth = sample.query.birth(&v);
             let id = v.value.instance_id.map_or(0, |id| id.0);
             if !known.insert((name(&v), id, birth)) {
                 continue;
             }
-            let reading = |path| reading(query, path, &v);
+            let reading = |path| reading(sample, path, &v);
             listed.push(ProcessState {
                 name: name(&v),
                 id,
@@ -73,10 +74,10 @@ impl ProcessList {
 
 /// Returns the processor times by row, the number of processes, and the sum of their times. No process at all is
 /// unknown: the machine that is asked runs something.
-fn times(query: &PathQuery, path: &BoundPath) -> (RowNumbers, StateValue, StateValue) {
+fn times(sample: HeldSample<'_>, path: &BoundPath) -> (RowNumbers, StateValue, StateValue) {
     let (mut numbers, mut count, mut sum) = (RowNumbers::new(), 0_u32, None);
     let mut missing = path.clone().err();
-    each(query, path, |v| {
+    each(sample, path, |v| {
         if let (None, Err(reason)) = (&missing, &v.value.value) {
             missing = Some(reason.clone());
         }
@@ -98,11 +99,11 @@ fn times(query: &PathQuery, path: &BoundPath) -> (RowNumbers, StateValue, StateV
 }
 
 /// Returns the bytes read and written by row, and the number of processes that refused them.
-fn storage(query: &PathQuery, paths: &ProcessPaths) -> (RowNumbers, Option<(usize, NoValue)>) {
+fn storage(sample: HeldSample<'_>, paths: &ProcessPaths) -> (RowNumbers, Option<(usize, NoValue)>) {
     let mut written = Vec::new();
-    each(query, &paths.written, |v| written.push(number(&v)));
+    each(sample, &paths.written, |v| written.push(number(&v)));
     let (mut numbers, mut refused) = (RowNumbers::new(), None::<(usize, NoValue)>);
-    each(query, &paths.read, |v| {
+    each(sample, &paths.read, |v| {
         if !is_instance(&v) {
             return;
         }
@@ -114,7 +115,7 @@ fn storage(query: &PathQuery, paths: &ProcessPaths) -> (RowNumbers, Option<(usiz
         // looked up by their identity, which is slow for 10,000 processes.
         let written = match written.get(v.row()) {
             Some(0.0) => 0.0,
-            _ => reading(query, &paths.written, &v).unwrap_or(0.0),
+            _ => reading(sample, &paths.written, &v).unwrap_or(0.0),
         };
         let number = number(&v) + written;
         if number > 0.0 {
@@ -125,24 +126,24 @@ fn storage(query: &PathQuery, paths: &ProcessPaths) -> (RowNumbers, Option<(usiz
 }
 
 /// Passes on the values of a path, if the source has it.
-fn each<'a>(query: &'a PathQuery, path: &BoundPath, each: impl FnMut(PathValue<'a>)) {
+fn each<'a>(sample: HeldSample<'a>, path: &BoundPath, each: impl FnMut(PathValue<'a>)) {
     if let Ok(path) = path {
-        query.for_each_value(*path, each);
+        sample.for_each_value(*path, each);
     }
 }
 
 /// Returns the value of a path for the instance of another value, as a reading.
-fn reading(query: &PathQuery, path: &BoundPath, of: &PathValue<'_>) -> StateValue {
+fn reading(sample: HeldSample<'_>, path: &BoundPath, of: &PathValue<'_>) -> StateValue {
     let at = path.clone()?;
-    let is_it = |v: &PathValue<'_>| is_same_instance(query, v, of);
+    let is_it = |v: &PathValue<'_>| is_same_instance(sample.query, v, of);
     // Two countersets of processes differ only in the sums at the beginning.
     let row = of.row();
     let near = [Some(row), row.checked_sub(1), row.checked_add(1)].into_iter().flatten();
-    if let Some(v) = near.filter_map(|row| query.value_in_row(at, row)).find(is_it) {
+    if let Some(v) = near.filter_map(|row| sample.value_in_row(at, row)).find(is_it) {
         return uncapped(&v);
     }
     let mut found = None;
-    query.for_each_value(at, |v| {
+    sample.for_each_value(at, |v| {
         if found.is_none() && is_it(&v) {
             found = Some(uncapped(&v));
         }
