@@ -464,7 +464,10 @@ Examples:
   use ssh -L 9182:localhost:9182 HOST, or a proxy with TLS.
 
   $ perfset serve --listen 192.0.2.7:9182 --insecure
-  Everyone who can reach the address sees everything.";
+  Everyone who can reach the address sees everything.
+
+  $ perfset serve --log rec --begin '14:00' --end '14:10'
+  The page shows these minutes of a recording, with the findings at their end.";
 
 /// Examples for `perfset completions`.
 #[cfg(feature = "man")]

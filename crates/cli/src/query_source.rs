@@ -220,6 +220,18 @@ pub fn window_of(
     Ok(Window { begin, end })
 }
 
+/// Returns the time that an instant means in logs, in 100 ns since 1601 UTC.
+///
+/// # Errors
+/// If the log has no sample or no such mark, or cannot be read.
+#[cfg(feature = "serve")]
+pub fn instant_of(logs: &Logs, instant: &InstantArg) -> Result<i64, String> {
+    let times = logs.times().map_err(|error| error.to_string())?;
+    let last = times.iter().max().copied().ok_or("the log has no sample")?;
+    let marks = logs.recording().map(Recording::annotations).unwrap_or_default();
+    instant.to_utc(&zone_of(logs), last, &marks)
+}
+
 /// Returns the time zone of a recorded machine.
 pub fn zone_of_recording(recording: &Recording) -> TimeZone {
     // The recording may come from anywhere, so its zone may be unknown here.

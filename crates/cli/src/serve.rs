@@ -2,29 +2,32 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use perfset::log::Logs;
 use perfset::output::text::{escaped, name_of};
 use perfset::path::BindError;
 use perfset::path::{QueryFileError, query_file};
 use perfset_export::ExportError;
-use perfset_web::{Limits, ServeError, Server, ServerOptions, Token, is_privileged};
+use perfset_web::{Limits, ServeError, ServedLog, Server, ServerOptions, Token, is_privileged};
 
 use crate::args::ServeArgs;
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
+use crate::query_source::{instant_of, opened, window_of};
+use crate::when::InstantArg;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
     #[cfg(target_os = "linux")]
     perfset::return_large_pieces();
-    // First of all: other threads would keep the capabilities.
-    bpf_capabilities::settle(true);
+    // First of all: other threads would keep the capabilities. A log needs none.
+    bpf_capabilities::settle(args.log.is_empty());
     let listen = if args.listen.is_empty() { vec![ServerOptions::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
     let token = token(args, is_exposed)?;
-    let machine = if args.all_users { perfset::all_users() } else { perfset::local() };
     let limits = Limits { history: args.history, ..Limits::default() };
     let mut options = ServerOptions {
         listen,
@@ -47,10 +50,15 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         })?;
     }
     // The addresses are bound here, so an address in use is reported before anything is printed.
-    let server = Server::open(machine, options).map_err(failed)?;
+    let server = match args.log.is_empty() {
+        true if args.all_users => Server::open(perfset::all_users(), options),
+        true => Server::open(perfset::local(), options),
+        false => Server::open_log(log(args)?, options),
+    };
+    let server = server.map_err(failed)?;
     let stopper = server.stopper();
     ctrlc::set_handler(move || stopper.stop()).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-    tell(&server, args.token_file.as_deref());
+    tell(&server, args);
     if let Some(text) = unencrypted(server.addresses(), args.insecure) {
         let _ = writeln!(io::stderr(), "{text}"); // nobody is left to tell if this fails
     }
@@ -58,8 +66,34 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Opens the log to show.
+fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
+    let logs = opened(&args.log, args.machine.as_deref(), false)?;
+    let window = window_of(&logs, args.window.begin.as_ref(), args.window.end.as_ref())?;
+    let parse_instant = |logs: &Logs, text: &str| {
+        let instant: InstantArg = text.parse().map_err(str::to_owned)?;
+        instant_of(logs, &instant)
+    };
+    Ok(ServedLog { logs, files: args.log.clone(), window, parse_instant: Arc::new(parse_instant) })
+}
+
+/// Returns `true` if other users may not read a log: its file, or the folder of a recording.
+#[cfg(unix)]
+fn is_private(file: &PathBuf) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    const OTHERS: u32 = 0o004;
+    std::fs::metadata(file).map_or(true, |found| found.permissions().mode() & OTHERS == 0)
+}
+
+/// Returns `true`: permissions on other systems than Unix are not looked at.
+#[cfg(not(unix))]
+fn is_private(_: &PathBuf) -> bool {
+    true
+}
+
 fn failed(error: ServeError) -> Failure {
     let exit = match &error {
+        ServeError::Log(_) => Exit::NothingMatched,
         ServeError::Metrics(ExportError::Path { error, .. }) if !matches!(error, BindError::Source(_)) => {
             Exit::NothingMatched
         }
@@ -81,6 +115,7 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     let why = match (is_exposed, is_privileged()) {
         (true, _) => "other machines can connect",
         (false, true) => "the server can read data that its clients may not",
+        (false, false) if args.log.iter().any(is_private) => "other users may not read the log",
         (false, false) => return Ok(None),
     };
     if args.insecure {
@@ -107,12 +142,16 @@ fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
 }
 
 /// Prints the addresses of the server, and the counter paths that have no counterset yet.
-fn tell(server: &Server, token_file: Option<&Path>) {
+fn tell(server: &Server, args: &ServeArgs) {
     let mut text = String::new();
     for (page, metrics) in server.pages().zip(server.metrics()) {
-        text.push_str(&format!("page     {page}\nmetrics  {metrics}\n"));
+        text.push_str(&format!("page     {page}\n"));
+        // Those of a log would be taken for values of now.
+        if args.log.is_empty() {
+            text.push_str(&format!("metrics  {metrics}\n"));
+        }
     }
-    if let Some(file) = token_file {
+    if let Some(file) = args.token_file.as_deref() {
         text.push_str(&format!("token    from {}\n", name_of(file))); // not itself: this may be a log
     }
     for path in server.waiting() {

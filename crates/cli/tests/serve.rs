@@ -231,3 +231,43 @@ fn the_right_to_walk_over_tasks_is_given_up_and_no_other() {
     assert!(served.get("/api/countersets", "").contains("Process V2"));
     served.end("TERM");
 }
+
+/// A recording is shown with a token, because its folder is its owner's, and without metrics.
+#[test]
+fn a_recording_is_shown() {
+    let folder = scratch("serve-recording").join("recording");
+    let _ = fs::remove_dir_all(&folder);
+    let name = folder.to_str().unwrap();
+    assert_eq!(run("small-vm", &["record", "--dir", name, "mem", "cpu", "10ms", "5"]).0, 0);
+    let command = perfset("small-vm", &["serve", "--listen", "127.0.0.1:0", "--log", name]);
+    let served = Served::run(command, &[], 1);
+    let token = served.lines[0].split_once("?token=").unwrap().1.to_owned();
+    assert!(served.get("/api/about", "").starts_with("HTTP/1.1 401 "));
+    let header = format!("Authorization: Bearer {token}\r\n");
+    let get = |target: &str| served.get(target, &header);
+    let about = get("/api/about");
+    assert!(about.contains("\"log\":[") && about.contains("Each processor"), "{about}");
+    let path = "/api/query?path=/Memory/Available+Bytes";
+    let newest = get(path);
+    assert!(newest.contains("\"status\":\"ok\""), "{newest}");
+    // The instants of the command.
+    for at in ["-0s", "mark+recorder+stopped", "2200-01-01+00:00"] {
+        assert_eq!(get(&format!("{path}&at={at}")).lines().last(), newest.lines().last(), "{at}");
+    }
+    let early = get(&format!("{path}&at=2000-01-01+00:00"));
+    assert!(early.starts_with("HTTP/1.1 404 ") && early.contains("no sample there"), "{early}");
+    let bad = get(&format!("{path}&at=yesterday"));
+    assert!(bad.starts_with("HTTP/1.1 400 ") && bad.contains("14:03:07"), "{bad}");
+    let metrics = get("/metrics");
+    assert!(metrics.starts_with("HTTP/1.1 404 ") && metrics.contains("shows a log"), "{metrics}");
+    assert_eq!(served.end("TERM").0, 0);
+    for (words, code, text) in [
+        (&["--log", name, "--query", "x"][..], 2, "--query"),
+        (&["--begin", "-1m"], 2, "--log"),
+        (&["--log", name, "--begin", "mark other"], 3, "no mark contains"),
+        (&["--log", name, "--begin", "2200-01-01 00:00"], 3, "no sample"),
+    ] {
+        let (found, _, err) = run("small-vm", &[&["serve", "--listen", "127.0.0.1:0"], words].concat());
+        assert!(found == code && err.contains(text), "{words:?}: {found} {err}");
+    }
+}

@@ -35,6 +35,8 @@ export class Findings {
   #asked = 0;
   #retry = 0;
   #isLive = true;
+  /** The time of a log that is asked for, in ms since 1970; null: the newest sample. */
+  #at = null;
   /** When the panel was last as high as it may be. */
   #high = 0;
 
@@ -54,6 +56,14 @@ export class Findings {
     else if (!this.#rows.size && !this.#time.textContent) setText(this.#summary, "Paused: Resume shows the findings of now");
   }
 
+  /** Findings of another time of a log are asked for at once. */
+  set at(at) {
+    if (at === this.#at) return;
+    this.#at = at;
+    this.#asked = 0;
+    this.ask();
+  }
+
   /** Asks the server, unless it was asked just now. Nothing happens while nobody can see the page. */
   async ask() {
     if (this.#asking || !this.#isLive || document.hidden) return;
@@ -64,7 +74,7 @@ export class Findings {
     let wait = RETRY;
     try {
       // A request that hangs would leave findings of the past as those of now.
-      const answer = await request("/api/findings", { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
+      const answer = await request(`/api/findings${this.#at === null ? "" : `?at=${this.#at}`}`, { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
       if (answer.ok) {
         this.show(await answer.json());
         wait = 0;

@@ -54,6 +54,7 @@ class Page {
     setText(byId("machine"), about.machine);
     byId("machine").title = about.system;
     setText(byId("version"), `perfset ${about.version} on ${about.system}.`);
+    byId("metrics").hidden = Boolean(about.log);
     setText(byId("not-shown"), about.not_shown.map(why => `Not shown: ${why}.`).join(" "));
     document.title = `${about.machine}: perfset`;
     this.#listen();
@@ -208,7 +209,9 @@ class Page {
     setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
-    this.#findings.isLive = view.isLive;
+    // A log has findings of any time.
+    if (this.#about.log) this.#findings.at = view.isLive ? null : Math.round(view.range(this.store.last ?? Date.now())[1]);
+    else this.#findings.isLive = view.isLive;
     this.#asked();
     this.#write();
     this.#showState();
@@ -265,7 +268,8 @@ class Page {
     const { state, since, reason } = this.#stream;
     const isStill = state === "live" && !this.view.isLive;
     byId("state").dataset.state = isStill ? "paused" : state;
-    setText(byId("state-text"), isStill ? (this.view.zoom ? "Zoomed" : "Paused") : STATES[state]);
+    const text = state === "live" && this.#about.log ? "Recorded" : STATES[state];
+    setText(byId("state-text"), isStill ? (this.view.zoom ? "Zoomed" : "Paused") : text);
     const notices = byId("notices");
     const texts = [];
     if (state === "lost") {

@@ -22,7 +22,7 @@ use crate::limits::Limits;
 use crate::overview::Chart;
 use crate::places::Place;
 use crate::request::{self, BadRequest};
-use crate::sampler::{Handle, SamplerStats as Sampled};
+use crate::sampler::{Handle, Sampler, SamplerStats as Sampled};
 use crate::scrape::Scrapes;
 use crate::server::Local;
 use crate::unread::UnreadBytes;
@@ -38,8 +38,11 @@ pub struct App {
     /// Permits for streams, as many as may be open at once.
     pub streams: Arc<Semaphore>,
     pub charts: Vec<Chart>,
+    /// Name of the machine that is shown, and its operating system.
     pub machine: String,
     pub system: String,
+    /// Name of the machine on which the server runs.
+    pub host: String,
     pub interval_ms: u64,
     pub history_s: u64,
     pub limits: Limits,
@@ -170,6 +173,9 @@ async fn about(State(app): Shared) -> Answer {
         now: Sampled,
         not_shown: Vec<String>,
         overview: &'a [Chart],
+        /// Times of the first and the last sample in milliseconds since 1970, if a log is shown.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<[i64; 2]>,
     }
     #[derive(Serialize)]
     struct AboutLimits {
@@ -177,7 +183,8 @@ async fn about(State(app): Shared) -> Answer {
         streams: usize,
         paths: usize,
     }
-    let (now, not_shown) = app.sampler.ask(|sampler| (sampler.state(), sampler.not_shown())).await?;
+    let state = |sampler: &mut Sampler| (sampler.state(), sampler.not_shown(), sampler.log_limits_ms());
+    let (now, not_shown, log) = app.sampler.ask(state).await?;
     let Limits { series, streams, .. } = app.limits;
     Ok(json(to_json(&About {
         version: env!("CARGO_PKG_VERSION"),
@@ -189,6 +196,7 @@ async fn about(State(app): Shared) -> Answer {
         now,
         not_shown,
         overview: &app.charts,
+        log,
     })))
 }
 
@@ -215,13 +223,13 @@ async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
 }
 
 async fn findings(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    request::nothing(&query.unwrap_or_default())?;
-    app.sampler.findings().await.map(json)
+    let at = request::text(&query.unwrap_or_default(), "at")?;
+    app.sampler.findings(at).await.map(json)
 }
 
 async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let paths = request::values(&query.unwrap_or_default())?;
-    app.sampler.values(paths).await.map(json)
+    let (paths, at) = request::values(&query.unwrap_or_default())?;
+    app.sampler.values(paths, at).await.map(json)
 }
 
 async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
@@ -234,7 +242,10 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     // A client that reconnects continues at its last event.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history_ms = i64::from(request.history_s).saturating_mul(1_000);
-    let events = app.sampler.ask(move |sampler| sampler.join(&request.asks, last, history_ms)).await??;
+    let events = app
+        .sampler
+        .ask(move |sampler| sampler.join(&request.asks, &request.range, last, history_ms))
+        .await??;
     Ok(with_type("text/event-stream", Body::new(events.with_permit(place))))
 }
 

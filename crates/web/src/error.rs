@@ -40,6 +40,9 @@ pub enum ServeError {
         /// Longest history that is possible at this interval.
         longest: Duration,
     },
+    /// The log has nothing to show.
+    #[error("the log cannot be shown: {0}")]
+    Log(String),
     /// No login numbers for browsers can be created.
     #[error("cannot create random numbers for logins")]
     Login(#[source] TokenError),

@@ -30,6 +30,17 @@ pub struct StreamRequest {
     pub asks: Vec<PathRequest>,
     /// Number of seconds of history to send first.
     pub history_s: u32,
+    /// Requested part of a log.
+    pub range: TimeRange,
+}
+
+/// Part of a log as a request names it. Only a server that shows a log has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimeRange {
+    /// Time of the first sample.
+    pub begin: Option<String>,
+    /// Time of the last sample.
+    pub end: Option<String>,
 }
 
 /// Error for an invalid query string.
@@ -48,12 +59,13 @@ fn bad<T>(text: impl Into<String>) -> Result<T, BadRequest> {
     Err(BadRequest(text.into()))
 }
 
-/// Parses the query string of `/api/stream`: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`.
+/// Parses the query string of `/api/stream`: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`, and
+/// for a log `[&begin=TIME][&end=TIME]`.
 ///
 /// # Errors
 /// If a parameter is unknown or invalid, or there is no path, or there are too many.
 pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
-    let mut request = StreamRequest { asks: Vec::new(), history_s: 0 };
+    let mut request = StreamRequest { asks: Vec::new(), history_s: 0, range: TimeRange::default() };
     for pair in pairs(query) {
         let (name, value) = pair?;
         match name.as_str() {
@@ -77,36 +89,38 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
                 }
             }
             "history" => request.history_s = number(&name, &value, 0, u32::MAX)?,
-            _ => return unknown(&name, "path, top, sum and history"),
+            "begin" => set(&mut request.range.begin, &name, value)?,
+            "end" => set(&mut request.range.end, &name, value)?,
+            _ => return unknown(&name, "path, top, sum, history, begin and end"),
         }
     }
     some(request.asks).map(|asks| StreamRequest { asks, ..request })
 }
 
-/// Parses the query string of `/api/query`: `path=P[&path=P...]`.
+/// Parses the query string of `/api/query`: `path=P[&path=P...]`, and for a log `[&at=TIME]`. Returns the paths and the
+/// time.
 ///
 /// # Errors
 /// Same as [`stream`].
-pub fn values(query: &str) -> Result<Vec<CounterPath>, BadRequest> {
-    let mut asks = Vec::new();
+pub fn values(query: &str) -> Result<(Vec<CounterPath>, Option<String>), BadRequest> {
+    let (mut asks, mut at) = (Vec::new(), None);
     for pair in pairs(query) {
         match pair? {
             (name, value) if name == "path" => add(&mut asks, &value)?,
-            (name, _) => return unknown(&name, "path"),
+            (name, value) if name == "at" => set(&mut at, &name, value)?,
+            (name, _) => return unknown(&name, "path and at"),
         }
     }
-    some(asks).map(|asks| asks.into_iter().map(|ask| ask.path).collect())
+    some(asks).map(|asks| (asks.into_iter().map(|ask| ask.path).collect(), at))
 }
 
-/// Checks that a request has no parameter.
-///
-/// # Errors
-/// If there is one.
-pub(crate) fn nothing(query: &str) -> Result<(), BadRequest> {
-    match pairs(query).next() {
-        None => Ok(()),
-        Some(pair) => bad(format!("there is no parameter \"{}\" here", pair?.0)),
+/// Stores the time of a parameter that a request has at most once.
+fn set(time: &mut Option<String>, name: &str, value: String) -> Result<(), BadRequest> {
+    match time.is_none() && value.len() <= WORDS_LEN_MOST {
+        true => *time = Some(value),
+        false => return bad(format!("{name} is there twice, or longer than {WORDS_LEN_MOST} bytes")),
     }
+    Ok(())
 }
 
 /// Returns the only parameter that a request may have; `None` if it is missing or empty.
@@ -237,7 +251,7 @@ mod tests {
             ("top=1&path=/A/B", "top belongs behind the path that it is of"),
             ("path=/A/B&top=1&top=2", "top is there twice for one path"),
             ("path=/A/B&history=-1", "history is a whole number from 0 to 4294967295, not \"-1\""),
-            ("path=/A/B&x=1", "there is no parameter \"x\": there is path, top, sum and history"),
+            ("path=/A/B&x=1", "there is no parameter \"x\": there is path, top, sum, history, begin and end"),
             ("path=/A/B&sum=0", "sum is a whole number from 1 to 1, not \"0\""),
             ("sum=1&path=/A/B", "sum belongs behind the path that it is of"),
             ("path=/A/B&sum=1&sum=1", "sum is there twice for one path"),
@@ -256,8 +270,16 @@ mod tests {
 
     #[test]
     fn other_questions() {
-        assert_eq!(values("path=/A/B&path=/C/D").unwrap().len(), 2);
-        assert_eq!(values("path=/A/B&top=1").unwrap_err().0, "there is no parameter \"top\": there is path");
+        assert_eq!(values("path=/A/B&path=/C/D").unwrap().0.len(), 2);
+        assert_eq!(values("path=/A/B&at=-10m").unwrap().1.as_deref(), Some("-10m"));
+        assert!(values("path=/A/B&at=1&at=2").is_err());
+        let range = stream("path=/A/B&begin=mark+x&end=7").unwrap().range;
+        assert_eq!((range.begin.as_deref(), range.end.as_deref()), (Some("mark x"), Some("7")));
+        assert!(stream("path=/A/B&begin=1&begin=1").is_err());
+        assert_eq!(
+            values("path=/A/B&top=1").unwrap_err().0,
+            "there is no parameter \"top\": there is path and at"
+        );
         assert_eq!(text("words=a+b", "words"), Ok(Some("a b".to_owned())));
         assert_eq!((text("", "words"), text("words=+", "words")), (Ok(None), Ok(None)));
         assert!(

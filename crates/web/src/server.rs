@@ -29,6 +29,7 @@ use crate::assets::Assets;
 use crate::connection::TimeoutStream;
 use crate::error::ServeError;
 use crate::limits::Limits;
+use crate::log::{LogSpan, ServedLog};
 use crate::overview::charts;
 use crate::places::{Place, Places, Standing};
 use crate::sampler;
@@ -108,8 +109,27 @@ impl Server {
     /// If an address is in use or does not belong to this machine, the metrics cannot be exported with these options,
     /// or the system creates no thread.
     pub fn open(machine: Machine, options: ServerOptions) -> Result<Self, ServeError> {
-        let ServerOptions { listen, interval, mut hosts, token, limits, metrics, names } = options;
-        let depth = limits.depth(interval)?;
+        Self::with((machine, None), options)
+    }
+
+    /// Listens, and shows a log instead of a machine: its page, its values at any time, and no metrics.
+    /// [`ServerOptions::interval`] is the least time between two samples of a stream.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), or if the log has no sample in the time to show.
+    pub fn open_log(log: ServedLog, options: ServerOptions) -> Result<Self, ServeError> {
+        let span = log.span(options.interval, &options.limits);
+        let span = span.map_err(|error| ServeError::Log(error.to_string()))?;
+        let machine = log.logs.machine().clone();
+        Self::with((machine, Some((log, span))), ServerOptions { metrics: Vec::new(), ..options })
+    }
+
+    fn with(
+        (machine, log): (Machine, Option<(ServedLog, LogSpan)>),
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
+        let ServerOptions { listen, mut interval, mut hosts, token, limits, metrics, names } = options;
+        let depth = if log.is_some() { 1 } else { limits.depth(interval)? };
         for path in &metrics {
             // Another machine's name must not stand for this one's values.
             perfset::is_local(path.machine.as_deref()).map_err(|error| {
@@ -128,6 +148,7 @@ impl Server {
             listeners.push(listener);
         }
         let name = perfset::own_name();
+        let host = name.clone();
         // Clients of other machines use this machine's name, which the Host check must know.
         if addresses.iter().any(|address| !address.ip().is_loopback()) {
             hosts.push(name.clone());
@@ -135,11 +156,21 @@ impl Server {
         let places = Places::new(limits.connections, limits.strangers);
         let charts = charts(&machine);
         let unread = UnreadBytes::new(limits.unread);
-        let (sampler, thread) =
-            sampler::start(machine, exporter, charts.clone(), interval, limits, unread.clone())
-                .map_err(ServeError::Start)?;
+        let mut history = interval.saturating_mul(u32::try_from(depth).unwrap_or(u32::MAX));
+        let (mut shown_machine, mut shown_system) = (name, system());
+        // Of a log nothing is collected all the time, and it is looked at as often as a machine would be.
+        let (mut pinned, look) = (charts.clone(), interval);
+        let mut own_limits = limits;
+        if let Some((log, span)) = &log {
+            (interval, history) = (span.interval, span.history);
+            (shown_machine, shown_system) = log.machine();
+            pinned.clear();
+            own_limits.history = None;
+        }
+        let source = (machine, log);
+        let (sampler, thread) = sampler::start(source, exporter, pinned, look, own_limits, unread.clone())
+            .map_err(ServeError::Start)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let history = interval.saturating_mul(u32::try_from(depth).unwrap_or(u32::MAX));
         let app = App {
             access: Access::new(hosts, token).map_err(ServeError::Login)?,
             assets: Assets::new(),
@@ -148,8 +179,9 @@ impl Server {
             unread,
             streams: Arc::new(Semaphore::new(limits.streams)),
             charts,
-            machine: name,
-            system: system(),
+            machine: shown_machine,
+            system: shown_system,
+            host,
             interval_ms: ms(interval),
             history_s: history.as_secs(),
             limits,
@@ -186,7 +218,7 @@ impl Server {
 
     fn roots(&self) -> impl Iterator<Item = String> {
         self.addresses.iter().map(|address| match address.ip().is_unspecified() {
-            true => format!("http://{}:{}", self.app.machine, address.port()),
+            true => format!("http://{}:{}", self.app.host, address.port()),
             false => format!("http://{address}"),
         })
     }

@@ -43,7 +43,7 @@ impl Stepped {
     pub fn join(&mut self, query: &str, last: Option<i64>) -> io::Result<StepReader> {
         let request = request::stream(query).map_err(io::Error::other)?;
         let history_ms = i64::from(request.history_s).saturating_mul(1_000);
-        let events = self.0.join(&request.asks, last, history_ms);
+        let events = self.0.join(&request.asks, &request.range, last, history_ms);
         events.map(StepReader).map_err(|problem| io::Error::other(problem.to_json()))
     }
 

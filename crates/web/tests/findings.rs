@@ -108,11 +108,11 @@ fn findings_cost_nothing_until_somebody_asks() {
 }
 
 #[test]
-fn findings_take_no_parameter() {
+fn findings_take_a_time_alone() {
     let server = Running::of(disks(), |options| options.metrics.clear());
     let answer = get(&server, "/api/findings?top=3", &[]);
     assert_eq!(
         (answer.status, answer.json()["error"].as_str()),
-        (400, Some("there is no parameter \"top\" here"))
+        (400, Some("there is no parameter \"top\": there is at"))
     );
 }

@@ -8,13 +8,13 @@ use clap::ValueEnum;
 use perfset_export::ExportOptions;
 use perfset_web::Limits;
 
-use super::{ProcessArgs, interval};
+use super::{LogWindow, ProcessArgs, interval};
 use crate::examples;
 
 /// Show this machine's counters in the browser, and serve them to programs
 ///
 /// Serves a page with live charts, a JSON API and streams, to this machine only unless --listen is given. All clients
-/// share one collection. Ctrl+C or SIGTERM ends the server.
+/// share one collection. Ctrl+C or SIGTERM ends the server. With --log it shows a recording or another log.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = format!("{}\n\n{}", examples::SERVE, limits()))]
 pub struct ServeArgs {
@@ -24,7 +24,19 @@ pub struct ServeArgs {
     /// proxy with TLS.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<SocketAddr>,
-    /// Interval between two samples
+    /// Show a recording or another log instead of this machine
+    ///
+    /// The page shows the last hour of the log, or the time from --begin to --end; programs can ask for any time. What
+    /// a recorder writes meanwhile is shown too, unless --end is given. There are no metrics. If other users may not
+    /// read the log, a token is required.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "profile", "prefix", "series_max"])]
+    pub log: Vec<PathBuf>,
+    /// Machine to show, if the log contains several
+    #[arg(long, value_name = "NAME", requires = "log")]
+    pub machine: Option<String>,
+    #[command(flatten)]
+    pub window: LogWindow,
+    /// Interval between two samples; of a log, the least one
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
     /// Time span of the history that the page shows, such as 30m [default: 1h]
@@ -62,7 +74,7 @@ pub struct ServeArgs {
     /// Their instance names start with the user ID. Root, and members of the group of /run/perfset, see them without
     /// this option. From all other users together, at most 64 MiB and 100,000 instances are read, divided among the
     /// users. Omitted instances are reported.
-    #[cfg_attr(feature = "publish", arg(long))]
+    #[cfg_attr(feature = "publish", arg(long, conflicts_with = "log"))]
     #[cfg_attr(not(feature = "publish"), arg(skip))]
     pub all_users: bool,
     #[command(flatten)]

@@ -233,6 +233,18 @@ impl Without {
 }
 
 impl PathPoints {
+    /// Marks all values as those of an earlier collection.
+    pub fn mark_stale(&mut self) {
+        for point in self.points.iter_mut().chain(&mut self.sums).filter(|point| point.value.is_some()) {
+            point.mark.get_or_insert("stale");
+        }
+    }
+
+    /// Stores the values for the current sample of the table too.
+    pub fn keep_again(&self, table: &mut SeriesTable) {
+        self.points.iter().chain(&self.sums).for_each(|point| table.keep(point.id, point.value));
+    }
+
     fn new<'a, 'b: 'a>(
         values: impl Iterator<Item = &'a PathValue<'b>>,
         query: &PathQuery,
@@ -295,7 +307,8 @@ pub struct Sample<'a, 'v> {
     pub points: &'a [PathPoints],
     /// All values, by index of the path in the query.
     pub values: &'a [&'a [PathValue<'v>]],
-    pub query: &'a PathQuery,
+    /// Query of each path's values.
+    pub queries: &'a [&'a PathQuery],
 }
 
 impl Feed {
@@ -351,7 +364,9 @@ impl Feed {
                 None => Cow::Borrowed(sample.points.get(position).unwrap_or(&nobody)),
                 Some(most) => {
                     let values = sample.values.get(position).copied().unwrap_or_default();
-                    Cow::Owned(watch.take_greatest(most, values, sample.query, table))
+                    let query = sample.queries.get(position);
+                    let taken = query.map(|query| watch.take_greatest(most, values, query, table));
+                    Cow::Owned(taken.unwrap_or_default())
                 }
             };
             let sums = if ask.sum { taken.sums.as_slice() } else { &[] };

@@ -11,7 +11,8 @@ use perfset::{Machine, NextOutcome};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::{Answer, processor_time};
+use super::Answer;
+use super::processor_time::processor_time;
 use crate::answer::{ApiError, to_json};
 use crate::unread::UnreadBytes;
 
@@ -151,6 +152,11 @@ fn collect(overview: &mut Overview) -> Result<(), ApiError> {
         NextOutcome::Sample => Ok(()),
         NextOutcome::End => Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "there are no more samples")),
     }
+}
+
+/// Returns the findings of a state of a log, as clients receive them.
+pub fn past_json(state: &MachineState) -> String {
+    to_json(&FindingsJson::new(state))
 }
 
 /// Findings in the form in which clients receive them.

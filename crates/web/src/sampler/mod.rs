@@ -19,19 +19,25 @@ use tokio::sync::oneshot;
 use crate::answer::{ApiError, to_json};
 use crate::error::ServeError;
 use crate::limits::Limits;
+use crate::log::{LogSpan, ServedLog};
 use crate::overview::{Chart, ChartKind};
-use crate::request::PathRequest;
+use crate::request::{PathRequest, TimeRange};
 use crate::stream::{StreamBody, queue};
 use crate::unread::UnreadBytes;
 
 mod feed;
 mod findings;
+mod past;
+mod processor_time;
 mod series;
 #[cfg(test)]
 mod tests;
 
 use feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
 use findings::FindingsCollector;
+pub use past::PastLog;
+use past::has_no_past;
+use processor_time::processor_time;
 use series::SeriesTable;
 
 /// Time for which a path without viewers is still collected: a client that comes back misses nothing.
@@ -88,17 +94,17 @@ impl Handle {
         answer.await.map_err(|_| ApiError::busy())
     }
 
-    /// Returns the current values of paths as JSON.
-    pub async fn values(&self, paths: Vec<CounterPath>) -> Answer {
+    /// Returns the values of paths as JSON: the current ones, or those of a time in a log.
+    pub async fn values(&self, paths: Vec<CounterPath>, at: Option<String>) -> Answer {
         let (sender, answer) = oneshot::channel();
-        self.send(move |sampler| sampler.read(paths, sender))?;
+        self.send(move |sampler| sampler.read(paths, at.as_deref(), sender))?;
         answer.await.map_err(|_| ApiError::busy())?
     }
 
-    /// Returns the findings of the machine as JSON.
-    pub async fn findings(&self) -> Answer {
+    /// Returns the findings of the machine as JSON, or those of a time in a log.
+    pub async fn findings(&self, at: Option<String>) -> Answer {
         let (sender, answer) = oneshot::channel();
-        self.send(move |sampler| sampler.find(sender))?;
+        self.send(move |sampler| sampler.find(at.as_deref(), sender))?;
         answer.await.map_err(|_| ApiError::busy())?
     }
 
@@ -144,7 +150,9 @@ impl Output for Streams<'_> {
             false => PathPoints::default(),
         };
         let points: Vec<_> = watches.iter().zip(&values).map(take).collect();
-        let sample = Sample { time: sample.clocks.unix_ms(), points: &points, values: &values, query };
+        let queries = vec![*query; watches.len()];
+        let time = sample.clocks.unix_ms();
+        let sample = Sample { time, points: &points, values: &values, queries: &queries };
         // The oldest first: if too many bytes wait in the end, or sending takes too long, only the newest clients
         // receive no more. All clients that arrive between two samples are admitted, because their cost is not known
         // yet.
@@ -190,6 +198,8 @@ pub struct Sampler {
     /// Time at which data was last sent to all clients.
     last_sent: Instant,
     is_stopped: bool,
+    /// Log that is shown instead of the machine.
+    past: Option<PastLog>,
 }
 
 impl std::fmt::Debug for Sampler {
@@ -223,12 +233,12 @@ pub struct SamplerStats {
     pub samples: u64,
 }
 
-/// Starts the collecting thread.
+/// Starts the collecting thread, or one that reads a log.
 ///
 /// # Errors
 /// If the system cannot create a thread, or the machine cannot be queried.
 pub fn start(
-    machine: Machine,
+    (machine, log): (Machine, Option<(ServedLog, LogSpan)>),
     exporter: Exporter,
     charts: Vec<Chart>,
     interval: Duration,
@@ -239,7 +249,8 @@ pub fn start(
     let (sender, started) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("sampler".to_owned()).spawn(move || {
         match Sampler::new(machine, exporter, &charts, interval, limits, unread) {
-            Ok(sampler) => {
+            Ok(mut sampler) => {
+                sampler.past = log.map(|(served, span)| PastLog::new(served, span));
                 let _ = sender.send(Ok(())); // who started us waits
                 sampler.run(&receiver);
             }
@@ -284,6 +295,7 @@ impl Sampler {
             pinned: Vec::new(),
             last_sent: Instant::now(),
             is_stopped: false,
+            past: None,
         };
         for path in charts.iter().filter(|chart| chart.kind != ChartKind::Rank).flat_map(|chart| &chart.paths)
         {
@@ -336,9 +348,14 @@ impl Sampler {
     pub fn join(
         &mut self,
         asks: &[PathRequest],
+        range: &TimeRange,
         last: Option<i64>,
         history_ms: i64,
     ) -> Result<StreamBody, ApiError> {
+        if let Some(past) = &mut self.past {
+            return past.join(asks, range, last, history_ms, (&self.limits, &self.unread));
+        }
+        has_no_past(range.begin.as_ref().or(range.end.as_ref()))?;
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {
@@ -363,6 +380,9 @@ impl Sampler {
 
     /// Returns the current metrics as text.
     pub fn scrape(&mut self, format: ExpositionFormat) -> Result<Bytes, ApiError> {
+        if self.past.is_some() {
+            return Err(past::no_metrics());
+        }
         let mut text = Vec::new();
         self.exporter.scrape(format, &mut text)?;
         self.unread_scrapes.take(text)
@@ -370,6 +390,9 @@ impl Sampler {
 
     /// Returns the current state of the sampler.
     pub fn state(&self) -> SamplerStats {
+        if let Some(past) = &self.past {
+            return past.state();
+        }
         SamplerStats {
             series: self.table.len(),
             series_refused: self.table.refused(),
@@ -378,6 +401,11 @@ impl Sampler {
             viewers: self.feeds.values().map(|feed| feed.viewers.len()).fold(0, usize::saturating_add),
             samples: self.samples,
         }
+    }
+
+    /// Returns the times of the first and the last sample in milliseconds since 1970, if a log is shown.
+    pub fn log_limits_ms(&self) -> Option<[i64; 2]> {
+        self.past.as_ref().map(PastLog::limits_ms).map(<[i64; 2]>::from)
     }
 
     /// Returns sentences about data that exists and is not delivered: parts of countersets that do not fit the
@@ -430,6 +458,12 @@ impl Sampler {
 
     /// Takes a sample of everything and sends it.
     pub fn sample(&mut self, now: Instant) {
+        if let Some(past) = &mut self.past {
+            if past.look(now, &self.limits, &self.unread) {
+                self.machine = past.machine().clone();
+            }
+            return;
+        }
         // Before the streams: a client that asks when it gets a sample receives findings of the same time.
         self.findings.sample(now, self.interval, &self.unread);
         let began = processor_time();
@@ -530,8 +564,14 @@ impl Sampler {
         self.last_sent = Instant::now();
     }
 
-    /// Responds with the findings of the machine, which are collected from now on.
-    fn find(&mut self, answer: oneshot::Sender<Answer>) {
+    /// Responds with the findings of the machine, which are collected from now on, or with those of a log.
+    fn find(&mut self, at: Option<&str>, answer: oneshot::Sender<Answer>) {
+        if let Some(past) = &mut self.past {
+            return drop(answer.send(past.findings(at, &self.unread))); // who asked may be gone
+        }
+        if let Err(problem) = has_no_past(at) {
+            return drop(answer.send(Err(problem)));
+        }
         if !self.findings.is_collecting() {
             if let Err(problem) = self.has_time() {
                 return drop(answer.send(Err(problem))); // who asked may be gone
@@ -541,8 +581,14 @@ impl Sampler {
     }
 
     /// Responds with the values of paths: those of the last sample if it has them all, else those of separate
-    /// readings.
-    fn read(&mut self, paths: Vec<CounterPath>, answer: oneshot::Sender<Answer>) {
+    /// readings. Those of a log are read.
+    fn read(&mut self, paths: Vec<CounterPath>, at: Option<&str>, answer: oneshot::Sender<Answer>) {
+        if let Some(past) = &self.past {
+            return drop(answer.send(past.values(&paths, at, &self.unread))); // who asked may be gone
+        }
+        if let Err(problem) = has_no_past(at) {
+            return drop(answer.send(Err(problem)));
+        }
         if let Some(shared) = self.shared_values(&paths) {
             let _ = answer.send(shared); // who asked may be gone
             return;
@@ -622,20 +668,6 @@ impl Sampler {
         let asked: Vec<_> = positions.iter().zip(paths).flat_map(of_path).collect();
         Some(answer_of(&self.query, &asked, &self.unread))
     }
-}
-
-/// Returns the processor time of this thread. The load by other programs must not turn clients away.
-#[cfg(unix)]
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
-}
-
-/// Returns the elapsed time, on systems other than Unix: there a busy machine turns clients away earlier.
-#[cfg(not(unix))]
-fn processor_time() -> Duration {
-    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    FIRST.get_or_init(std::time::Instant::now).elapsed()
 }
 
 /// Returns the shown values of a query as JSON.

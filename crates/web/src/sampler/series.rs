@@ -182,6 +182,12 @@ impl SeriesTable {
         }
     }
 
+    /// Goes to an earlier sample or back, by its number from 1 on: values of one series are stored in the order of
+    /// samples, and several series one after the other.
+    pub fn go_to(&mut self, sample: usize) {
+        self.sample = u64::try_from(sample).unwrap_or(u64::MAX);
+    }
+
     /// Returns the series of a value of this sample; `None` if there is no room for another series.
     pub fn series(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {

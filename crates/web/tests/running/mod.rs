@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use perfset::testing::{FixedClock, Scripted};
 use perfset::{Aggregate, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine};
-use perfset_web::{ServeError, Server, ServerOptions, Stopper};
+use perfset_web::{ServeError, ServedLog, Server, ServerOptions, Stopper};
 
 pub const SECRET: &str = "a-secret-of-enough-letters";
 
@@ -57,7 +57,19 @@ impl Running {
             ..ServerOptions::default()
         };
         change(&mut options);
-        let server = Server::open(machine, options).unwrap();
+        Self::run(Server::open(machine, options).unwrap(), provider)
+    }
+
+    /// A server that shows a log.
+    pub fn of_log(log: ServedLog, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        let listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        let mut options =
+            ServerOptions { listen, interval: Duration::from_millis(20), ..ServerOptions::default() };
+        change(&mut options);
+        Self::run(Server::open_log(log, options).unwrap(), Scripted::new(Vec::new()))
+    }
+
+    fn run(server: Server, provider: Scripted) -> Self {
         let (address, stopper) = (server.addresses()[0], server.stopper());
         let thread = Some(std::thread::spawn(move || server.run()));
         Self { address, provider, stopper, thread }

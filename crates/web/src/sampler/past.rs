@@ -1,0 +1,591 @@
+//! Log behind a server: each request reads its own time, and followers of a growing log receive its new samples.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use perfset::clock::ClockReading;
+use perfset::log::{Logs, Pick};
+use perfset::output::Record;
+use perfset::overview::Overview;
+use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
+use perfset::{CostClass, Guid, Machine, NextOutcome, Window};
+use serde::Serialize;
+
+use super::feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
+use super::findings::past_json;
+use super::series::SeriesTable;
+use super::{ANSWER_LEN_MOST, Answer, SILENCE, SamplerStats};
+use crate::answer::{ApiError, to_json};
+use crate::limits::Limits;
+use crate::log::{LogSpan, ServedLog, from_unix_ms, in_100ns, to_unix_ms};
+use crate::request::{PathRequest, TimeRange};
+use crate::stream::{StreamBody, StreamSender, queue};
+use crate::unread::UnreadBytes;
+
+/// Maximum time for reading the log for one request, during which others wait.
+const READ_MOST: Duration = Duration::from_secs(20);
+/// Maximum number of different requests that are followed.
+const FOLLOWED_MOST: usize = 32;
+/// Maximum number of new samples that are read at once for followers, the newest.
+const NEW_MOST: usize = 8;
+/// Time between two looks for new samples, as a multiple of the time that the last one took.
+const COST_SHARE: u32 = 8;
+/// Spans before an instant that are read for it, shortest first: number of samples, and time in 100 ns. A rate needs
+/// two collections of its counterset, which may have been recorded only once a minute.
+const BEFORE: [(usize, i64); 3] = [(1, 0), (25, 700_000_000), (25, 1_300_000_000)];
+/// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not due.
+const HELD_MOST: i64 = 1_300_000_000;
+
+/// Log, and the clients that receive its samples.
+#[derive(Debug)]
+pub struct PastLog {
+    served: ServedLog,
+    span: LogSpan,
+    /// Size and time of each file when the log was last opened.
+    stamp: Vec<(u64, Option<SystemTime>)>,
+    /// Time of the last look for new samples, and its duration.
+    looked: Instant,
+    cost: Duration,
+    followed: Vec<FollowedRequest>,
+    /// Streams that receive nothing more, and stay open.
+    ended: Vec<StreamSender>,
+    /// Response with the findings of a time.
+    findings: Option<(i64, Answer)>,
+    last_sent: Instant,
+}
+
+/// Request whose clients receive new samples.
+#[derive(Debug)]
+struct FollowedRequest {
+    asks: Vec<PathRequest>,
+    feed: Feed,
+    table: SeriesTable,
+    /// Time of the last sample that was sent.
+    sent: i64,
+}
+
+/// Query of the paths of one counterset: ticks that lack it do not interrupt its rates.
+struct SetQuery {
+    query: PathQuery,
+    /// Indexes of the paths in the request, in the order of the query.
+    paths: Vec<usize>,
+}
+
+impl PastLog {
+    pub fn new(served: ServedLog, span: LogSpan) -> Self {
+        let stamp = stamp(&served);
+        let now = Instant::now();
+        Self {
+            served,
+            span,
+            stamp,
+            looked: now,
+            cost: Duration::ZERO,
+            followed: Vec::new(),
+            ended: Vec::new(),
+            findings: None,
+            last_sent: now,
+        }
+    }
+
+    /// Returns the countersets of the log.
+    pub fn machine(&self) -> &Machine {
+        self.served.logs.machine()
+    }
+
+    /// Returns the state of the streams. Its samples are those of the log.
+    pub fn state(&self) -> SamplerStats {
+        let followers = self.followed.iter().map(|one| one.feed.viewers.len());
+        SamplerStats {
+            series: self.followed.iter().map(|one| one.table.len()).fold(0, usize::saturating_add),
+            series_refused: 0,
+            paths: self.followed.iter().map(|one| one.asks.len()).fold(0, usize::saturating_add),
+            requests: self.followed.len(),
+            viewers: followers.fold(self.ended.len(), usize::saturating_add),
+            samples: u64::try_from(self.span.times.len()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Returns the times of the first and the last sample, in milliseconds since 1970.
+    pub fn limits_ms(&self) -> (i64, i64) {
+        let at = |time: Option<&i64>| time.map_or(0, |time| to_unix_ms(*time));
+        (at(self.span.times.first()), at(self.span.times.last()))
+    }
+
+    /// Parses a time of a request: milliseconds since 1970, or whatever the server's parser knows.
+    fn parse(&self, name: &str, text: &str) -> Result<i64, ApiError> {
+        // Not what begins with a sign, which is relative.
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let ms = text.parse::<i64>();
+            return ms
+                .map(from_unix_ms)
+                .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, format!("{name}: no time")));
+        }
+        let parsed = (self.served.parse_instant)(&self.served.logs, text);
+        parsed.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("{name}: {error}")))
+    }
+
+    /// Returns the time of the last sample that is not later than a time.
+    fn sample_at(&self, time: i64) -> Result<i64, ApiError> {
+        let after = self.span.times.partition_point(|sample| *sample <= time);
+        let found = after.checked_sub(1).and_then(|at| self.span.times.get(at)).copied();
+        found.ok_or_else(|| self.nothing())
+    }
+
+    /// Returns the error of a time that has no sample.
+    fn nothing(&self) -> ApiError {
+        let (first, last) = self.limits_ms();
+        let text = format!("the log has no sample there: it is from {first} to {last}, in ms since 1970");
+        ApiError::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// Returns the time of the sample that a request means: the last one of the log if it has no time.
+    fn instant(&self, at: Option<&str>) -> Result<i64, ApiError> {
+        match at {
+            Some(text) => self.sample_at(self.parse("at", text)?),
+            None => self.span.times.last().copied().ok_or_else(|| self.nothing()),
+        }
+    }
+
+    /// Returns the time of an earlier sample: a number of samples before, and a time in 100 ns before.
+    fn before(&self, time: i64, (samples, span): (usize, i64)) -> i64 {
+        let at = self.span.times.partition_point(|sample| *sample < time);
+        let counted = self.span.times.get(at.saturating_sub(samples)).copied();
+        counted.unwrap_or(time).min(time.saturating_sub(span))
+    }
+
+    /// Returns the paths of a request by counterset.
+    fn by_set(&self, paths: &[CounterPath]) -> Result<Vec<Vec<usize>>, ApiError> {
+        let mut machine = self.machine().clone();
+        let (mut sets, mut of_guid) = (Vec::<Vec<usize>>::new(), HashMap::<Guid, usize>::new());
+        for (at, path) in paths.iter().enumerate() {
+            let guid = resolve(&mut machine, path)?.set.guid;
+            let set = *of_guid.entry(guid).or_insert(sets.len());
+            match sets.get_mut(set) {
+                Some(set) => set.push(at),
+                None => sets.push(vec![at]),
+            }
+        }
+        Ok(sets)
+    }
+
+    /// Opens a query of some paths of a request over a part of the log.
+    fn open(
+        &self,
+        window: Window,
+        pick: Pick,
+        paths: &[CounterPath],
+        of: &[usize],
+    ) -> Result<SetQuery, ApiError> {
+        let mut logs = self.served.logs.within(window).picking(pick);
+        let mut query = PathQuery::open(&mut logs)?;
+        query.leave_out_above(CostClass::Moderate);
+        for path in of.iter().filter_map(|at| paths.get(*at)) {
+            query.add(&mut logs, path)?;
+        }
+        Ok(SetQuery { query, paths: of.to_vec() })
+    }
+
+    /// Reads the values of paths at the sample of a time: of each counterset the last collection up to then.
+    fn read_at(&self, paths: &[CounterPath], time: i64, due: Instant) -> Result<Vec<SetQuery>, ApiError> {
+        let mut queries = Vec::new();
+        for of in self.by_set(paths)? {
+            for (at, span) in BEFORE.into_iter().enumerate() {
+                let window = Window { begin: Some(self.before(time, span)), end: Some(time) };
+                let mut set = self.open(window, Pick::All, paths, &of)?;
+                let mut samples = 0_u32;
+                while set.query.collect()? == NextOutcome::Sample {
+                    samples = samples.saturating_add(1);
+                    in_time(due)?;
+                }
+                if samples >= 2 || at.saturating_add(1) == BEFORE.len() {
+                    if samples > 0 {
+                        queries.push(set);
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(queries)
+    }
+
+    /// Returns the values of paths at an instant as JSON.
+    pub fn values(&self, paths: &[CounterPath], at: Option<&str>, unread: &UnreadBytes) -> Answer {
+        #[derive(Serialize)]
+        struct ValuesJson<'a> {
+            values: Vec<Record<'a>>,
+        }
+        let time = self.instant(at)?;
+        let queries = self.read_at(paths, time, due())?;
+        let read: Vec<_> = queries.iter().map(|set| (set, set.query.values())).collect();
+        let mut shown: Vec<(usize, Record<'_>)> = Vec::new();
+        for (set, values) in &read {
+            let clocks = set.query.snapshot().clocks();
+            for value in values {
+                let Some(path) = set.paths.get(value.path).copied() else { continue };
+                if paths.get(path).is_some_and(|path| !is_hidden(path, value)) {
+                    shown.push((path, Record::new(clocks, value)));
+                }
+            }
+        }
+        if shown.is_empty() {
+            return Err(ApiError::new(
+                StatusCode::NOT_FOUND,
+                "nothing of these paths was recorded at that time",
+            ));
+        }
+        if shown.len() > ANSWER_LEN_MOST {
+            let text = format!("these paths have {} values then, more than {ANSWER_LEN_MOST}", shown.len());
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
+        }
+        shown.sort_by_key(|(path, _)| *path);
+        unread.take(to_json(&ValuesJson { values: shown.into_iter().map(|(_, record)| record).collect() }))
+    }
+
+    /// Returns the findings of an instant as JSON.
+    pub fn findings(&mut self, at: Option<&str>, unread: &UnreadBytes) -> Answer {
+        let time = self.instant(at)?;
+        if let Some((_, known)) = self.findings.as_ref().filter(|(of, _)| *of == time) {
+            return if unread.is_too_much() { Err(ApiError::busy()) } else { known.clone() };
+        }
+        let due = due();
+        let span = BEFORE.get(1).copied().unwrap_or_default();
+        let window = Window { begin: Some(self.before(time, span)), end: Some(time) };
+        let mut logs = self.served.logs.within(window);
+        let mut overview = Overview::open_log(&mut logs)?;
+        while overview.collect()? == NextOutcome::Sample {
+            in_time(due)?;
+        }
+        // At the end of the window, processes and groups are those of the instant.
+        let answer = unread.take(past_json(&overview.state(1)))?;
+        self.findings = Some((time, Ok(answer.clone())));
+        Ok(answer)
+    }
+
+    /// Begins a stream: the samples of a range, and those that are written later if the range has no end.
+    pub fn join(
+        &mut self,
+        asks: &[PathRequest],
+        range: &TimeRange,
+        last: Option<i64>,
+        history_ms: i64,
+        (limits, unread): (&Limits, &UnreadBytes),
+    ) -> Result<StreamBody, ApiError> {
+        let newest = self.instant(None)?;
+        let end = range.end.as_ref().map(|text| self.parse("end", text)).transpose()?;
+        let begin = match (&range.begin, last) {
+            (Some(text), _) => self.parse("begin", text)?,
+            (None, Some(last)) => from_unix_ms(last.saturating_add(1)),
+            (None, None) => end.unwrap_or(newest).saturating_sub(history_ms.saturating_mul(10_000)),
+        };
+        let first = self.span.times.partition_point(|time| *time < begin);
+        let after = self.span.times.partition_point(|time| end.is_none_or(|end| *time <= end));
+        let is_empty = first >= after;
+        if is_empty && (range.begin.is_some() || range.end.is_some()) {
+            return Err(self.nothing());
+        }
+        let follows = range.end.is_none() && self.served.window.end.is_none();
+        if follows && self.followed.len() >= FOLLOWED_MOST {
+            let text = format!("{FOLLOWED_MOST} different requests are followed, and no more can be");
+            return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text).hint("give an end"));
+        }
+        // The sample before the range is read too, without which the first rates have no value.
+        let samples = self.span.times.get(first.saturating_sub(1)..after).unwrap_or_default().to_vec();
+        let (mut feed, mut table) = self.history(asks, &samples, begin, limits)?;
+        let (viewer, events) = queue();
+        viewer.send(feed.begin(to_unix_ms(begin).saturating_sub(1), 0, &table, unread)?);
+        feed.viewers.push(viewer);
+        let sent = samples.last().copied().filter(|_| !is_empty);
+        if let Some(time) = sent {
+            self.send_sample(asks, &mut feed, &mut table, time, unread)?;
+        }
+        self.last_sent = Instant::now();
+        match (follows, &range.end) {
+            (true, _) => {
+                let (asks, sent) = (asks.to_vec(), sent.unwrap_or(newest));
+                self.followed.push(FollowedRequest { asks, feed, table, sent });
+            }
+            // A program that named an end waits for it.
+            (false, Some(_)) => feed.viewers.drain(..).for_each(|viewer| viewer.end("the range ends here")),
+            // The page would connect again.
+            (false, None) => self.ended.append(&mut feed.viewers),
+        }
+        Ok(events)
+    }
+
+    /// Reads all samples except the last one into a table. Those of paths with `top` are not stored.
+    fn history(
+        &self,
+        asks: &[PathRequest],
+        samples: &[i64],
+        begin: i64,
+        limits: &Limits,
+    ) -> Result<(Feed, SeriesTable), ApiError> {
+        let due = due();
+        let window = Window { begin: samples.first().copied(), end: samples.last().copied() };
+        let span = window.end.unwrap_or(0).saturating_sub(begin);
+        let most = i64::try_from(limits.values.max(1)).unwrap_or(i64::MAX);
+        let spacing = in_100ns(self.span.interval).max(span.checked_div(most).unwrap_or(0));
+        let mut axis = thinned(samples, spacing);
+        // The last sample is sent as such, with its reasons and marks.
+        axis.retain(|time| samples.last() != Some(time));
+        let mut table = SeriesTable::new(limits.series, axis.len().saturating_add(1));
+        axis.iter().for_each(|time| table.begin(&ClockReading::recorded(*time)));
+        let mut machine = self.machine().clone();
+        let paths: Vec<CounterPath> = asks.iter().map(|ask| ask.path.clone()).collect();
+        let mut watches = Vec::new();
+        for ask in asks {
+            super::on_this_machine(&ask.path)?;
+            let resolved = resolve(&mut machine, &ask.path)?;
+            let watch = WatchedPath::new(&ask.path, ask.top.is_none(), 0, &resolved, &table);
+            watch.has_sums.set(ask.sum);
+            watches.push(Rc::new(watch));
+        }
+        for mut of in self.by_set(&paths)? {
+            of.retain(|at| asks.get(*at).is_some_and(|ask| ask.top.is_none()));
+            if of.is_empty() || axis.is_empty() {
+                continue;
+            }
+            let set = self.open(window, Pick::Every(spacing), &paths, &of)?;
+            read_set(set, &axis, &watches, &mut table, due)?;
+        }
+        table.go_to(axis.len());
+        let asks = asks.iter().cloned().zip(watches).collect();
+        Ok((Feed::new(0, asks), table))
+    }
+
+    /// Sends the sample of a time to the clients of a request.
+    fn send_sample(
+        &self,
+        asks: &[PathRequest],
+        feed: &mut Feed,
+        table: &mut SeriesTable,
+        time: i64,
+        unread: &UnreadBytes,
+    ) -> Result<(), ApiError> {
+        let paths: Vec<CounterPath> = asks.iter().map(|ask| ask.path.clone()).collect();
+        let queries = self.read_at(&paths, time, due())?;
+        table.begin(&ClockReading::recorded(time));
+        let read: Vec<_> = queries.iter().map(|set| (set, set.query.values())).collect();
+        // A path without values needs a query too, which is never asked.
+        let Some((none, _)) = read.first() else { return Ok(()) };
+        let mut values: Vec<&[PathValue<'_>]> = vec![&[]; paths.len()];
+        let mut of_path: Vec<&PathQuery> = vec![&none.query; paths.len()];
+        let mut points = vec![PathPoints::default(); paths.len()];
+        for (set, all) in &read {
+            let is_older = set.query.snapshot().clocks().utc_100ns() < time;
+            for found in all.chunk_by(|a, b| a.path == b.path) {
+                let at = found.first().and_then(|value| set.paths.get(value.path)).copied();
+                let Some((at, (_, watch))) = at.and_then(|at| Some((at, feed.asks.get(at)?))) else {
+                    continue;
+                };
+                if let (Some(values), Some(query)) = (values.get_mut(at), of_path.get_mut(at)) {
+                    (*values, *query) = (found, &set.query);
+                }
+                if let Some(points) = points.get_mut(at).filter(|_| watch.is_kept) {
+                    *points = watch.take(found, &set.query, table);
+                    if is_older {
+                        points.mark_stale();
+                    }
+                }
+            }
+        }
+        for (at, (_, watch)) in feed.asks.iter().enumerate() {
+            watch.position.set(at);
+        }
+        let time = to_unix_ms(time);
+        feed.send(&Sample { time, points: &points, values: &values, queries: &of_path }, table, unread);
+        Ok(())
+    }
+
+    /// Looks for new samples and sends them to those who follow the log. Returns `true` if the log was opened again.
+    pub fn look(&mut self, now: Instant, limits: &Limits, unread: &UnreadBytes) -> bool {
+        self.ended.retain(|viewer| !viewer.is_gone());
+        for one in &mut self.followed {
+            one.feed.viewers.retain(|viewer| !viewer.is_gone());
+        }
+        self.followed.retain(|one| !one.feed.viewers.is_empty());
+        if now.saturating_duration_since(self.last_sent) >= SILENCE {
+            self.last_sent = now;
+            let comment = || Bytes::from_static(b":\n\n");
+            self.ended.retain(|viewer| viewer.send(comment()));
+            for one in &mut self.followed {
+                one.feed.viewers.retain(|viewer| viewer.send(comment()));
+            }
+        }
+        let pause = self.cost.saturating_mul(COST_SHARE);
+        if self.served.window.end.is_some() || now.saturating_duration_since(self.looked) < pause {
+            return false;
+        }
+        self.looked = now;
+        let stamp = stamp(&self.served);
+        if stamp == self.stamp {
+            return false;
+        }
+        // If the log cannot be read at this moment, the next look finds it changed again.
+        let Ok(logs) = Logs::open(&self.served.files) else { return false };
+        self.stamp = stamp;
+        self.served.logs = logs;
+        if let Ok(span) = self.served.span(self.span.interval, limits) {
+            self.span.times = span.times;
+        }
+        self.findings = None;
+        for mut one in std::mem::take(&mut self.followed) {
+            self.send_new(&mut one, unread);
+            self.followed.push(one);
+        }
+        self.cost = now.elapsed();
+        true
+    }
+
+    /// Sends the samples that a request has not got yet.
+    fn send_new(&mut self, one: &mut FollowedRequest, unread: &UnreadBytes) {
+        let new = self.span.times.partition_point(|time| *time < one.sent);
+        let mut new = thinned(self.span.times.get(new..).unwrap_or_default(), in_100ns(self.span.interval));
+        new.retain(|time| *time > one.sent);
+        for time in new.split_off(new.len().saturating_sub(NEW_MOST)) {
+            one.sent = time;
+            let FollowedRequest { asks, feed, table, .. } = one;
+            if self.send_sample(asks, feed, table, time, unread).is_ok() {
+                self.last_sent = Instant::now();
+            }
+        }
+    }
+}
+
+/// Reads the samples of one counterset into the table, and repeats values while the counterset was not due.
+fn read_set(
+    mut set: SetQuery,
+    axis: &[i64],
+    watches: &[Rc<WatchedPath>],
+    table: &mut SeriesTable,
+    due: Instant,
+) -> Result<(), ApiError> {
+    let (mut at, mut before) = (0_usize, Option::<(usize, Vec<PathPoints>)>::None);
+    while set.query.collect()? == NextOutcome::Sample {
+        in_time(due)?;
+        let time = set.query.snapshot().clocks().utc_100ns();
+        let next = |at: usize| axis.get(at.saturating_add(1)).copied();
+        while next(at).is_some_and(|next| next <= time) {
+            at = at.saturating_add(1);
+        }
+        hold(before.take(), at, axis, table);
+        if axis.last().is_some_and(|last| time > *last) {
+            break; // the last sample is read by itself
+        }
+        table.go_to(at.saturating_add(1));
+        let values = set.query.values();
+        let mut taken = Vec::new();
+        for found in values.chunk_by(|a, b| a.path == b.path) {
+            let path = found.first().and_then(|value| set.paths.get(value.path));
+            let Some(watch) = path.and_then(|path| watches.get(*path)) else { continue };
+            taken.push(watch.take(found, &set.query, table));
+        }
+        before = Some((at, taken));
+    }
+    hold(before, axis.len(), axis, table);
+    Ok(())
+}
+
+/// Stores the values of a sample again for those up to the next one, unless that is much later.
+fn hold(before: Option<(usize, Vec<PathPoints>)>, until: usize, axis: &[i64], table: &mut SeriesTable) {
+    let Some((from, points)) = before else { return };
+    let begin = axis.get(from).copied().unwrap_or(0);
+    for at in from.saturating_add(1)..until {
+        if axis.get(at).is_none_or(|time| time.saturating_sub(begin) > HELD_MOST) {
+            break;
+        }
+        table.go_to(at.saturating_add(1));
+        points.iter().for_each(|points| points.keep_again(table));
+    }
+}
+
+/// Returns the first of some times, and then one per interval, as [`Pick::Every`] does.
+fn thinned(times: &[i64], spacing: i64) -> Vec<i64> {
+    let (mut all, mut due) = (Vec::new(), Option::<i64>::None);
+    for time in times.iter().copied() {
+        let Some(from) = due else {
+            due = Some(time);
+            all.push(time);
+            continue;
+        };
+        let next = from.saturating_add(spacing);
+        if time >= next {
+            // Due times keep their grid, unless one was missed.
+            due = Some(if time.abs_diff(next) < spacing.unsigned_abs() { next } else { time });
+            all.push(time);
+        }
+    }
+    all
+}
+
+/// Returns the response to a scrape of a log: a scraper would store its values as those of now.
+pub fn no_metrics() -> ApiError {
+    let text = "this server shows a log, and metrics are values of now";
+    ApiError::new(StatusCode::NOT_FOUND, text).hint("perfset serve without --log has them")
+}
+
+/// Returns an error if a request to a server without a log names a time.
+pub fn has_no_past<T>(time: Option<T>) -> Result<(), ApiError> {
+    match time {
+        None => Ok(()),
+        Some(_) => {
+            let text = "at, begin and end are times of a log";
+            Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("perfset serve --log shows one"))
+        }
+    }
+}
+
+/// Returns the time until which a request may be read.
+fn due() -> Instant {
+    let now = Instant::now();
+    now.checked_add(READ_MOST).unwrap_or(now)
+}
+
+/// Returns an error after that time.
+fn in_time(due: Instant) -> Result<(), ApiError> {
+    if Instant::now() < due {
+        return Ok(());
+    }
+    let text = format!("reading these paths of the log takes longer than {} s", READ_MOST.as_secs());
+    Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        .hint("ask for a shorter time, or for fewer paths"))
+}
+
+/// Returns size and time of each file of a log.
+fn stamp(served: &ServedLog) -> Vec<(u64, Option<SystemTime>)> {
+    let mut stamps = Vec::new();
+    for path in &served.files {
+        let listed = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<_> = listed.collect();
+        files.sort();
+        files.push(path.clone());
+        for file in files {
+            let found = std::fs::metadata(&file).ok();
+            stamps.push((found.as_ref().map_or(0, |of| of.len()), found.and_then(|of| of.modified().ok())));
+        }
+    }
+    stamps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_thinned_on_a_grid() {
+        for (times, spacing, want) in [
+            (&[][..], 10, &[][..]),
+            (&[5], 10, &[5]),
+            (&[0, 1, 2, 3], 0, &[0, 1, 2, 3]),
+            (&[0, 4, 9, 14, 19, 24], 10, &[0, 14, 24]),
+            (&[0, 11, 20, 31], 10, &[0, 11, 20, 31]),
+            (&[0, 95, 100, 106], 10, &[0, 95, 106]),
+        ] {
+            assert_eq!(thinned(times, spacing), want, "{times:?} {spacing}");
+        }
+    }
+}

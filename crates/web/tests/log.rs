@@ -1,0 +1,280 @@
+//! What a server answers that shows a recording, compared with what was recorded.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may panic"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use perfset::log::Logs;
+use perfset::log::recording::{RecordingAbout, RecordingWriter, TableDefinition, TickPart, WriterOptions};
+use perfset::testing::{FixedClock, Scripted};
+use perfset::{
+    Counter, CounterId, CounterType, Counterset, Entry, Guid, InstanceType, Machine, Query, Snapshot, Window,
+};
+use perfset_web::{ServedLog, Server, ServerOptions};
+use serde_json::{Value, json};
+
+mod running;
+
+use running::{Running, get, shop};
+
+/// Recorder of a shop, and of weather that is read every fifth second: second `n` has `10 n` orders of tea, and
+/// `100 + n` of them in stock.
+struct Recorder {
+    folder: PathBuf,
+    writer: RecordingWriter,
+    query: Query,
+    providers: [Scripted; 2],
+    second: u64,
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Recorder {
+    fn new(name: &str, seconds: u64) -> Self {
+        let folder = std::env::temp_dir().join(format!("perfset-web-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let (_, shop) = shop();
+        let rain = Counter::new(CounterId(1), CounterType::PERF_COUNTER_BULK_COUNT).name("Drops/sec");
+        let weather = Counterset::new(Guid::from_u128(6), "Weather", InstanceType::Multiple)
+            .provider(Guid::NIL, "Test")
+            .counters([rain]);
+        let weather = Scripted::new(vec![weather]);
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        let mut query = machine.query();
+        for (n, provider) in [(5, &shop), (6, &weather)] {
+            machine.register(Box::new(provider.clone()));
+            assert!(query.add(&Entry::all(Guid::from_u128(n)).instance("*")).is_success());
+        }
+        let mut first = Snapshot::default();
+        query.collect(&mut first).unwrap();
+        let about = RecordingAbout::default()
+            .with(RecordingAbout::MACHINE, "web1")
+            .with(RecordingAbout::SYSTEM, "Linux 6.1")
+            .with(RecordingAbout::INTERVAL_MS, "1000");
+        let options = WriterOptions::default().ticks_per_file(7);
+        let mut writer = RecordingWriter::create(&folder, first.clocks(), about, options).unwrap();
+        for (entry, interval_ms) in first.entries().iter().zip([1_000, 5_000]) {
+            writer.add_table(TableDefinition::of(entry, interval_ms).unwrap()).unwrap();
+        }
+        let mut recorder = Self { folder, writer, query, providers: [shop, weather], second: 0 };
+        (0..seconds).for_each(|_| recorder.tick());
+        recorder
+    }
+
+    fn tick(&mut self) {
+        self.second += 1;
+        let n = self.second;
+        let [shop, weather] = &self.providers;
+        shop.with(|script| {
+            script.rows = vec![("tea", 3, vec![Ok(10 * n), Ok(100 + n)]), ("milk", 5, vec![Ok(0), Ok(1)])];
+        });
+        weather.with(|script| script.rows = vec![("here", 0, vec![Ok(1_000 * n)])]);
+        let mut snapshot = Snapshot::default();
+        self.query.collect(&mut snapshot).unwrap();
+        let is_due = |table: &usize| *table == 0 || (n - 1) % 5 == 0;
+        let tables = (0..2).filter(is_due);
+        let parts: Vec<_> =
+            tables.map(|table| TickPart { table, snapshot: &snapshot, entry: table }).collect();
+        self.writer.tick(snapshot.clocks(), &parts).unwrap();
+    }
+
+    fn served(&self, window: Window) -> ServedLog {
+        served(&self.folder, window)
+    }
+}
+
+/// Log of a folder, whose requests may name times as `+N`: N seconds after its first sample.
+fn served(folder: &Path, window: Window) -> ServedLog {
+    let parse = |logs: &Logs, text: &str| {
+        let seconds = text.strip_prefix('+').and_then(|text| text.parse::<i64>().ok());
+        let first = logs.times().unwrap().first().copied().unwrap();
+        seconds.map(|seconds| first + seconds * 10_000_000).ok_or_else(|| format!("{text} is no time"))
+    };
+    ServedLog {
+        logs: Logs::open(&[folder]).unwrap(),
+        files: vec![folder.to_owned()],
+        window,
+        parse_instant: Arc::new(parse),
+    }
+}
+
+/// Path, value and seconds since 1970 of each value of a response.
+fn values(answer: &Value) -> Vec<(String, Value, i64)> {
+    let of = |value: &Value| {
+        let time = value["time"].as_str().unwrap();
+        let second = time[17..19].parse::<i64>().unwrap();
+        (value["path"].as_str().unwrap().to_owned(), value["value"].clone(), second)
+    };
+    answer["values"].as_array().unwrap().iter().map(of).collect()
+}
+
+#[test]
+fn instants_have_the_values_that_were_recorded() {
+    let recorder = Recorder::new("instants", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let tea = "/api/query?path=/Shop(tea)/Stock&path=/Shop(tea)/Orders/sec";
+    // The first tick is second 1.
+    for (at, second) in [("", 20), ("&at=20000", 20), ("&at=7999", 7), ("&at=7000", 7), ("&at=%2B2", 3)] {
+        let got = values(&get(&server, &format!("{tea}{at}"), &[]).json());
+        let want = vec![
+            (r"\Shop(tea)\Stock".to_owned(), json!(f64::from(100 + second)), i64::from(second)),
+            (r"\Shop(tea)\Orders/sec".to_owned(), json!(10.0), i64::from(second)),
+        ];
+        assert_eq!(got, want, "{at}");
+    }
+    // It was read at seconds 1, 6, 11 and 16: in between, the last rate is that of the last two of these.
+    for (at, second) in [(18, 16), (16, 16), (9, 6)] {
+        let got = get(&server, &format!("/api/query?path=/Weather(*)/Drops/sec&at={at}000"), &[]).json();
+        assert_eq!(values(&got), [(r"\Weather(here)\Drops/sec".to_owned(), json!(1_000.0), second)], "{at}");
+    }
+    for (target, status, text) in [
+        ("/api/query?path=/Shop(tea)/Stock&at=999", 404, "no sample there: it is from 1000 to 20000"),
+        ("/api/query?path=/Shop(tea)/Stock&at=x", 400, "at: x is no time"),
+        ("/api/query?path=/Shop(tea)/Stok", 404, "nearest: Stock"),
+        ("/api/query?path=/Shop(none)/Stock", 200, "no_instance"),
+        ("/api/findings", 200, "\"time\":20000"),
+        ("/api/findings?at=7999", 200, "\"time\":7000"),
+        ("/api/findings?at=1", 404, "no sample there"),
+        ("/api/countersets/Shop", 200, "{\"name\":\"milk\",\"id\":5}"),
+        ("/api/find?words=stock", 200, "Stock"),
+        ("/metrics", 404, "this server shows a log, and metrics are values of now"),
+        ("/api/about", 200, "\"log\":[1000,20000]"),
+        (
+            "/api/about",
+            200,
+            "\"machine\":\"web1\",\"system\":\"Linux 6.1\",\"interval_ms\":1000,\"history_s\":19",
+        ),
+        ("/api/stream?path=/Shop(tea)/Stock&begin=30000", 404, "no sample there"),
+        ("/", 200, "<!doctype html>"),
+    ] {
+        let answer = get(&server, target, &[]);
+        assert_eq!(answer.status, status, "{target}: {}", answer.body);
+        assert!(answer.body.contains(text), "{target}: {}", answer.body);
+    }
+}
+
+/// Times and values of a series of a stream's first events.
+fn series(events: &[Value; 2], path: &str) -> (Vec<i64>, Vec<Option<f64>>) {
+    let [described, history] = events;
+    let id =
+        described["series"].as_array().unwrap().iter().find(|one| one["path"] == path).unwrap()["id"].clone();
+    let at = history["ids"].as_array().unwrap().iter().position(|known| *known == id).unwrap();
+    let times = history["times"].as_array().unwrap().iter().map(|time| time.as_i64().unwrap());
+    let values = history["values"][at].as_array().unwrap().iter().map(Value::as_f64);
+    (times.collect(), values.collect())
+}
+
+#[test]
+fn ranges_have_every_sample_and_the_last_one_with_its_reasons() {
+    let recorder = Recorder::new("ranges", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let paths = "path=/Shop(*)/Stock&path=/Weather(*)/Drops/sec&path=/Shop(*)/Orders/sec&top=1";
+    let mut stream = server.stream(&format!("{paths}&begin=5000&end=%2B11"), &[]);
+    let events = [stream.event("series"), stream.event("history")];
+    let (times, stock) = series(&events, r"\Shop(tea)\Stock");
+    assert_eq!(times, (5..12).map(|n| n * 1_000).collect::<Vec<_>>());
+    assert_eq!(stock, (5..12).map(|n| Some(f64::from(100 + n))).collect::<Vec<_>>());
+    // Begun at second 6, where its first rate is: the one before was at second 1, which is not read.
+    let (_, drops) = series(&events, r"\Weather(here)\Drops/sec");
+    assert_eq!(drops[6], Some(1_000.0), "{drops:?}");
+    let sample = stream.event("sample");
+    assert_eq!(sample["time"], 12_000);
+    let numbers: Vec<f64> = sample["values"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    let mut sorted = numbers.clone();
+    sorted.sort_by(f64::total_cmp);
+    // Milk, tea, the greatest rate of orders, and drops.
+    assert_eq!(sorted, [1.0, 10.0, 112.0, 1_000.0], "{sample}");
+    assert_eq!(sample["marks"].as_object().unwrap().values().collect::<Vec<_>>(), ["stale"], "{sample}");
+    assert_eq!(stream.event("end")["error"], "the range ends here");
+    assert!(stream.is_over());
+    // Without a time it has the last samples, as a live server has.
+    let mut stream = server.stream("path=/Shop(tea)/Stock&history=3", &[]);
+    let events = [stream.event("series"), stream.event("history")];
+    assert_eq!(series(&events, r"\Shop(tea)\Stock").0, [17_000, 18_000, 19_000]);
+    assert_eq!(stream.event("sample")["time"], 20_000);
+}
+
+#[test]
+fn longer_intervals_have_the_means_of_their_time() {
+    let recorder = Recorder::new("thinned", 20);
+    let log = recorder.served(Window { begin: Some(0), end: None });
+    let server = Running::of_log(log, |options| options.limits.values = 5);
+    assert!(get(&server, "/api/about", &[]).body.contains("\"interval_ms\":4000,\"history_s\":19"));
+    let mut stream = server.stream("path=/Shop(tea)/Orders/sec&path=/Shop(tea)/Stock&history=19", &[]);
+    let events = [stream.event("series"), stream.event("history")];
+    let (times, rates) = series(&events, r"\Shop(tea)\Orders/sec");
+    assert_eq!(times, [1_000, 5_000, 9_000, 13_000, 17_000]);
+    assert_eq!(rates[1..], [Some(10.0); 4]);
+    assert_eq!(series(&events, r"\Shop(tea)\Stock").1[4], Some(117.0));
+}
+
+#[test]
+fn new_samples_of_a_growing_recording_are_sent_to_those_who_wait() {
+    let mut recorder = Recorder::new("growing", 5);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let mut stream = server.stream("path=/Shop(tea)/Stock&history=0", &[]);
+    assert_eq!(stream.event("sample")["time"], 5_000);
+    // A file is finished after seven ticks, and the next is begun.
+    for second in 6..=16 {
+        recorder.tick();
+        let sample = stream.event("sample");
+        assert_eq!(
+            (&sample["time"], &sample["values"]),
+            (&json!(second * 1_000), &json!([f64::from(100 + second)]))
+        );
+    }
+    let answer = get(&server, "/api/query?path=/Shop(tea)/Stock", &[]).json();
+    assert_eq!(values(&answer)[0].2, 16);
+    // A reader that comes back gets what it missed.
+    let mut again = server.stream("path=/Shop(tea)/Stock", &[("Last-Event-ID", "13000")]);
+    let events = [again.event("series"), again.event("history")];
+    assert_eq!(series(&events, r"\Shop(tea)\Stock").0, [14_000, 15_000]);
+    drop((stream, again));
+}
+
+#[test]
+fn a_window_hides_the_rest_and_ends() {
+    let recorder = Recorder::new("window", 20);
+    let at = |second: i64| Some(perfset::clock::UNIX_EPOCH_100NS + second * 10_000_000);
+    let mut server = Running::of_log(recorder.served(Window { begin: at(5), end: at(9) }), |_| {});
+    assert!(get(&server, "/api/about", &[]).body.contains("\"log\":[5000,9000]"));
+    assert_eq!(values(&get(&server, "/api/query?path=/Shop(tea)/Stock", &[]).json())[0].2, 9);
+    assert_eq!(get(&server, "/api/query?path=/Shop(tea)/Stock&at=4000", &[]).status, 404);
+    // It stays open, because a page would connect again.
+    let mut stream = server.stream("path=/Shop(tea)/Stock&history=60", &[]);
+    let events = [stream.event("series"), stream.event("history")];
+    assert_eq!(series(&events, r"\Shop(tea)\Stock").0, [5_000, 6_000, 7_000, 8_000]);
+    server.stop().unwrap();
+    assert_eq!(stream.event("end")["error"], "the server ends");
+    let log = recorder.served(Window { begin: at(50), end: None });
+    let listen = vec![std::net::SocketAddr::from(([127, 0, 0, 1], 0))];
+    let error = Server::open_log(log, ServerOptions { listen, ..ServerOptions::default() }).unwrap_err();
+    assert!(error.to_string().contains("no sample in the time to show"), "{error}");
+}
+
+#[test]
+fn a_live_server_has_no_past() {
+    let server = Running::start(|options| options.interval = Duration::from_millis(20));
+    for target in [
+        "/api/query?path=/Shop(tea)/Stock&at=1",
+        "/api/findings?at=1",
+        "/api/stream?path=/Shop(tea)/Stock&begin=1",
+        "/api/stream?path=/Shop(tea)/Stock&end=1",
+    ] {
+        let answer = get(&server, target, &[]);
+        assert_eq!(answer.status, 400, "{target}");
+        assert!(answer.body.contains("at, begin and end are times of a log"), "{target}: {}", answer.body);
+    }
+}
