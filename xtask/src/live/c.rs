@@ -283,6 +283,39 @@ pub fn suites(full: bool) -> Result<String> {
     Ok(format!(": {checks} checks in {runs} runs"))
 }
 
+/// Checks that C programs read a recording as the command does, in every size of names, and nothing else if there is
+/// none.
+pub fn recording() -> Result<String> {
+    let log = folder().join("recording.perfset");
+    let prefix = prefix()?;
+    let _ = std::fs::remove_file(&log); // of an earlier run
+    let mut record = perfset();
+    record.args(["record", "cpu", "mem", "100ms", "10", "-o"]).arg(&log);
+    finished(record.output()?)?;
+    let mut get = perfset();
+    get.args(["get", r"\Memory\Available Bytes", "--raw", "--format", "json", "--log"]).arg(&log);
+    let row =
+        |line: &str| -> Option<u64> { serde_json::from_str::<serde_json::Value>(line).ok()?["raw"].as_u64() };
+    let wanted: Vec<_> = finished(get.output()?)?.lines().filter_map(row).collect();
+    ensure!(wanted.len() == 10, "the command reads {wanted:?}");
+    let program = folder().join("suite-log");
+    for (mode, flags) in MODES.into_iter().chain([("UTF-16", &["-DPERFLIB_WCHAR_SIZE=2"][..])]) {
+        let args = [&["-std=c11", "-Werror", "-O1"], flags].concat();
+        build("gcc", &args, &[source("tests/c/suite_log.c")], "perflib", &program)?;
+        let run = |log: &Path, argument: &[&str]| -> Result<String> {
+            let mut command = Command::new(&program);
+            command.env("LD_LIBRARY_PATH", prefix.join("lib")).env("PERFSET_LOG", log).args(argument);
+            finished(command.output()?).with_context(|| format!("{mode}, {argument:?}"))
+        };
+        let printed = run(&log, &[])?;
+        let value = |line: &str| line.strip_prefix("sample ")?.split_whitespace().nth(1)?.parse::<u64>().ok();
+        let read: Vec<_> = printed.lines().filter_map(value).collect();
+        ensure!(read == wanted, "{mode}: C reads {read:?}, the command {wanted:?}");
+        run(&folder().join("no such file"), &["nothing"])?;
+    }
+    Ok(format!(": {} samples are equal", wanted.len()))
+}
+
 /// Programs as Microsoft's documents have them build in every dialect of C++, unchanged.
 pub fn windows_source() -> Result<String> {
     let mut built = 0;

@@ -146,13 +146,17 @@ pub fn run(args: &Args) -> Result<()> {
         ("its examples print what the command prints", &c::examples),
         ("facts about processes are the kernel's, and command lines are not for everybody", &facts::check),
         ("a watch reports each busy process once, and starts a program for it", &watch::check),
-        ("a recorder that is killed at any moment loses no sample", &|| recordings::killed(args.full)),
-        ("a recorder on a full disk goes on", &recordings::full),
+        ("a recording loses no sample when its recorder is killed", &|| recordings::killed(args.full)),
+        ("a recording goes on after its disk was full", &|| recordings::full(args.full)),
         ("an instant of a recording names who was busy", &recordings::culprit),
-        ("a recording agrees with sar and pidstat while the machine compiles", &|| {
+        ("sar and pidstat agree with a recorder while the machine compiles", &|| {
             hour::beside_others(args.full)
         }),
-        ("readers beside a recorder find all samples", &|| recordings::beside(args.full)),
+        ("readers of a growing recording find all samples", &|| recordings::beside(args.full)),
+        ("a recording replays every cell of a machine where processes come and go", &|| {
+            recordings::churn(args.full)
+        }),
+        ("a recording of a day is right at every instant", &|| recordings::day(args.full)),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
@@ -166,6 +170,7 @@ pub fn run(args: &Args) -> Result<()> {
         }),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
         ("source for Windows builds unchanged", &c::windows_source),
+        ("C programs read a recording as the command does", &c::recording),
         ("the C library installs as packages want it", &c::installed),
         ("its headers are clean in every dialect", &c::headers),
         ("promtool has no complaint about metrics", &prometheus::linted),

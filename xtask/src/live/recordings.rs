@@ -93,11 +93,39 @@ fn compare(log: &Path) -> Result<usize> {
     Ok(count)
 }
 
+/// Runs an ignored test of `crates/perfset/tests/recordings.rs` with these variables. Returns its figures.
+fn test(is_full: bool, name: &str, variables: &[(&str, String)]) -> Result<String> {
+    let mut command = Command::new("cargo");
+    // Of the workspace, as `cargo test --workspace` has built it: nothing is compiled again.
+    command.args(["test", "--workspace", "--quiet", "--test", "recordings"]);
+    command.args(is_full.then_some("--release"));
+    command.args(["--", "--ignored", "--exact", name, "--nocapture", "--test-threads", "1"]);
+    command.envs(variables.iter().map(|(name, value)| (*name, value))).current_dir(root());
+    let printed = finished(command.output().context("cannot start cargo")?)?;
+    let figure = printed.lines().find_map(|line| Some(line.split_once("figure: ")?.1.to_owned()));
+    Ok(format!(": {}", figure.with_context(|| format!("{name} prints {printed}"))?))
+}
+
+/// Checks that a recording of every counterset replays each cell as it was collected, while processes come and go.
+pub fn churn(is_full: bool) -> Result<String> {
+    let (seconds, processes) = if is_full { (600, 1_000) } else { (5, 100) };
+    let variables =
+        [("PERFSET_TEST_SECONDS", format!("{seconds}")), ("PERFSET_TEST_ROUNDS", format!("{processes}"))];
+    test(is_full, "this_machine_is_replayed_as_it_was_collected", &variables)
+}
+
+/// Checks a generated day of 1,000 processes: memory, the limits of the folder, and 1,000 instants.
+pub fn day(is_full: bool) -> Result<String> {
+    let ticks = if is_full { 86_400 } else { 1_500 };
+    let variables = [("PERFSET_TEST_TICKS", format!("{ticks}"))];
+    test(is_full, "a_generated_day_is_right_at_every_instant", &variables)
+}
+
 /// Checks that readers beside a recorder, which begins and seals files meanwhile, find no damage, and never fewer
-/// samples than before.
+/// samples than before: of the command, and a hundred times as many in one process.
 pub fn beside(is_full: bool) -> Result<String> {
     let folder = Folder::new("beside")?;
-    let rounds = if is_full { 20_000 } else { 1_000 };
+    let rounds = if is_full { 1_000 } else { 500 };
     let mut command = perfset();
     command.args(["record", "mem", "10ms", "--dir"]).arg(&folder.0).stderr(Stdio::null());
     let recorder = Running(command.spawn().context("cannot start perfset record")?);
@@ -111,7 +139,25 @@ pub fn beside(is_full: bool) -> Result<String> {
     drop(recorder);
     let files = std::fs::read_dir(&folder.0)?.count();
     ensure!(files > 3, "{files} files: nothing was sealed meanwhile");
-    Ok(format!(": {rounds} rounds, {before} samples in {files} files"))
+    Ok(format!(
+        ": {rounds} rounds of the command, {before} samples in {files} files{}",
+        beside_in_process(is_full)?
+    ))
+}
+
+/// Reads beside a recorder whose folder stays small, so that a round takes a fraction of a millisecond.
+fn beside_in_process(is_full: bool) -> Result<String> {
+    let folder = Folder::new("beside-ring")?;
+    let rounds = if is_full { 100_000 } else { 500 };
+    let mut command = perfset();
+    command.args(["record", "mem", "10ms", "--keep", "200kB", "--dir"]).arg(&folder.0).stderr(Stdio::null());
+    let _recorder = Running(command.spawn().context("cannot start perfset record")?);
+    sleep(Duration::from_millis(500));
+    let variables = [
+        ("PERFSET_TEST_ROUNDS", format!("{rounds}")),
+        ("PERFSET_TEST_FOLDER", folder.0.to_str().context("a folder's name")?.to_owned()),
+    ];
+    test(is_full, "a_reader_beside_a_recorder_finds_all_samples", &variables)
 }
 
 /// Checks that the screens of an instant name the process that was busy then, with its command line, and that those
@@ -159,9 +205,18 @@ pub fn culprit() -> Result<String> {
 /// Checks that recorders that are killed at any moment, also while they begin and seal, lose no sample that was there
 /// before, and that nothing is damaged.
 pub fn killed(is_full: bool) -> Result<String> {
+    const OF_A_FOLDER: u64 = 500;
+    let folders = if is_full { 20 } else { 1 };
+    // Each folder has its own sequence of moments.
+    let all = (1..=folders).map(|folder| killed_in(OF_A_FOLDER, folder * 7)).collect::<Result<Vec<u64>>>()?;
+    let samples: u64 = all.iter().sum();
+    Ok(format!(": {} kills, {samples} samples, no damage", OF_A_FOLDER * folders))
+}
+
+/// Kills recorders of one folder. Returns the number of samples that it has then.
+fn killed_in(kills: u64, mut moment: u64) -> Result<u64> {
     let folder = Folder::new("killed-recorders")?;
-    let kills = if is_full { 10_000 } else { 500 };
-    let (mut before, mut moment) = (0, 7_u64);
+    let mut before = 0;
     for kill in 1..=kills {
         let mut command = perfset();
         command.args(["record", "mem", "10ms", "--dir"]).arg(&folder.0).stderr(Stdio::null());
@@ -177,7 +232,7 @@ pub fn killed(is_full: bool) -> Result<String> {
         }
     }
     ensure!(before > kills, "{before} samples of {kills} recorders");
-    Ok(format!(": {kills} kills, {before} samples, no damage"))
+    Ok(before)
 }
 
 /// Returns the number of samples of a recording that has no damage.
@@ -190,28 +245,46 @@ fn samples(log: &Path) -> Result<u64> {
 }
 
 /// Checks that a recorder on a full disk goes on: it removes its oldest files, and has the newest samples.
-pub fn full() -> Result<String> {
+pub fn full(is_full: bool) -> Result<String> {
+    let small = fill_disk("260k", &["20ms", "600", "--keep", "1MB"], 600)?;
+    ensure!(small.is_lossy, "the disk was never full{}", small.figures);
+    // An hour's samples of everything, at ten times the pace. Whole files make room, so few samples are lost, or none.
+    let hour = || fill_disk("3m", &["100ms", "3600", "--keep", "2GB", "--every", "100ms=Thread"], 3_600);
+    let figures = if is_full { hour()?.figures } else { String::new() };
+    Ok(small.figures + &figures)
+}
+
+/// Recording on a disk that was full.
+struct FilledDisk {
+    /// `true` if the recorder said that samples are lost.
+    is_lossy: bool,
+    figures: String,
+}
+
+/// Records onto a disk of a size.
+fn fill_disk(size: &str, options: &[&str], ticks: u64) -> Result<FilledDisk> {
     let folder = Folder::new("full-disk")?;
+    let option = format!("size={size}");
     let mount =
-        Command::new("mount").args(["-t", "tmpfs", "-o", "size=260k", "tmpfs"]).arg(&folder.0).status()?;
+        Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(&folder.0).status()?;
     ensure!(mount.success(), "cannot mount a file system in memory");
-    let checked = fill(&folder.0.join("recording"));
+    let checked = fill(&folder.0.join("recording"), options, ticks);
     let unmounted = Command::new("umount").arg(&folder.0).status()?;
     ensure!(unmounted.success(), "cannot unmount the file system");
     checked
 }
 
-fn fill(into: &Path) -> Result<String> {
+/// Records with a limit above the disk's size.
+fn fill(into: &Path, options: &[&str], ticks: u64) -> Result<FilledDisk> {
     let began = Instant::now();
     let mut command = perfset();
-    // Files of 125 kB at most, on a disk of 260 kB: a limit above the disk's size.
-    command.args(["record", "20ms", "600", "--keep", "1MB", "--dir"]).arg(into);
+    command.arg("record").args(options).arg("--dir").arg(into);
     let output = command.output().context("cannot start perfset record")?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     finished(output)?;
     let count = samples(into)?;
-    let is_full = said.contains("samples are lost until writing works again") && count < 600;
-    ensure!(is_full, "the disk was never full: {count} samples, {said}");
+    ensure!(count < ticks, "the disk was never full: {count} samples, {said}");
+    let is_lossy = said.contains("samples are lost until writing works again");
     let mut command = perfset();
     command.args(["get", r"\Memory\Available Bytes", "--raw", "--format", "json", "--log"]).arg(into);
     let out = finished(command.output()?)?;
@@ -222,5 +295,9 @@ fn fill(into: &Path) -> Result<String> {
     let seconds = |output| -> Result<u64> { Ok(finished(output)?.trim().parse()?) };
     let age = seconds(now)?.saturating_sub(seconds(at)?);
     ensure!(age <= 5, "the newest sample is {age} s old");
-    Ok(format!(": {count} samples are left after {} s, the newest {age} s old", began.elapsed().as_secs()))
+    let seconds = began.elapsed().as_secs();
+    Ok(FilledDisk {
+        is_lossy,
+        figures: format!(": {count} samples are left after {seconds} s, the newest {age} s old"),
+    })
 }
