@@ -381,7 +381,7 @@ fn slower_countersets_keep_their_rates() {
     let line = |words: &[&str]| {
         let (code, out, err) = run("small-vm", words);
         assert_eq!(code, 0, "{words:?} {err}");
-        out.lines().filter(|line| line.starts_with("cpu ")).last().map(str::to_owned)
+        out.lines().rfind(|line| line.starts_with("cpu ")).map(str::to_owned)
     };
     let (past, live) = (line(&["--log", name]), line(&["10ms", "1"]));
     assert!(live.as_ref().is_some_and(|line| line.contains(" %")), "{live:?}");

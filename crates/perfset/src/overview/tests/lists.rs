@@ -8,6 +8,12 @@ use crate::path::PathValue;
 use crate::testing::{FixedClock, Scripted};
 use crate::{Machine, NoValue, catalogue};
 
+/// Use of a process by a value: its number, and for storage also another one.
+type Use<'a> = &'a dyn Fn(&PathValue<'_>) -> f64;
+
+/// Row of a scripted provider: name, id and values.
+type ScriptedRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
+
 /// The lists of processes, their number and their sum are those of a plain visit of all values.
 #[test]
 fn processes_are_ranked_as_all_their_values() {
@@ -55,7 +61,7 @@ fn processes_are_ranked_as_all_their_values() {
         };
         let mut want: Vec<String> = Vec::new();
         let written = |v: &PathValue<'_>| found(&paths.written, &name(v)).unwrap_or(0.0);
-        let ranked: [(_, &dyn Fn(&PathValue<'_>) -> f64); 3] = [
+        let ranked: [(_, Use<'_>); 3] = [
             (&paths.time, &|v| number(v)),
             (&paths.memory, &|v| number(v)),
             (&paths.read, &|v| number(v) + written(v)),
@@ -88,7 +94,7 @@ fn processes_are_ranked_as_all_their_values() {
 /// Windows counts the space of a file system in megabytes, Linux in bytes.
 #[test]
 fn file_systems_of_windows_have_megabytes() {
-    let sizes = |rows: Vec<(&'static str, u32, Vec<Result<u64, NoValue>>)>| {
+    let sizes = |rows: Vec<ScriptedRow>| {
         let mut machine = Machine::new(Box::new(FixedClock::default()));
         let provider = Scripted::new(vec![catalogue::logical_disk::COUNTERSET.clone()]);
         machine.register(Box::new(provider.clone()));

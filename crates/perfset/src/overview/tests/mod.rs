@@ -209,7 +209,7 @@ fn small_processes_are_not_named_as_users_of_the_processors() {
     let text = |count, busy, time: StateValue| {
         let mut state = state();
         (state.processors.count, state.processors.busy) = (count, Ok(busy));
-        state.process_time = Ok(count as f64 * busy * 0.5);
+        state.process_time = Ok(f64::from(u32::try_from(count).unwrap()) * busy * 0.5);
         state.processes = vec![
             process("make:5", 1.0, 1e6),
             ProcessState { processor_time: time, ..process("cc:9", 0.0, 1e6) },
