@@ -68,6 +68,7 @@ mod tests {
             name: name.to_owned(),
             manifest_path: "Cargo.toml".into(),
             features: features(all),
+            rust_version: None,
         };
         let sets = sets(&[package("a", &[]), package("b", &["default", "x", "y"])]);
         let want = [

@@ -50,6 +50,9 @@ pub struct Package {
     pub manifest_path: PathBuf,
     /// Features, with the features that each turns on.
     pub features: BTreeMap<String, Vec<String>>,
+    /// Oldest compiler that the manifest promises.
+    #[serde(default)]
+    pub rust_version: Option<String>,
 }
 
 impl Package {

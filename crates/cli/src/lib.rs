@@ -52,6 +52,8 @@ mod settings;
 #[cfg(feature = "serve")]
 mod serve;
 mod terminal;
+#[cfg(feature = "tui")]
+mod tui;
 mod usage;
 mod v1;
 mod watch;
@@ -103,6 +105,10 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Describe(args)) => describe::run(&args),
         Some(Command::Instances(args)) => instances::run(&args),
         Some(Command::Watch(args)) => watch::run(&args),
+        #[cfg(feature = "tui")]
+        Some(Command::Top(args)) => tui::top(&args),
+        #[cfg(feature = "tui")]
+        Some(Command::View(args)) => tui::view(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Mark(args)) => record::mark(&args),
         Some(Command::Dump(args)) => dump::run(&args),

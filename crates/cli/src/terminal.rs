@@ -48,6 +48,17 @@ impl ColorChoice {
     }
 }
 
+/// Returns `true` if the terminal shows block characters, by these variables of the environment.
+pub fn shows_blocks(variable: impl Fn(&str) -> Option<String>) -> bool {
+    // Source: locale(7). The first of them that is set decides.
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(&variable).find(|text| !text.is_empty());
+    let locale = locale.unwrap_or_default().to_lowercase().replace('-', "");
+    // The font of the Linux console has few blocks.
+    let has_font = variable("TERM").is_none_or(|term| term != "linux");
+    locale.contains("utf8") && has_font && !cfg!(windows)
+}
+
 /// `true` if [`refuse_output`] was called.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 

@@ -26,6 +26,8 @@ mod record;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "tui")]
+mod tui;
 mod watch;
 
 pub use get::{GetArgs, OutputFormat};
@@ -41,6 +43,8 @@ use screen::screen_usage;
 pub use screen::{PartArgs, PastArgs, ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
 pub use serve::ServeArgs;
+#[cfg(feature = "tui")]
+pub use tui::{TableScreenArgs, TopArgs, ViewArgs};
 pub use watch::WatchArgs;
 
 /// Read performance counters of this machine, under the names that Windows uses
@@ -84,6 +88,10 @@ pub enum Command {
     Describe(DescribeArgs),
     Instances(InstancesArgs),
     Watch(WatchArgs),
+    #[cfg(feature = "tui")]
+    Top(TopArgs),
+    #[cfg(feature = "tui")]
+    View(ViewArgs),
     #[cfg(feature = "plot")]
     Plot(PlotArgs),
     Record(RecordArgs),

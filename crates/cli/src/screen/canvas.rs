@@ -7,7 +7,7 @@ use terminal_size::{Height, Width, terminal_size};
 
 use super::draw::{SparkGlyphs, StyledLine};
 use super::keys;
-use crate::terminal::ColorChoice;
+use crate::terminal::{ColorChoice, shows_blocks};
 
 /// Width of lines that are not for a terminal.
 const PIPE_WIDTH: usize = 100;
@@ -118,17 +118,7 @@ impl Canvas {
 
 /// Returns the characters of sparklines that a terminal with these variables of the environment can show.
 fn glyphs(variable: impl Fn(&str) -> Option<String>) -> SparkGlyphs {
-    // Source: locale(7). The first of them that is set decides.
-    let locale =
-        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(&variable).find(|text| !text.is_empty());
-    let locale = locale.unwrap_or_default().to_lowercase().replace('-', "");
-    // The font of the Linux console has few blocks.
-    let has_font = variable("TERM").is_none_or(|term| term != "linux");
-    if locale.contains("utf8") && has_font && !cfg!(windows) {
-        SparkGlyphs::BLOCKS
-    } else {
-        SparkGlyphs::ASCII
-    }
+    if shows_blocks(variable) { SparkGlyphs::BLOCKS } else { SparkGlyphs::ASCII }
 }
 
 /// Returns the number of columns and rows of the window.

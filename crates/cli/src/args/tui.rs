@@ -1,0 +1,59 @@
+//! Options of the interactive screens.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{ProcessArgs, live_interval};
+use crate::terminal::ColorChoice;
+use crate::when::InstantArg;
+
+/// Options of both interactive screens.
+#[derive(Debug, clap::Args)]
+pub struct TableScreenArgs {
+    /// Counterset to begin with: process, cgroup, processor, disk, network, memory, or any by its name
+    #[arg(short, long, value_name = "NAME")]
+    pub counterset: Option<String>,
+    /// Print each table as text instead of drawing it, for screen readers and pipes
+    #[arg(long)]
+    pub plain: bool,
+    /// Use of colours and other styles
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColorChoice,
+}
+
+/// Go through tables of this machine, live and back in time
+///
+/// A table of any counterset, a strip of counters with their history, and all that is known about a cell. The last 15
+/// minutes of the shown table stay, in at most 48 MB. The key ? lists the keys.
+#[derive(Debug, clap::Args)]
+pub struct TopArgs {
+    /// Interval between two samples, in seconds or as 500ms
+    #[arg(default_value = "2", value_parser = live_interval)]
+    pub interval: Duration,
+    /// Number of tables that --plain prints [default: until Ctrl+C]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..), requires = "plain")]
+    pub count: Option<u64>,
+    #[command(flatten)]
+    pub screen: TableScreenArgs,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
+}
+
+/// Go through a recording or another log: tables of any counterset at any time
+///
+/// The keys are those of perfset top. The arrows step from sample to sample; g goes to a time or a mark, and w to the
+/// next peak of a counter.
+#[derive(Debug, clap::Args)]
+pub struct ViewArgs {
+    /// Recording, .blg, CSV or other log; several logs are read as one
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Machine to show, if the log contains several
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+    /// Instant to begin with: 14:03:07, '2026-11-22 10:30:00', -10m, 'mark deploy' [default: the last sample]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<InstantArg>,
+    #[command(flatten)]
+    pub screen: TableScreenArgs,
+}

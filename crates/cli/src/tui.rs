@@ -1,0 +1,125 @@
+//! `perfset top` and `perfset view`: tables of any counterset, live and in the past.
+
+use std::io::{self, IsTerminal, Write, stdin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use perfset::log::recording::{Annotation, Recording};
+use perfset::output::text::escaped;
+use perfset_tui::screen::{self, Look};
+use perfset_tui::{Feed, FeedError, RunError, RunOptions, Viewer};
+
+use crate::args::{TableScreenArgs, TopArgs, ViewArgs};
+use crate::bpf_capabilities;
+use crate::exit::{Exit, Failure};
+use crate::log::quoted;
+use crate::pace::Pace;
+use crate::query_source::{opened, zone_of};
+use crate::terminal::{shows_blocks, stdout};
+
+/// Shows tables of this machine.
+///
+/// # Errors
+/// If there is no terminal, or the machine cannot be read.
+pub fn top(args: &TopArgs) -> Result<Exit, Failure> {
+    on_terminal(&args.screen)?;
+    args.processes.apply()?;
+    // Before the first thread: threads would keep the capabilities.
+    bpf_capabilities::settle(true);
+    let viewer =
+        Viewer::live(Feed::live(perfset::local()), &escaped(&perfset::computer_name())).map_err(unread)?;
+    show(viewer, &args.screen, args.interval, args.count)
+}
+
+/// Shows tables of logs.
+///
+/// # Errors
+/// If there is no terminal, or the logs cannot be read.
+pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
+    on_terminal(&args.screen)?;
+    let logs = opened(&args.files, args.machine.as_deref(), false)?;
+    let zone = zone_of(&logs);
+    let files = args.files.iter().map(|file| format!("--log {}", quoted(&file.to_string_lossy())));
+    let machine = args.machine.as_ref().map(|name| format!("--machine {}", quoted(name)));
+    let options = files.chain(machine).collect::<Vec<_>>().join(" ");
+    let at = match &args.at {
+        None => None,
+        Some(at) => {
+            let times = logs.times().map_err(|error| unread(error.into()))?;
+            let last = times.iter().max().copied().unwrap_or(0);
+            let marks: Vec<&Annotation> = logs.recording().map(Recording::annotations).unwrap_or_default();
+            let time = at.to_utc(&zone, last, &marks);
+            Some(time.map_err(|text| Failure::new(Exit::NothingMatched, anyhow!(text)))?)
+        }
+    };
+    let mut viewer = Viewer::of_logs(Feed::of_logs(logs), zone, &options).map_err(unread)?;
+    if let Some(at) = at {
+        viewer.go_to_time(at);
+    }
+    show(viewer, &args.screen, Duration::from_secs(1), None)
+}
+
+/// Fails if a screen would be drawn without a terminal.
+fn on_terminal(args: &TableScreenArgs) -> Result<(), Failure> {
+    if args.plain || stdin().is_terminal() && io::stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Usage, anyhow!("this screen needs a terminal; --plain prints it as text")))
+}
+
+/// Shows a viewer. Without a number of tables, a live one is shown until the user ends it, and a log once as text.
+fn show(
+    mut viewer: Viewer,
+    args: &TableScreenArgs,
+    interval: Duration,
+    count: Option<u64>,
+) -> Result<Exit, Failure> {
+    if let Some(name) = &args.counterset {
+        viewer.begin_with(name).map_err(|text| Failure::escaped(Exit::NothingMatched, anyhow!(text)))?;
+    }
+    if args.plain {
+        return print(viewer, interval, count);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    ctrlc::set_handler(move || stopped.store(true, Relaxed))
+        .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    let is_utf8 = shows_blocks(|name| std::env::var(name).ok());
+    let look = Look { has_colours: args.color.applies_to(true), is_utf8 };
+    match perfset_tui::run(viewer, &RunOptions { interval, look, stop }) {
+        Ok(()) => Ok(Exit::Ok),
+        Err(RunError::Feed(error)) => Err(unread(error)),
+        Err(error) => Err(Failure::new(Exit::SourceFailed, error)),
+    }
+}
+
+/// Prints tables as text.
+fn print(mut viewer: Viewer, interval: Duration, count: Option<u64>) -> Result<Exit, Failure> {
+    let failed = |error: io::Error| Failure::new(Exit::SourceFailed, error);
+    let mut pace = Pace::new(interval, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    let mut out = stdout();
+    let mut left = if viewer.waits_for_keys() { Some(1) } else { count };
+    viewer.collect().map_err(unread)?;
+    loop {
+        // A live table's first sample has no rates.
+        if !viewer.waits_for_keys() {
+            if !pace.wait() {
+                break;
+            }
+            viewer.collect().map_err(unread)?;
+        }
+        let width = terminal_size::terminal_size().map_or(80, |(width, _)| width.0);
+        out.write_all(screen::plain(&viewer, width).as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
+        left = left.map(|left| left.saturating_sub(1));
+        if left == Some(0) {
+            break;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn unread(error: FeedError) -> Failure {
+    Failure::escaped(Exit::SourceFailed, error)
+}

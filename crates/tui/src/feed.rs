@@ -1,0 +1,194 @@
+//! Source of a screen: it collects the shown table and the strip now, or reads them at an instant of a log.
+
+use std::sync::Arc;
+
+use perfset::log::Logs;
+use perfset::path::{BindError, CounterPath, PathQuery};
+use perfset::{
+    Attributes, CostClass, Counter, CounterId, Counterset, Fact, FactOptions, Identity, InstanceId, Machine,
+    Name, NextOutcome, Source, SourceError, Window,
+};
+
+use crate::sample::{RowIdentity, TableSample};
+use crate::timeline::StripSample;
+
+/// Samples before an instant that are read too, from few to many: rates need one, and counters that are recorded less
+/// often need more.
+const BEFORE: [usize; 2] = [1, 30];
+
+/// Reason that a screen cannot show something.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FeedError {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A path does not fit the source.
+    #[error("{0}")]
+    Path(#[from] BindError),
+}
+
+/// Counterset and counters of a table, and the counters of the strip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TablePlan {
+    /// Counterset of the table.
+    pub counterset: Arc<Counterset>,
+    /// Counters of the columns.
+    pub columns: Vec<CounterId>,
+    /// Paths of one value each.
+    pub strip: Vec<CounterPath>,
+}
+
+impl TablePlan {
+    /// Returns the path of a column: all instances of a counter.
+    fn column_path(&self, id: CounterId) -> CounterPath {
+        CounterPath {
+            machine: None,
+            counterset: format!("{{{}}}", self.counterset.guid),
+            instance: self.counterset.instance_type.is_multiple().then(|| "*".to_owned()),
+            counter: format!("#{}", id.0),
+        }
+    }
+
+    /// Adds all paths to a query. The strip's counters that the source lacks are replaced by nothing: the samples have
+    /// no value of them.
+    fn bind(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<Vec<Option<usize>>, FeedError> {
+        for id in &self.columns {
+            query.add(source, &self.column_path(*id))?;
+        }
+        Ok(self.strip.iter().map(|path| query.add(source, path).ok()).collect())
+    }
+}
+
+/// Live source or log of a screen.
+#[derive(Debug)]
+pub struct Feed {
+    machine: Machine,
+    logs: Option<Logs>,
+    /// Query of a live source, with the plan that it was made for.
+    live: Option<(PathQuery, TablePlan, Vec<Option<usize>>)>,
+}
+
+impl Feed {
+    /// Creates a feed of a live machine.
+    #[must_use]
+    pub fn live(machine: Machine) -> Self {
+        Self { machine, logs: None, live: None }
+    }
+
+    /// Creates a feed of logs.
+    #[must_use]
+    pub fn of_logs(logs: Logs) -> Self {
+        Self { machine: logs.machine().clone(), logs: Some(logs), live: None }
+    }
+
+    /// Returns the log, if the feed is of one.
+    #[must_use]
+    pub fn logs(&self) -> Option<&Logs> {
+        self.logs.as_ref()
+    }
+
+    /// Returns the countersets with a name, by name. Views of others are left out, except if they are the only ones.
+    #[must_use]
+    pub fn countersets(&self) -> Vec<Arc<Counterset>> {
+        let all = self.machine.countersets();
+        let mut sets: Vec<_> = all.iter().filter_map(|guid| self.machine.counterset(guid).ok()).collect();
+        sets.sort_by_key(|set| set.name.to_string().to_lowercase());
+        sets
+    }
+
+    /// Collects the next sample of a live source; `None` before the source has one.
+    ///
+    /// # Errors
+    /// If the source cannot be read, or does not have the counterset.
+    pub fn collect(
+        &mut self,
+        plan: &TablePlan,
+        before: Option<&TableSample>,
+    ) -> Result<Option<TableSample>, FeedError> {
+        let fits = self.live.as_ref().is_some_and(|(_, known, _)| known == plan);
+        if !fits {
+            let mut source = self.machine.clone();
+            let mut query = PathQuery::open(&mut source)?;
+            let strip = plan.bind(&mut query, &mut source)?;
+            self.live = Some((query, plan.clone(), strip));
+        }
+        let Some((query, plan, strip)) = &mut self.live else { return Ok(None) };
+        Ok(match query.collect()? {
+            NextOutcome::Sample => Some(TableSample::read(query, plan.columns.len(), strip, before)),
+            NextOutcome::End => None,
+        })
+    }
+
+    /// Reads the sample with a number of a log, whose times are `times`.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or does not have the counterset.
+    pub fn at(&self, times: &[i64], number: usize, plan: &TablePlan) -> Result<TableSample, FeedError> {
+        let mut found = TableSample::default();
+        let (Some(logs), Some(end)) = (&self.logs, times.get(number)) else { return Ok(found) };
+        for before in BEFORE {
+            let first = number.saturating_sub(before);
+            let window = Window { begin: times.get(first).copied(), end: Some(*end) };
+            let mut logs = logs.within(window);
+            let mut query = PathQuery::open(&mut logs)?;
+            let strip = plan.bind(&mut query, &mut logs)?;
+            while query.collect()? == NextOutcome::Sample {}
+            found = TableSample::read(&query, plan.columns.len(), &strip, None);
+            // A counterset that is recorded less often has no rows between its own samples.
+            let has_numbers =
+                found.rows.iter().any(|row| row.values.iter().any(|value| value.number().is_some()));
+            if has_numbers || first == 0 {
+                break;
+            }
+        }
+        found.time = *end;
+        Ok(found)
+    }
+
+    /// Reads the strip's counters in a range of a log: for each sample its time and values.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn strip(&self, window: Window, paths: &[CounterPath]) -> Result<Vec<StripSample>, FeedError> {
+        let mut samples = Vec::new();
+        let Some(logs) = &self.logs else { return Ok(samples) };
+        let mut logs = logs.within(window);
+        let mut query = PathQuery::open(&mut logs)?;
+        let strip: Vec<_> = paths.iter().map(|path| query.add(&mut logs, path).ok()).collect();
+        while query.collect()? == NextOutcome::Sample {
+            let sample = TableSample::read(&query, 0, &strip, None);
+            samples.push((sample.time, sample.strip));
+        }
+        Ok(samples)
+    }
+
+    /// Returns facts about the instance of a row.
+    #[must_use]
+    pub fn facts(&self, counterset: &Counterset, row: &RowIdentity, options: FactOptions) -> Vec<Fact> {
+        let name: Vec<u8> = row.name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let identity = Identity {
+            counterset: counterset.guid,
+            instance: Name::until_nul(&name),
+            instance_id: InstanceId(row.id.unwrap_or(0)),
+            birth: row.birth,
+        };
+        let found = match &self.logs {
+            Some(logs) => logs.clone().facts(&identity, options),
+            None => self.machine.clone().facts(&identity, options),
+        };
+        found.unwrap_or_default() // a row without facts
+    }
+}
+
+/// Returns the counters of a counterset that a table can show: no bases, and without `all` no expensive ones.
+#[must_use]
+pub fn shown_counters(set: &Counterset, all: bool) -> Vec<&Counter> {
+    let is_shown = |counter: &&Counter| {
+        !counter.attributes.contains(Attributes::NO_DISPLAYABLE)
+            && counter.name.is_some()
+            && !counter.is_never_there()
+            && (all || counter.cost_class != CostClass::Expensive)
+    };
+    set.counters.iter().filter(is_shown).collect()
+}

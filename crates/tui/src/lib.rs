@@ -1,0 +1,28 @@
+//! Terminal screens over any source: a table of any counterset, a strip of counters with their history, and a time
+//! cursor that goes through the past.
+//!
+//! A [`Viewer`] has the state and handles keys, [`screen::draw`] draws it, and [`run`] connects both with a terminal.
+
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+use std::time::Duration;
+
+pub use feed::{Feed, FeedError, TablePlan};
+pub use run::{RunError, RunOptions, run};
+pub use viewer::{KeyOutcome, Viewer};
+
+mod feed;
+mod filter;
+mod presets;
+mod run;
+mod sample;
+pub mod screen;
+mod tab;
+mod timeline;
+mod viewer;
+
+/// Time between the two first samples of a table, because rates need two.
+const WARMUP: Duration = Duration::from_millis(120);

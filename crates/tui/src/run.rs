@@ -1,0 +1,153 @@
+//! Terminal: keys come from it, and screens go to it.
+
+use std::io::{self, Stdout, Write, stdout};
+use std::panic::{set_hook, take_hook};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::cursor::{Hide, Show};
+use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui_core::terminal::Terminal;
+use ratatui_crossterm::CrosstermBackend;
+
+use crate::feed::FeedError;
+use crate::screen::{self, Look};
+use crate::viewer::{KeyOutcome, Viewer};
+
+/// Options of a run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Interval of a live source.
+    pub interval: Duration,
+    /// Colours and glyphs.
+    pub look: Look,
+    /// `true` ends the run, within half a second: a signal sets it.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Longest wait for a key, because a signal does not end it.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// Reason that a screen ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The terminal failed.
+    #[error("the terminal failed: {0}")]
+    Terminal(#[from] io::Error),
+    /// The source failed.
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+}
+
+/// Terminal with a screen of its own, in raw mode; dropping it restores the terminal.
+struct OwnTerminal(Terminal<CrosstermBackend<Stdout>>);
+
+impl OwnTerminal {
+    fn open() -> Result<Self, RunError> {
+        enable_raw_mode()?;
+        let opened = (|| {
+            execute!(stdout(), EnterAlternateScreen, Hide)?;
+            Terminal::new(CrosstermBackend::new(stdout()))
+        })();
+        match opened {
+            Ok(terminal) => Ok(Self(terminal)),
+            Err(error) => {
+                restore();
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Drop for OwnTerminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Restores the terminal. It may be gone, so failures are ignored.
+fn restore() {
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+/// Shows a viewer on the terminal of standard input and output until the user quits. The terminal is restored, also
+/// after a panic, whose message is printed behind the screen.
+///
+/// # Errors
+/// If the terminal fails, or a live source cannot be read at the start.
+pub fn run(mut viewer: Viewer, options: &RunOptions) -> Result<(), RunError> {
+    viewer.collect()?;
+    let before = take_hook();
+    set_hook(Box::new(move |info| {
+        restore();
+        before(info);
+    }));
+    let mut terminal = OwnTerminal::open()?;
+    show(&mut terminal, &mut viewer, options)
+}
+
+fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -> Result<(), RunError> {
+    // Rates need a second sample, which is taken before the first interval has passed.
+    let mut next = Instant::now().checked_add(crate::WARMUP).unwrap_or_else(Instant::now);
+    let mut is_changed = true;
+    loop {
+        if std::mem::take(&mut is_changed) {
+            terminal.0.draw(|frame| {
+                let area = frame.area();
+                viewer.page = screen::page(viewer, area);
+                screen::draw(viewer, options.look, area, frame.buffer_mut());
+            })?;
+        }
+        let wait = match viewer.waits_for_keys() {
+            true => WAIT,
+            false => next.saturating_duration_since(Instant::now()).min(WAIT),
+        };
+        if options.stop.load(Relaxed) {
+            return Ok(());
+        }
+        if event::poll(wait)? {
+            is_changed = true;
+            match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match viewer.key(key) {
+                    KeyOutcome::Draw => {}
+                    KeyOutcome::Quit => return Ok(()),
+                    KeyOutcome::Suspend => suspend(terminal)?,
+                    KeyOutcome::Copy(text) => {
+                        execute!(stdout(), CopyToClipboard::to_clipboard_from(text))?;
+                        stdout().flush()?;
+                    }
+                },
+                _ => {} // a resized window is drawn like any other
+            }
+        }
+        if !viewer.waits_for_keys() && Instant::now() >= next {
+            next = Instant::now().checked_add(options.interval).unwrap_or_else(Instant::now);
+            viewer.collect_or_say();
+            is_changed = true;
+        }
+    }
+}
+
+/// Stops this program as Ctrl+Z does, and takes the terminal again when the shell continues it.
+#[cfg(unix)]
+fn suspend(terminal: &mut OwnTerminal) -> Result<(), RunError> {
+    restore();
+    rustix::process::kill_current_process_group(rustix::process::Signal::TSTP).map_err(io::Error::from)?;
+    // Not a new terminal: the drop of this one would restore it.
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, Hide)?;
+    terminal.0.clear()?;
+    Ok(())
+}
+
+/// Does nothing: this system stops no program by a key.
+#[cfg(not(unix))]
+fn suspend(_: &mut OwnTerminal) -> Result<(), RunError> {
+    Ok(())
+}

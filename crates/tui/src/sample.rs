@@ -1,0 +1,163 @@
+//! Samples of a table: one counterset at one instant, row by row.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use perfset::output::NumberForm;
+use perfset::path::{PathQuery, PathValue};
+use perfset::{Birth, NoValue};
+
+/// Identity of a row: instances of one name are told apart by id, birth, and number among their name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RowIdentity {
+    /// Name of the instance; empty for a counterset without instances.
+    pub name: Arc<str>,
+    /// Id of the instance.
+    pub id: Option<u32>,
+    /// Start of the instance.
+    pub birth: Birth,
+    /// Index among instances of that name.
+    pub occurrence: usize,
+}
+
+/// Value of a counter of one row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableValue {
+    /// Formatted number, and the raw one.
+    Number {
+        /// Number as users see it.
+        value: f64,
+        /// Raw value, if it was delivered.
+        raw: Option<u64>,
+    },
+    /// Reason for no number.
+    Missing(Arc<NoValue>),
+}
+
+impl TableValue {
+    /// Returns the number, if there is one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number { value, .. } => Some(*value),
+            Self::Missing(_) => None,
+        }
+    }
+}
+
+/// Row of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableRow {
+    /// Identity of the instance.
+    pub identity: RowIdentity,
+    /// `true` for a sum over other rows, and for idle time.
+    pub sums_up: bool,
+    /// One value for each column.
+    pub values: Box<[TableValue]>,
+}
+
+/// Table of a counterset at one instant, and the strip's counters then.
+#[derive(Clone, Debug, Default)]
+pub struct TableSample {
+    /// Time in 100 ns since 1601 UTC.
+    pub time: i64,
+    /// Rows in the order of the source. Rows that equal those of the sample before are shared with it.
+    pub rows: Vec<Arc<TableRow>>,
+    /// Values of the strip's counters.
+    pub strip: Vec<Option<f64>>,
+    /// Memory that the sample uses alone, in bytes: about.
+    pub size: usize,
+}
+
+impl TableSample {
+    /// Reads the last sample of a query, whose first paths are the columns. The other paths have the positions `strip`.
+    /// `before` is the previous sample of the same columns.
+    #[must_use]
+    pub fn read(query: &PathQuery, columns: usize, strip: &[Option<usize>], before: Option<&Self>) -> Self {
+        let values = query.values();
+        let mut sample = Self { time: query.snapshot().clocks().utc_100ns(), ..Self::default() };
+        let (cells, others) = values.split_at(values.partition_point(|value| value.path < columns));
+        let of_path = |path: usize| others.iter().find(|value| value.path == path);
+        let number = |path: &Option<usize>| NumberForm::Formatted.number(of_path((*path)?)?);
+        sample.strip = strip.iter().map(number).collect();
+        let shared: HashMap<&RowIdentity, &Arc<TableRow>> =
+            before.into_iter().flat_map(|before| &before.rows).map(|row| (&row.identity, row)).collect();
+        let mut reasons = HashMap::new();
+        for row in rows(query, cells, columns, &mut reasons) {
+            let same = shared.get(&row.identity).filter(|same| TableRow::eq(same, &row));
+            sample.size = sample.size.saturating_add(size_of::<Arc<TableRow>>());
+            match same {
+                Some(same) => sample.rows.push(Arc::clone(same)),
+                None => {
+                    let values = row.values.len().saturating_mul(size_of::<TableValue>());
+                    let own =
+                        size_of::<TableRow>().saturating_add(values).saturating_add(row.identity.name.len());
+                    sample.size = sample.size.saturating_add(own);
+                    sample.rows.push(Arc::new(row));
+                }
+            }
+        }
+        sample
+    }
+}
+
+/// Groups values by row. All columns are of one counterset, so each has the same rows in the same order, except if an
+/// entry failed.
+fn rows(
+    query: &PathQuery,
+    cells: &[PathValue<'_>],
+    columns: usize,
+    reasons: &mut HashMap<NoValue, Arc<NoValue>>,
+) -> Vec<TableRow> {
+    let missing = Arc::new(NoValue::NotGiven);
+    let mut rows: Vec<TableRow> = Vec::new();
+    let mut places: HashMap<(Vec<u8>, Option<u32>, usize), usize> = HashMap::new();
+    let mut at = 0_usize;
+    let mut path = None;
+    for cell in cells {
+        if path != Some(cell.path) {
+            (path, at) = (Some(cell.path), 0);
+        }
+        let (id, name) = (cell.value.instance_id.map(|id| id.0), cell.value.instance);
+        let is_same = |row: &TableRow| row.identity.id == id && row.identity.occurrence == cell.occurrence;
+        let place = match cell.path {
+            0 => None,
+            _ if rows.get(at).is_some_and(is_same) => Some(at),
+            _ => {
+                if places.is_empty() {
+                    let all = (0..).zip(&rows).map(|(place, row)| {
+                        let name = row.identity.name.as_bytes().to_vec();
+                        ((name, row.identity.id, row.identity.occurrence), place)
+                    });
+                    places.extend(all);
+                }
+                places.get(&(name.to_string().into_bytes(), id, cell.occurrence)).copied()
+            }
+        };
+        let place = place.unwrap_or(rows.len());
+        if place == rows.len() {
+            let birth = query.birth(cell);
+            let identity =
+                RowIdentity { name: name.to_string().into(), id, birth, occurrence: cell.occurrence };
+            places.clear(); // made again if it is needed
+            rows.push(TableRow {
+                identity,
+                sums_up: cell.sums_up(),
+                values: vec![TableValue::Missing(Arc::clone(&missing)); columns].into(),
+            });
+        }
+        let value = match (NumberForm::Formatted.number(cell), &cell.value.value) {
+            (Some(value), _) => TableValue::Number { value, raw: cell.value.counted().map(|raw| raw.get()) },
+            (None, Err(reason)) => {
+                let shared = reasons.entry(reason.clone()).or_insert_with(|| Arc::new(reason.clone()));
+                TableValue::Missing(Arc::clone(shared))
+            }
+            (None, Ok(_)) => TableValue::Missing(Arc::clone(&missing)),
+        };
+        if let Some(slot) = rows.get_mut(place).and_then(|row| row.values.get_mut(cell.path)) {
+            *slot = value;
+        }
+        at = place.saturating_add(1);
+    }
+    rows
+}

@@ -1,0 +1,510 @@
+//! Screen: a pure function of the viewer's state and the size of the terminal.
+
+use perfset::output::text::{escaped, grouped_digits};
+use perfset::output::{human, unit_name};
+use perfset::{Counter, Fact, NoValue};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::{Line, Span};
+use ratatui_core::widgets::Widget;
+use ratatui_widgets::clear::Clear;
+use ratatui_widgets::paragraph::{Paragraph, Wrap};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::feed::shown_counters;
+use crate::sample::{TableRow, TableValue};
+use crate::tab::{TableHeading, TableTab};
+use crate::timeline::Timeline;
+use crate::viewer::{Overlay, Viewer};
+
+mod help;
+mod strip;
+#[cfg(test)]
+mod tests;
+
+/// Least size of a screen.
+pub const LEAST: (u16, u16) = (40, 10);
+
+/// Width from which the detail has its place beside the table.
+const WIDE: u16 = 160;
+/// Width of the detail there.
+const DETAIL: u16 = 64;
+
+/// Least width of a column.
+const COLUMN: usize = 8;
+
+/// Greatest width of a title.
+const LONGEST: usize = 24;
+
+/// Least width of the names.
+const NAME: usize = 12;
+
+/// Colours and glyphs that the terminal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// `true` to use the 16 colours of all terminals.
+    pub has_colours: bool,
+    /// `true` if the terminal shows UTF-8.
+    pub is_utf8: bool,
+}
+
+impl Look {
+    fn colour(self, style: Style, colour: Color) -> Style {
+        if self.has_colours { style.fg(colour) } else { style }
+    }
+
+    fn head(self) -> Style {
+        self.colour(Style::new().add_modifier(Modifier::BOLD), Color::Cyan)
+    }
+
+    fn dim(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    fn warning(self) -> Style {
+        self.colour(Style::new().add_modifier(Modifier::BOLD), Color::Yellow)
+    }
+
+    fn selected(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+}
+
+/// Heights of a screen's parts.
+struct Layout {
+    strip: u16,
+    table: Rect,
+    detail: Option<Rect>,
+}
+
+impl Layout {
+    fn of(viewer: &Viewer, area: Rect) -> Self {
+        // Header, axis, tabs, reason and keys have a line each, and the table has a head and three rows.
+        let free = area.height.saturating_sub(9);
+        let strip = u16::try_from(viewer.strip.len()).unwrap_or(0).min(free);
+        let above = strip.saturating_add(if strip > 0 { 3 } else { 2 });
+        let height = area.height.saturating_sub(above).saturating_sub(2);
+        let is_wide = area.width >= WIDE;
+        let width = if is_wide { area.width.saturating_sub(DETAIL).saturating_sub(1) } else { area.width };
+        let y = area.y.saturating_add(above);
+        let table = Rect { x: area.x, y, width, height };
+        let x = area.x.saturating_add(width).saturating_add(1);
+        Self { strip, table, detail: is_wide.then_some(Rect { x, y, width: DETAIL, height }) }
+    }
+}
+
+/// Returns the number of rows of the table on a screen of this size.
+#[must_use]
+pub fn page(viewer: &Viewer, area: Rect) -> usize {
+    usize::from(Layout::of(viewer, area).table.height.saturating_sub(1)).max(1)
+}
+
+/// Draws the screen.
+pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        let text = format!("perfset needs {} columns and {} lines", LEAST.0, LEAST.1);
+        return Paragraph::new(text).wrap(Wrap { trim: true }).render(area, out);
+    }
+    let layout = Layout::of(viewer, area);
+    let mut y = area.y;
+    let mut line = |line: Line<'_>, y: u16| {
+        if y < area.bottom() {
+            out.set_line(area.x, y, &line, area.width);
+        }
+    };
+    line(header(viewer, look, area.width), y);
+    y = y.saturating_add(1);
+    let lines = strip::lines(viewer, look, usize::from(area.width), usize::from(layout.strip));
+    for strip_line in lines {
+        line(strip_line, y);
+        y = y.saturating_add(1);
+    }
+    line(tabs(viewer, look, usize::from(area.width)), y);
+    line(reason(viewer, look), area.bottom().saturating_sub(2));
+    line(bottom(viewer, look, usize::from(area.width)), area.bottom().saturating_sub(1));
+    table(viewer, look, layout.table, out);
+    match (&viewer.overlay, layout.detail) {
+        (Overlay::Help, _) => help::draw(look, area, out),
+        (Overlay::Columns(chosen), _) => columns(viewer, look, *chosen, layout.table, out),
+        (Overlay::Detail { facts }, Some(beside)) => detail(viewer, look, facts, beside, out),
+        (Overlay::Detail { facts }, None) => {
+            Clear.render(layout.table, out);
+            detail(viewer, look, facts, layout.table, out);
+        }
+        (Overlay::None, Some(beside)) => detail(viewer, look, &[], beside, out),
+        (Overlay::None, None) => {}
+    }
+}
+
+/// Returns the table as text, with all rows and without the strip: for screen readers, and for pipes.
+#[must_use]
+pub fn plain(viewer: &Viewer, width: u16) -> String {
+    let look = Look { has_colours: false, is_utf8: true };
+    let height = u16::try_from(viewer.rows().saturating_add(1)).unwrap_or(u16::MAX);
+    let width = width.max(LEAST.0);
+    // A buffer has at most as many cells as a u16 counts.
+    let height = height.min(u16::MAX.checked_div(width).unwrap_or(1));
+    let area = Rect { x: 0, y: 0, width, height };
+    let mut buffer = Buffer::empty(area);
+    table(viewer, look, area, &mut buffer);
+    let mut text = String::new();
+    if let (Some(now), Some(tab)) = (viewer.timeline.now(), viewer.shown_tab()) {
+        text.push_str(&format!("{}  {}\n", viewer.shown_time(now, "%Y-%m-%d %H:%M:%S"), tab.title));
+    }
+    for y in 0..height {
+        let (mut line, mut x) = (String::new(), 0_u16);
+        while let Some(cell) = buffer.cell((x, y)) {
+            line.push_str(cell.symbol());
+            // A wide character takes the next cell, too.
+            x = x.saturating_add(u16::try_from(cell.symbol().width()).unwrap_or(1).max(1));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn header<'v>(viewer: &'v Viewer, look: Look, width: u16) -> Line<'v> {
+    let mut spans =
+        vec![Span::styled(" perfset  ", look.head()), Span::raw(&*viewer.machine), Span::raw("  ")];
+    let (now, end) = (viewer.timeline.now(), viewer.timeline.end());
+    if let (Some(now), Some(end)) = (now, end) {
+        if viewer.timeline.is_live() {
+            spans.push(Span::raw(viewer.shown_time(now, "live %H:%M:%S")));
+        } else {
+            let sign = if look.is_utf8 { "◀ " } else { "< " };
+            let before = end.saturating_sub(now) / 10_000_000;
+            let ago = if before > 0 { format!(" (-{})", span(before)) } else { " (end)".to_owned() };
+            let time = viewer.shown_time(now, "PAST %Y-%m-%d %H:%M:%S%.3f");
+            spans.push(Span::styled(format!("{sign}{time}{ago}"), look.warning()));
+        }
+    } else {
+        spans.push(Span::raw("no sample yet"));
+    }
+    let right = "? help  q quit ";
+    let used: usize = spans.iter().map(Span::width).sum();
+    let blanks = usize::from(width).saturating_sub(used).saturating_sub(right.len());
+    spans.push(Span::raw(" ".repeat(blanks)));
+    spans.push(Span::styled(right, look.dim()));
+    Line::from(spans)
+}
+
+/// Returns seconds as users say them: `9m 12s`.
+fn span(seconds: i64) -> String {
+    let part = |unit: i64| seconds.checked_div(unit).unwrap_or(0);
+    let rest = |unit: i64, of: i64| seconds.checked_rem(unit).unwrap_or(0).checked_div(of).unwrap_or(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m {}s", part(60), rest(60, 1)),
+        3_600..86_400 => format!("{}h {}m", part(3_600), rest(3_600, 60)),
+        _ => format!("{}d {}h", part(86_400), rest(86_400, 3_600)),
+    }
+}
+
+fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut used = 0_usize;
+    for (at, tab) in viewer.tabs.iter().enumerate() {
+        let text = format!(" {} {} ", at.saturating_add(1), tab.title);
+        used = used.saturating_add(text.width());
+        // The shown tab is there, whatever else has room.
+        if used > width && at != viewer.tab {
+            continue;
+        }
+        spans.push(Span::styled(text, if at == viewer.tab { look.selected() } else { look.dim() }));
+    }
+    spans.push(Span::styled(" : any", look.dim()));
+    Line::from(spans)
+}
+
+fn reason(viewer: &Viewer, look: Look) -> Line<'static> {
+    let Some(TableValue::Missing(reason)) = viewer.value() else { return Line::default() };
+    Line::styled(format!(" {}", escaped(&reason.to_string())), look.dim())
+}
+
+fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
+    if let Some(prompt) = &viewer.prompt {
+        let mut spans = vec![
+            Span::styled(format!(" {}", prompt.kind.label()), look.head()),
+            Span::raw(prompt.text.clone()),
+            Span::styled(" ", look.selected()),
+        ];
+        let candidates = viewer.candidates();
+        if !candidates.is_empty() {
+            spans.push(Span::styled(format!("  {}", escaped(&candidates.join("  "))), look.dim()));
+        }
+        return Line::from(spans);
+    }
+    if let Some(message) = &viewer.message {
+        return Line::styled(format!(" {message}"), look.warning());
+    }
+    let all = viewer.sample().map_or(0, |sample| sample.rows.len());
+    let mut text = match viewer.shown_tab() {
+        Some(tab) if !tab.is_single() => {
+            format!(" row {} of {}", viewer.row.saturating_add(1).min(viewer.rows()), viewer.rows())
+        }
+        _ => " ".to_owned(),
+    };
+    if let Some(filter) = viewer.shown_tab().and_then(|tab| tab.filter.as_ref()) {
+        text.push_str(&format!(" ({all} without filter {})", escaped(filter.text())));
+    }
+    let keys = match width {
+        0..60 => "  / filter  Enter detail",
+        _ if matches!(viewer.timeline, Timeline::Log { .. }) => {
+            "  ←→ step  [ ] minute  g go to  w peak  / filter  Enter detail"
+        }
+        _ => "  < > sort  / filter  ← → past  space stop  Enter detail",
+    };
+    Line::from(vec![Span::raw(text), Span::styled(keys, look.dim())])
+}
+
+fn table(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
+    let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
+    let height = usize::from(area.height.saturating_sub(1));
+    let top = viewer.row.saturating_sub(height.saturating_sub(1));
+    if tab.is_single() {
+        return single(viewer, look, area, top, out);
+    }
+    let width = usize::from(area.width);
+    let shown: Vec<&TableRow> = viewer
+        .order
+        .iter()
+        .skip(top)
+        .take(height)
+        .filter_map(|at| sample.rows.get(*at).map(|row| &**row))
+        .collect();
+    let text = |row: &TableRow, at: usize, column: &TableHeading| match row.values.get(at) {
+        Some(value) => compact(&cell(viewer, look, &column.counter, value), viewer.is_raw),
+        None => "-".to_owned(),
+    };
+    // A number is never cut, so columns are as wide as what they show now.
+    let width_of = |(at, column): (usize, &TableHeading)| {
+        let title = column.title.width().min(LONGEST).saturating_add(1);
+        let widest = shown.iter().map(|row| text(row, at, column).width()).fold(title, usize::max);
+        widest.saturating_add(1).max(COLUMN)
+    };
+    let widths: Vec<usize> = tab.columns.iter().enumerate().map(width_of).collect();
+    let first = first_column(&widths, viewer.column, width);
+    let columns = columns_that_fit(&widths, first, width);
+    let taken: usize = columns.iter().map(|at| widths.get(*at).copied().unwrap_or(0)).sum();
+    let name_width = width.saturating_sub(taken).saturating_sub(1).max(NAME);
+    let mark = |at: Option<usize>| match (tab.sorted_by == at, tab.is_descending, look.is_utf8) {
+        (false, ..) => "",
+        (true, true, true) => "▼",
+        (true, false, true) => "▲",
+        (true, true, false) => "v",
+        (true, false, false) => "^",
+    };
+    let mut head = vec![Span::raw(fitted(&format!(" instance{}", mark(None)), name_width))];
+    for at in &columns {
+        let (Some(column), Some(width)) = (tab.columns.get(*at), widths.get(*at)) else { continue };
+        let title =
+            format!("{}{}", fitted(&column.title, width.saturating_sub(2)).trim_end(), mark(Some(*at)));
+        head.push(Span::raw(right(&title, *width)));
+    }
+    let style = look.head();
+    out.set_line(area.x, area.y, &Line::from(head).style(style), area.width);
+    for (line, row) in shown.iter().enumerate() {
+        let is_selected = top.saturating_add(line) == viewer.row;
+        let style = if is_selected { look.selected() } else { Style::new() };
+        let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.identity.name) };
+        let mut spans = vec![Span::styled(fitted(&format!(" {name}"), name_width), style)];
+        for at in &columns {
+            let (Some(column), Some(width)) = (tab.columns.get(*at), widths.get(*at)) else { continue };
+            let text = right(&text(row, *at, column), *width);
+            let is_cell = is_selected && *at == viewer.column;
+            spans.push(Span::styled(text, if is_cell { style.add_modifier(Modifier::BOLD) } else { style }));
+        }
+        let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
+        out.set_line(area.x, y, &Line::from(spans), area.width);
+    }
+    if shown.is_empty() {
+        let text =
+            if tab.filter.is_some() { " no row fulfils the filter; Esc removes it" } else { " no instances" };
+        out.set_line(area.x, area.y.saturating_add(1), &Line::styled(text, look.dim()), area.width);
+    }
+}
+
+/// Draws a counterset without instances: a row for each counter.
+fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
+    let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
+    let height = usize::from(area.height.saturating_sub(1));
+    let width = usize::from(area.width);
+    let name_width = width.saturating_sub(24).min(50);
+    let head = format!("{}{}", fitted(" counter", name_width), right("value", 20));
+    out.set_line(area.x, area.y, &Line::styled(head, look.head()), area.width);
+    for (line, (at, column)) in tab.columns.iter().enumerate().skip(top).take(height).enumerate() {
+        let value = sample.rows.first().and_then(|row| row.values.get(at));
+        let text = value.map_or_else(|| "-".to_owned(), |value| cell(viewer, look, &column.counter, value));
+        let style = if at == viewer.row { look.selected() } else { Style::new() };
+        let text = format!("{}{}", fitted(&format!(" {}", column.title), name_width), right(&text, 20));
+        let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
+        out.set_line(area.x, y, &Line::styled(text, style), area.width);
+    }
+}
+
+/// Returns the first column to draw, so that the selected one has room.
+fn first_column(widths: &[usize], selected: usize, width: usize) -> usize {
+    (0..=selected)
+        .find(|first| columns_that_fit(widths, *first, width).contains(&selected))
+        .unwrap_or(selected)
+}
+
+/// Returns the columns from the first one on that have room beside the names.
+fn columns_that_fit(widths: &[usize], first: usize, width: usize) -> Vec<usize> {
+    let mut left = width.saturating_sub(NAME).saturating_sub(1);
+    let fits = |(_, column): &(usize, &usize)| match left.checked_sub(**column) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    widths.iter().enumerate().skip(first).take_while(fits).map(|(at, _)| at).collect()
+}
+
+/// Returns the text of a value.
+fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> String {
+    match value {
+        TableValue::Missing(reason) => match &**reason {
+            NoValue::Denied(_) if look.is_utf8 => "⊘".to_owned(),
+            _ => "-".to_owned(),
+        },
+        TableValue::Number { raw, .. } if viewer.is_raw => {
+            raw.map_or_else(|| "-".to_owned(), |raw| grouped_digits(&raw.to_string()))
+        }
+        TableValue::Number { value, .. } => number(*value, &counter.unit, viewer.has_units),
+    }
+}
+
+/// Shortens a number with its unit for a column: `1.2 MiB/s` to `1.2M`, because the title says what it is.
+fn compact(text: &str, is_raw: bool) -> String {
+    if is_raw {
+        return text.to_owned();
+    }
+    let text = text.strip_suffix("/s").unwrap_or(text);
+    match text.split_once(' ') {
+        Some((number, unit @ ("KiB" | "MiB" | "GiB" | "TiB" | "PiB"))) => {
+            format!("{number}{}", unit.trim_end_matches("iB"))
+        }
+        Some((number, "B")) => number.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+/// Returns a number, in short form with its unit or exact to a digit. Percentages have no unit: the title says it.
+fn number(value: f64, unit: &str, has_units: bool) -> String {
+    match (has_units, unit) {
+        (_, "%") => format!("{value:.1}"),
+        (true, unit) => escaped(&human(value, unit)),
+        (false, _) if value.fract() == 0.0 => grouped_digits(&format!("{value:.0}")),
+        (false, _) => format!("{value:.1}"),
+    }
+}
+
+/// Returns a text that is as wide as its place: filled with blanks, or cut at `~`. What follows the last colon stays:
+/// it is the id of a process.
+fn fitted(text: &str, width: usize) -> String {
+    let own = text.width();
+    if own <= width {
+        return format!("{text}{}", " ".repeat(width.saturating_sub(own)));
+    }
+    let end =
+        text.rfind(':').and_then(|at| text.get(at..)).filter(|end| end.width().saturating_mul(2) <= width);
+    let end = end.unwrap_or_default();
+    let most = width.saturating_sub(end.width()).saturating_sub(1);
+    let (mut fitted, mut used) = (String::new(), 0_usize);
+    for c in text.chars() {
+        let next = used.saturating_add(c.width().unwrap_or(0));
+        if next > most {
+            break;
+        }
+        fitted.push(c);
+        used = next;
+    }
+    if width > 0 {
+        fitted.push('~');
+        fitted.push_str(end);
+        fitted.push_str(&" ".repeat(most.saturating_sub(used)));
+    }
+    fitted
+}
+
+/// Returns a text at the right edge of its place, with a blank before it.
+fn right(text: &str, width: usize) -> String {
+    let blanks = width.saturating_sub(text.width());
+    let cut: String = if blanks == 0 { format!(" {text}") } else { text.to_owned() };
+    format!("{}{cut}", " ".repeat(blanks))
+}
+
+/// Draws everything about the cell under the cursor.
+fn detail(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut Buffer) {
+    let (Some(tab), Some((row, column))) = (viewer.shown_tab(), viewer.cell()) else { return };
+    let Some(heading) = tab.columns.get(column) else { return };
+    let counter = &heading.counter;
+    let mut lines = Vec::new();
+    if let Some(path) = viewer.path() {
+        lines.push(Line::styled(escaped(&path.to_string()), look.head()));
+    }
+    match viewer.value() {
+        Some(TableValue::Number { value, raw }) => {
+            let raw =
+                raw.map(|raw| format!("   raw {}", grouped_digits(&raw.to_string()))).unwrap_or_default();
+            lines.push(Line::raw(format!("{}{raw}", escaped(&human(*value, &counter.unit)))));
+        }
+        Some(TableValue::Missing(reason)) => {
+            lines.push(Line::styled(format!("no value: {}", escaped(&reason.to_string())), look.warning()));
+        }
+        None => lines.push(Line::raw("no value")),
+    }
+    lines.push(Line::default());
+    lines.push(Line::raw(escaped(&counter.help)));
+    lines.push(Line::default());
+    let unit = if counter.unit.is_empty() { "none" } else { unit_name(&counter.unit) };
+    lines.push(Line::styled(format!("type   {}", counter.counter_type), look.dim()));
+    lines.push(Line::styled(format!("unit   {}", escaped(unit)), look.dim()));
+    if !counter.source.is_empty() {
+        lines.push(Line::styled(format!("from   {}", escaped(&counter.source.to_string())), look.dim()));
+    }
+    let identity = viewer.sample().and_then(|sample| sample.rows.get(row)).map(|row| &row.identity);
+    if let Some(id) = identity.and_then(|identity| identity.id).filter(|_| !tab.is_single()) {
+        lines.push(Line::styled(format!("id     {id}"), look.dim()));
+    }
+    for fact in facts {
+        let text = fact.text.as_ref().map_or_else(|reason| format!("({reason})"), Clone::clone);
+        lines.push(Line::raw(format!("{:6} {}", fact.kind.keyword(), escaped(&text))));
+    }
+    if let Some(command) = viewer.command() {
+        lines.push(Line::default());
+        lines.push(Line::styled(format!("y copies: {}", escaped(&command)), look.dim()));
+    }
+    let inner = Rect { x: area.x.saturating_add(1), width: area.width.saturating_sub(2), ..area };
+    Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, out);
+}
+
+/// Draws the list of counters, of which the columns are chosen.
+fn columns(viewer: &Viewer, look: Look, chosen: usize, area: Rect, out: &mut Buffer) {
+    let Some(tab) = viewer.shown_tab() else { return };
+    Clear.render(area, out);
+    let height = usize::from(area.height.saturating_sub(1));
+    let top = chosen.saturating_sub(height.saturating_sub(1));
+    out.set_line(
+        area.x,
+        area.y,
+        &Line::styled(" columns: space adds or removes, Enter shows the table", look.head()),
+        area.width,
+    );
+    let all = shown_counters(&tab.counterset, true);
+    for (line, (at, counter)) in all.iter().enumerate().skip(top).take(height).enumerate() {
+        let is_column = is_column(tab, counter);
+        let text = format!(" [{}] {}", if is_column { 'x' } else { ' ' }, escaped(&counter.shown_name()));
+        let style = if at == chosen { look.selected() } else { Style::new() };
+        let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
+        out.set_line(area.x, y, &Line::styled(fitted(&text, usize::from(area.width)), style), area.width);
+    }
+}
+
+fn is_column(tab: &TableTab, counter: &Counter) -> bool {
+    tab.columns.iter().any(|column| column.counter.id == counter.id)
+}

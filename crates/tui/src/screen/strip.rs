@@ -1,0 +1,151 @@
+//! Strip of counters with their history.
+
+use perfset::output::human;
+use perfset::output::text::escaped;
+use ratatui_core::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::{Look, fitted, right};
+use crate::timeline::StripSample;
+use crate::viewer::{StripCounter, Viewer};
+
+/// Bars of eight heights, and those of terminals without UTF-8.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII_BARS: [char; 8] = ['_', '.', '-', '=', '+', '*', '%', '#'];
+
+/// Width of label, value and greatest value.
+const LABEL: usize = 8;
+const VALUE: usize = 12;
+const PEAK: usize = 17;
+
+/// Times the usual distance of two samples, from which there is a gap between them.
+const GAP: i64 = 3;
+
+/// Place of a bar: the samples that it stands for, or a gap.
+enum Place<'a> {
+    Samples(&'a [&'a StripSample]),
+    Gap,
+}
+
+/// Returns the lines of the strip and the line with the times below it; nothing without counters.
+pub fn lines(viewer: &Viewer, look: Look, width: usize, height: usize) -> Vec<Line<'static>> {
+    if height == 0 {
+        return Vec::new();
+    }
+    let samples: Vec<&StripSample> = viewer.timeline.strip().collect();
+    let bars = width.saturating_sub(LABEL).saturating_sub(VALUE).saturating_sub(PEAK).max(1);
+    let places = places(&samples, bars);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for (number, counter) in viewer.strip.iter().take(height).enumerate() {
+        lines.push(line(viewer, look, number, counter, &places, bars));
+    }
+    lines.push(axis(viewer, look, &places, bars));
+    lines
+}
+
+/// Divides samples among bars, the newest one at the right edge. A gap between samples has a place of its own.
+fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<Place<'a>> {
+    let mut distances: Vec<i64> =
+        samples.windows(2).filter_map(|pair| Some(pair.get(1)?.0.saturating_sub(pair.first()?.0))).collect();
+    distances.sort_unstable();
+    let usual = distances.get(distances.len() / 2).copied().unwrap_or(i64::MAX);
+    let is_gap = |a: &&StripSample, b: &&StripSample| b.0.saturating_sub(a.0) > usual.saturating_mul(GAP);
+    let runs: Vec<&[&StripSample]> = samples.chunk_by(|a, b| !is_gap(a, b)).collect();
+    let each = samples.len().div_ceil(bars.saturating_sub(runs.len().saturating_sub(1)).max(1)).max(1);
+    let mut places = Vec::new();
+    for (number, run) in runs.into_iter().enumerate() {
+        if number > 0 {
+            places.push(Place::Gap);
+        }
+        places.extend(run.chunks(each).map(Place::Samples));
+    }
+    let surplus = places.len().saturating_sub(bars);
+    places.drain(..surplus);
+    places
+}
+
+/// Returns the greatest value of a place.
+fn greatest(place: &Place<'_>, number: usize) -> Option<f64> {
+    let Place::Samples(samples) = place else { return None };
+    samples.iter().filter_map(|(_, values)| *values.get(number)?).reduce(f64::max)
+}
+
+fn line(
+    viewer: &Viewer,
+    look: Look,
+    number: usize,
+    counter: &StripCounter,
+    places: &[Place<'_>],
+    bars: usize,
+) -> Line<'static> {
+    let text = |value: Option<f64>| {
+        value.map_or_else(|| "-".to_owned(), |value| escaped(&human(value, &counter.unit)))
+    };
+    let now = viewer.sample().and_then(|sample| *sample.strip.get(number)?);
+    let values: Vec<Option<f64>> = places.iter().map(|place| greatest(place, number)).collect();
+    let peak = values.iter().flatten().copied().reduce(f64::max);
+    // Percentages have a fixed scale, others that of their greatest value.
+    let most = if counter.unit == "%" { 100.0 } else { peak.unwrap_or(0.0) };
+    let glyphs = if look.is_utf8 { BARS } else { ASCII_BARS };
+    let missing = if look.is_utf8 { '░' } else { ' ' };
+    let bar = |value: &Option<f64>| value.map_or(missing, |value| glyph(&glyphs, value, most));
+    let drawn: String = values.iter().map(bar).collect();
+    let blanks = bars.saturating_sub(values.len());
+    Line::from(vec![
+        Span::styled(fitted(&format!(" {}", counter.label), LABEL), look.head()),
+        Span::raw(right(&text(now), VALUE.saturating_sub(1))),
+        Span::raw(format!(" {}", " ".repeat(blanks))),
+        Span::styled(
+            drawn,
+            look.colour(ratatui_core::style::Style::new(), ratatui_core::style::Color::Green),
+        ),
+        Span::styled(right(&format!("peak {}", text(peak)), PEAK), look.dim()),
+    ])
+}
+
+fn glyph(glyphs: &[char; 8], value: f64, most: f64) -> char {
+    let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+    // The first glyph whose height the share does not exceed.
+    let at = (1..8_u8).position(|height| share <= f64::from(height) / 8.0).unwrap_or(7);
+    glyphs.get(at).copied().unwrap_or(' ')
+}
+
+/// Returns the line with the first and last time, the cursor and the marks.
+fn axis(viewer: &Viewer, look: Look, places: &[Place<'_>], bars: usize) -> Line<'static> {
+    let times = |place: &Place<'_>| match place {
+        Place::Samples(samples) => Some((samples.first()?.0, samples.last()?.0)),
+        Place::Gap => None,
+    };
+    let blanks = bars.saturating_sub(places.len());
+    let mut text: Vec<char> = vec![' '; bars];
+    let put = |text: &mut Vec<char>, at: usize, what: &str| {
+        for (place, c) in text.iter_mut().skip(at).zip(what.chars()) {
+            *place = c;
+        }
+    };
+    let (first, last) = (places.iter().find_map(times), places.iter().rev().find_map(times));
+    if let (Some((first, _)), Some((_, last))) = (first, last) {
+        let (begin, end) = (viewer.shown_time(first, "%H:%M:%S"), viewer.shown_time(last, "%H:%M:%S"));
+        // Both have room, or only the newer one.
+        if places.len() > begin.width().saturating_add(end.width()) {
+            put(&mut text, blanks, &begin);
+        }
+        put(&mut text, bars.saturating_sub(end.width()), &end);
+    }
+    let position = |time: i64| {
+        let at = places.iter().position(|place| times(place).is_some_and(|(_, last)| time <= last))?;
+        let begins = first.is_some_and(|(first, _)| time >= first);
+        begins.then(|| blanks.saturating_add(at))
+    };
+    let (mark, cursor) = if look.is_utf8 { ("▼", "┃") } else { ("v", "|") };
+    for (time, _) in &viewer.marks {
+        if let Some(at) = position(*time) {
+            put(&mut text, at, mark);
+        }
+    }
+    if let Some(at) = viewer.timeline.now().filter(|_| !viewer.timeline.is_live()).and_then(position) {
+        put(&mut text, at, cursor);
+    }
+    let before = " ".repeat(LABEL.saturating_add(VALUE));
+    Line::styled(format!("{before}{}", text.into_iter().collect::<String>()), look.dim())
+}

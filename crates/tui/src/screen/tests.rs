@@ -1,0 +1,133 @@
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+
+use super::*;
+use crate::viewer::tests::{press, viewer};
+
+const LOOK: Look = Look { has_colours: false, is_utf8: true };
+
+/// Returns the screen as text, without blanks at the ends of lines.
+fn screen(viewer: &mut Viewer, width: u16, height: u16) -> String {
+    let area = Rect { x: 0, y: 0, width, height };
+    let mut buffer = Buffer::empty(area);
+    viewer.page = page(viewer, area);
+    draw(viewer, LOOK, area, &mut buffer);
+    let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    (0..height).map(|y| line(y) + "\n").collect()
+}
+
+/// Compares a screen with the stored text, or stores it if PERFSET_BLESS is set.
+fn golden(name: &str, text: &str) {
+    let file = format!("{}/src/screen/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("PERFSET_BLESS").is_some() {
+        std::fs::create_dir_all(format!("{}/src/screen/golden", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        std::fs::write(&file, text).unwrap();
+    }
+    let want = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, want, "PERFSET_BLESS=1 stores {file}");
+}
+
+#[test]
+fn screens_of_all_tabs_and_sizes() {
+    for (width, height) in [(80, 24), (200, 50), (40, 10)] {
+        for (tab, name) in [("1", "process"), ("2", "processor"), ("3", "memory")] {
+            let mut viewer = viewer();
+            press(&mut viewer, "g 10:00:02 <enter>");
+            press(&mut viewer, tab);
+            golden(&format!("{name}-{width}x{height}"), &screen(&mut viewer, width, height));
+        }
+    }
+}
+
+#[test]
+fn screens_of_overlays() {
+    for (keys, name) in [
+        ("?", "help"),
+        ("<enter>", "detail"),
+        ("c", "columns"),
+        ("/ x", "filter"),
+        (": m", "counterset"),
+        ("g 10:00:03 <enter> <down>", "missing"),
+        ("/ nothing <enter>", "nothing"),
+        ("x u", "raw"),
+    ] {
+        let mut viewer = viewer();
+        press(&mut viewer, keys);
+        golden(name, &screen(&mut viewer, 80, 24));
+    }
+}
+
+#[test]
+fn plain_text_has_all_rows() {
+    let mut viewer = viewer();
+    press(&mut viewer, "g 10:00:02 <enter>");
+    let text = plain(&viewer, 60);
+    let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let want: [&[&str]; 4] = [
+        &["2026-11-22", "10:00:02", "Process"],
+        &["instance", "%CPU▼", "WRITE/s"],
+        &["db", "40.0", "4.8M"],
+        &["web", "7.0", "7"],
+    ];
+    assert_eq!(words, want);
+}
+
+#[test]
+fn every_size_is_drawn() {
+    let mut viewer = viewer();
+    for keys in ["", "?", "<esc>", "<enter>", "<esc>", "c", "<enter>", "/"] {
+        if !keys.is_empty() {
+            press(&mut viewer, keys);
+        }
+        for width in [1, 2, 13, 39, 40, 41, 79, 160, 161, 300] {
+            for height in [1, 2, 9, 10, 11, 24, 60] {
+                let text = screen(&mut viewer, width, height);
+                assert_eq!(text.lines().count(), usize::from(height), "{width}x{height}");
+            }
+        }
+    }
+    assert!(screen(&mut viewer, 39, 9).contains("perfset needs 40"));
+}
+
+#[test]
+fn names_do_not_steer_the_terminal() {
+    let text = String::from_utf8(crate::viewer::tests::log()).unwrap();
+    let hostile = text.replace("(db)", "(\u{1b}]0;x\u{7}\u{202e}d\u{301}世界)");
+    let logs = perfset::log::Logs::from_bytes(hostile.as_bytes()).unwrap();
+    let feed = crate::feed::Feed::of_logs(logs);
+    let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
+    for keys in ["<down>", "<enter>", "<esc>", "+"] {
+        press(&mut viewer, keys);
+        for (width, height) in [(80, 24), (40, 10), (200, 50)] {
+            let text = screen(&mut viewer, width, height);
+            assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text}");
+        }
+    }
+}
+
+#[test]
+fn texts_fit_their_places() {
+    for (text, width, want) in [
+        ("abc", 5, "abc  "),
+        ("abcdef", 5, "abcd~"),
+        ("世界世界", 5, "世界~"),
+        ("世界世界", 4, "世~ "),
+        ("", 0, ""),
+        ("ab", 1, "~"),
+        ("a long name:7", 8, "a lon~:7"),
+        ("世界世界:12", 8, "世界~:12"),
+        ("a:long end", 6, "a:lon~"),
+    ] {
+        assert_eq!(fitted(text, width), want);
+        assert_eq!(fitted(text, width).width(), width);
+    }
+    for (text, want) in
+        [("1.2 MiB/s", "1.2M"), ("7 B/s", "7"), ("12/s", "12"), ("8.1 ms", "8.1 ms"), ("1.0 GiB", "1.0G")]
+    {
+        assert_eq!(compact(text, false), want);
+        assert_eq!(compact(text, true), text);
+    }
+    assert_eq!(span(59), "59s");
+    assert_eq!(span(552), "9m 12s");
+    assert_eq!(span(90_000), "1d 1h");
+}

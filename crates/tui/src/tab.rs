@@ -1,0 +1,143 @@
+//! Tab of a screen: a counterset, its columns and their order.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use perfset::output::text::escaped;
+use perfset::{Counter, CounterId, Counterset};
+
+use crate::feed::shown_counters;
+use crate::filter::RowFilter;
+use crate::presets::TabPreset;
+use crate::sample::{TableRow, TableSample};
+
+/// Counters of a new tab of a counterset without a preset.
+const COLUMNS: usize = 8;
+
+/// Column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableHeading {
+    /// Counter of the column.
+    pub counter: Counter,
+    /// Title, which has no control characters.
+    pub title: String,
+}
+
+/// Counterset that is shown, with its columns.
+#[derive(Clone, Debug)]
+pub struct TableTab {
+    /// Title of the tab.
+    pub title: String,
+    /// Counterset.
+    pub counterset: Arc<Counterset>,
+    /// Columns, from left to right.
+    pub columns: Vec<TableHeading>,
+    /// Column that decides about the order; `None` is the name.
+    pub sorted_by: Option<usize>,
+    /// `true` for the greatest value first.
+    pub is_descending: bool,
+    /// Filter of the rows.
+    pub filter: Option<RowFilter>,
+}
+
+impl TableTab {
+    /// Creates the tab of a preset, if one of its countersets is there.
+    #[must_use]
+    pub fn of_preset(preset: &TabPreset, sets: &[Arc<Counterset>]) -> Option<Self> {
+        let named = |name: &&str| sets.iter().find(|set| set.name == **name);
+        let set = preset.countersets.iter().find_map(named)?;
+        let found = |(title, name): &(&str, &str)| {
+            let counter =
+                shown_counters(set, true).into_iter().find(|counter| counter.shown_name() == *name)?;
+            Some(TableHeading { counter: counter.clone(), title: (*title).to_owned() })
+        };
+        let columns: Vec<_> = preset.columns.iter().filter_map(found).collect();
+        let mut tab = Self::of(set);
+        preset.title.clone_into(&mut tab.title);
+        if !columns.is_empty() {
+            tab.columns = columns;
+        }
+        Some(tab)
+    }
+
+    /// Creates the tab of any counterset: its first counters, with the default one before all others. Of a counterset
+    /// without instances, all counters.
+    #[must_use]
+    pub fn of(set: &Arc<Counterset>) -> Self {
+        let mut counters = shown_counters(set, false);
+        let is_default = |counter: &Counter| Some(counter.id) == set.default_counter;
+        counters.sort_by_key(|counter| !is_default(counter));
+        if set.instance_type.is_multiple() {
+            counters.truncate(COLUMNS);
+        }
+        Self {
+            title: escaped(&set.name),
+            counterset: Arc::clone(set),
+            columns: counters.into_iter().map(heading).collect(),
+            sorted_by: Some(0),
+            is_descending: true,
+            filter: None,
+        }
+    }
+
+    /// Returns the ids of the columns' counters.
+    #[must_use]
+    pub fn counters(&self) -> Vec<CounterId> {
+        self.columns.iter().map(|column| column.counter.id).collect()
+    }
+
+    /// Returns `true` if the table has a row for each counter, because there is only one instance.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        !self.counterset.instance_type.is_multiple()
+    }
+
+    /// Adds a column, or removes it if it is there. The last column stays.
+    pub fn toggle(&mut self, counter: &Counter) {
+        match self.columns.iter().position(|column| column.counter.id == counter.id) {
+            Some(at) if self.columns.len() > 1 => {
+                self.columns.remove(at);
+                self.sorted_by = self.sorted_by.map(|by| if by > at { by.saturating_sub(1) } else { by });
+                self.sorted_by = self.sorted_by.filter(|by| *by < self.columns.len()).or(Some(0));
+                self.filter = None; // it may name the column
+            }
+            Some(_) => {}
+            None => self.columns.push(heading(counter)),
+        }
+    }
+
+    /// Returns the positions of the rows that the filter shows, in order. Rows without the number that decides come
+    /// last; sums over other rows come first.
+    #[must_use]
+    pub fn order(&self, sample: &TableSample) -> Vec<usize> {
+        let row = |at: &usize| sample.rows.get(*at);
+        let is_shown = |at: &usize| match (&self.filter, row(at)) {
+            (Some(filter), Some(row)) => filter.matches(row),
+            _ => true,
+        };
+        let mut rows: Vec<usize> = (0..sample.rows.len()).filter(is_shown).collect();
+        let compare = |a: &TableRow, b: &TableRow| -> Ordering {
+            let by_name = || a.identity.name.cmp(&b.identity.name);
+            let Some(column) = self.sorted_by else {
+                return if self.is_descending { by_name().reverse() } else { by_name() };
+            };
+            let number = |row: &TableRow| row.values.get(column).and_then(|value| value.number());
+            match (number(a), number(b)) {
+                (Some(a), Some(b)) if self.is_descending => b.total_cmp(&a),
+                (Some(a), Some(b)) => a.total_cmp(&b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => Ordering::Equal,
+            }
+        };
+        rows.sort_by(|a, b| {
+            let (Some(a), Some(b)) = (row(a), row(b)) else { return Ordering::Equal };
+            b.sums_up.cmp(&a.sums_up).then_with(|| compare(a, b))
+        });
+        rows
+    }
+}
+
+fn heading(counter: &Counter) -> TableHeading {
+    TableHeading { counter: counter.clone(), title: escaped(&counter.shown_name()) }
+}

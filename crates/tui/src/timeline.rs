@@ -1,0 +1,209 @@
+//! Time cursor: live, or an instant of the history or of a log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::sample::TableSample;
+
+/// Time that the history of a live source covers, in 100 ns: 15 minutes.
+const KEPT: i64 = 15 * 60 * 10_000_000;
+
+/// Memory of the history, in bytes.
+const MEMORY: usize = 48 << 20;
+
+/// Time and values of the strip's counters.
+pub type StripSample = (i64, Vec<Option<f64>>);
+
+/// Samples that a screen can go to, and the one that it shows.
+#[derive(Debug)]
+pub enum Timeline {
+    /// Live source.
+    Live {
+        /// Samples of the shown table, the oldest first.
+        history: VecDeque<Arc<TableSample>>,
+        /// Samples of the strip, the oldest first.
+        strip: VecDeque<StripSample>,
+        /// Memory of the history.
+        size: usize,
+        /// Sample that is shown, counted from the oldest; `None` is the newest one.
+        at: Option<usize>,
+    },
+    /// Log.
+    Log {
+        /// Times of all samples, ascending.
+        times: Vec<i64>,
+        /// Number of the sample that is shown.
+        at: usize,
+        /// Sample that is shown.
+        sample: Arc<TableSample>,
+        /// Samples of the strip around it.
+        strip: Vec<StripSample>,
+    },
+}
+
+impl Timeline {
+    /// Creates an empty history.
+    #[must_use]
+    pub fn live() -> Self {
+        Self::Live { history: VecDeque::new(), strip: VecDeque::new(), size: 0, at: None }
+    }
+
+    /// Returns the sample that is shown.
+    #[must_use]
+    pub fn sample(&self) -> Option<&Arc<TableSample>> {
+        match self {
+            Self::Live { history, at: None, .. } => history.back(),
+            Self::Live { history, at: Some(at), .. } => history.get(*at),
+            Self::Log { sample, .. } => Some(sample),
+        }
+    }
+
+    /// Returns the newest sample of a live source.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Arc<TableSample>> {
+        match self {
+            Self::Live { history, .. } => history.back(),
+            Self::Log { .. } => None,
+        }
+    }
+
+    /// Returns `true` if new samples are shown as they come.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self, Self::Live { at: None, .. })
+    }
+
+    /// Returns the time of the last sample.
+    #[must_use]
+    pub fn end(&self) -> Option<i64> {
+        match self {
+            Self::Live { history, .. } => history.back().map(|sample| sample.time),
+            Self::Log { times, .. } => times.last().copied(),
+        }
+    }
+
+    /// Returns the time that is shown.
+    #[must_use]
+    pub fn now(&self) -> Option<i64> {
+        match self {
+            Self::Live { .. } => self.sample().map(|sample| sample.time),
+            Self::Log { times, at, .. } => times.get(*at).copied(),
+        }
+    }
+
+    /// Returns the times that the screen can go to, ascending.
+    #[must_use]
+    pub fn times(&self) -> Vec<i64> {
+        match self {
+            Self::Live { history, .. } => history.iter().map(|sample| sample.time).collect(),
+            Self::Log { times, .. } => times.clone(),
+        }
+    }
+
+    /// Adds a sample of a live source. The oldest samples are removed if they are older than 15 minutes, or all need
+    /// more than 48 MB.
+    pub fn push(&mut self, sample: TableSample) {
+        let Self::Live { history, strip, size, at } = self else { return };
+        let begin = sample.time.saturating_sub(KEPT);
+        strip.push_back((sample.time, sample.strip.clone()));
+        while strip.front().is_some_and(|(time, _)| *time < begin) {
+            strip.pop_front();
+        }
+        *size = size.saturating_add(sample.size);
+        history.push_back(Arc::new(sample));
+        while history.len() > 1
+            && (*size > MEMORY || history.front().is_some_and(|oldest| oldest.time < begin))
+        {
+            if let Some(oldest) = history.pop_front() {
+                *size = size.saturating_sub(oldest.size);
+            }
+            // The shown sample stays the same one as long as it is there.
+            *at = at.map(|at| at.saturating_sub(1));
+        }
+    }
+
+    /// Forgets the samples of a live source's table: another one is shown. Those of the strip stay.
+    pub fn forget_table(&mut self) {
+        if let Self::Live { history, size, at, .. } = self {
+            history.clear();
+            (*size, *at) = (0, None);
+        }
+    }
+
+    /// Forgets everything: the strip has other counters.
+    pub fn forget(&mut self) {
+        self.forget_table();
+        match self {
+            Self::Live { strip, .. } => strip.clear(),
+            Self::Log { strip, .. } => strip.clear(),
+        }
+    }
+
+    /// Returns the number of the last sample that is not later than a time; the first one if all are later.
+    #[must_use]
+    pub fn number_at(&self, time: i64) -> usize {
+        self.times().partition_point(|other| *other <= time).saturating_sub(1)
+    }
+
+    /// Returns the number of the shown sample, and the number of all.
+    #[must_use]
+    pub fn position(&self) -> (usize, usize) {
+        match self {
+            Self::Live { history, at, .. } => (at.unwrap_or(history.len().saturating_sub(1)), history.len()),
+            Self::Log { times, at, .. } => (*at, times.len()),
+        }
+    }
+
+    /// Returns the samples of the strip, the oldest first.
+    pub fn strip(&self) -> Box<dyn Iterator<Item = &StripSample> + '_> {
+        match self {
+            Self::Live { strip, .. } => Box::new(strip.iter()),
+            Self::Log { strip, .. } => Box::new(strip.iter()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 10_000_000;
+
+    fn sample(second: i64, size: usize) -> TableSample {
+        TableSample { time: second * SECOND, size, strip: vec![Some(1.0)], ..TableSample::default() }
+    }
+
+    #[test]
+    fn history_is_limited() {
+        let mut timeline = Timeline::live();
+        for second in 0..2_000 {
+            timeline.push(sample(second, 1_000));
+        }
+        assert_eq!(timeline.times().first(), Some(&(1_099 * SECOND)), "by time");
+        assert_eq!(timeline.strip().count(), 901);
+        for second in 2_000..2_020 {
+            timeline.push(sample(second, 10 << 20));
+        }
+        assert_eq!(timeline.times().len(), 4, "by memory");
+        assert_eq!(timeline.strip().count(), 901);
+        // One sample stays, whatever its size.
+        timeline.push(sample(2_020, 100 << 20));
+        assert_eq!(timeline.times(), [2_020 * SECOND]);
+    }
+
+    #[test]
+    fn the_shown_sample_stays() {
+        let mut timeline = Timeline::live();
+        (0..901).for_each(|second| timeline.push(sample(second, 1)));
+        if let Timeline::Live { at, .. } = &mut timeline {
+            *at = Some(700);
+        }
+        timeline.push(sample(901, 1));
+        assert_eq!(timeline.now(), Some(700 * SECOND));
+        assert!(!timeline.is_live());
+        timeline.forget_table();
+        assert!(timeline.is_live());
+        assert_eq!((timeline.now(), timeline.strip().count()), (None, 901));
+        assert_eq!(timeline.number_at(5), 0);
+    }
+}

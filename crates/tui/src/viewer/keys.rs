@@ -1,0 +1,414 @@
+//! Keys of a screen.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use perfset::output::text::escaped;
+
+use super::{Overlay, Prompt, PromptKind, STRIP_MOST, StripCounter, Viewer};
+use crate::feed::shown_counters;
+use crate::filter::RowFilter;
+use crate::tab::TableTab;
+use crate::timeline::Timeline;
+
+/// Minute, in 100 ns.
+const MINUTE: i64 = 600_000_000;
+
+/// Share of the greatest value from which a local maximum is a peak.
+const PEAK: f64 = 0.5;
+
+/// What the program does after a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyOutcome {
+    /// Draws the screen.
+    Draw,
+    /// Copies a text to the terminal's clipboard, and draws the screen.
+    Copy(String),
+    /// Stops, as Ctrl+Z does elsewhere, until the shell continues the program.
+    Suspend,
+    /// Ends.
+    Quit,
+}
+
+impl Viewer {
+    /// Handles a key.
+    pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
+        self.message = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return KeyOutcome::Quit;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('z') {
+            return KeyOutcome::Suspend;
+        }
+        if self.prompt.is_some() {
+            self.prompt_key(key.code);
+            return KeyOutcome::Draw;
+        }
+        match self.overlay {
+            Overlay::None => self.table_key(key.code),
+            Overlay::Columns(chosen) => {
+                self.columns_key(key.code, chosen);
+                KeyOutcome::Draw
+            }
+            Overlay::Help | Overlay::Detail { .. } => match key.code {
+                KeyCode::Char('y') => self.copied(),
+                _ => {
+                    self.overlay = Overlay::None;
+                    KeyOutcome::Draw
+                }
+            },
+        }
+    }
+
+    fn table_key(&mut self, code: KeyCode) -> KeyOutcome {
+        match code {
+            KeyCode::Char('q') | KeyCode::Esc if self.take_filter(code) => {}
+            KeyCode::Char('q') | KeyCode::Esc => return KeyOutcome::Quit,
+            KeyCode::Char('y') => return self.copied(),
+            KeyCode::Up | KeyCode::Char('k') => self.select(self.row.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.select(self.row.saturating_add(1)),
+            KeyCode::PageUp => self.select(self.row.saturating_sub(self.page)),
+            KeyCode::PageDown => self.select(self.row.saturating_add(self.page)),
+            KeyCode::Home => self.select(0),
+            KeyCode::End => self.select(usize::MAX),
+            KeyCode::Left | KeyCode::Char('h') => self.step(-1),
+            KeyCode::Right | KeyCode::Char('l') => self.step(1),
+            KeyCode::Char('[') => self.move_by(-MINUTE),
+            KeyCode::Char(']') => self.move_by(MINUTE),
+            KeyCode::Char('{') => self.move_by(MINUTE.saturating_mul(-10)),
+            KeyCode::Char('}') => self.move_by(MINUTE.saturating_mul(10)),
+            KeyCode::Char(' ') => self.toggle_live(),
+            KeyCode::Char('w') => self.peak(true),
+            KeyCode::Char('W') => self.peak(false),
+            KeyCode::Char('m') => self.mark(),
+            KeyCode::Char('M') => self.next_mark(),
+            KeyCode::Tab => {
+                self.show_tab(self.tab.saturating_add(1).checked_rem(self.tabs.len()).unwrap_or(0))
+            }
+            KeyCode::BackTab => {
+                let count = self.tabs.len();
+                self.show_tab(self.tab.checked_sub(1).unwrap_or(count.saturating_sub(1)));
+            }
+            KeyCode::Char(digit @ '1'..='9') => {
+                let number = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(0);
+                self.show_tab(number.saturating_sub(1));
+            }
+            KeyCode::Char('<' | ',') => self.move_column(false),
+            KeyCode::Char('>' | '.') => self.move_column(true),
+            KeyCode::Char('s') => self.sort_by(Some(self.column)),
+            KeyCode::Char('S') => self.reverse(),
+            KeyCode::Char('N') => self.sort_by(None),
+            KeyCode::Char('P') => self.sort_by_title("%CPU"),
+            KeyCode::Char('T') => self.sort_by_title("AGE"),
+            KeyCode::Char('D') => self.sort_by_title("WRITE/s"),
+            KeyCode::Char('x') => self.is_raw = !self.is_raw,
+            KeyCode::Char('u') => self.has_units = !self.has_units,
+            KeyCode::Char('c') => self.overlay = Overlay::Columns(0),
+            KeyCode::Char('+') => self.add_to_strip(),
+            KeyCode::Char('?') | KeyCode::F(1) => self.overlay = Overlay::Help,
+            KeyCode::Enter => self.overlay = Overlay::Detail { facts: self.facts() },
+            KeyCode::Char('/') => self.ask(PromptKind::Filter),
+            KeyCode::Char('g') => self.ask(PromptKind::Time),
+            KeyCode::Char(':') => self.ask(PromptKind::Counterset),
+            KeyCode::F(9) => self.message = Some("perfset does not end processes".to_owned()),
+            _ => {}
+        }
+        KeyOutcome::Draw
+    }
+
+    /// Removes the filter by Esc. Returns `false` if there is none, or the key is another one.
+    fn take_filter(&mut self, code: KeyCode) -> bool {
+        let tab = self.tabs.get_mut(self.tab).filter(|_| code == KeyCode::Esc);
+        let taken = tab.and_then(|tab| tab.filter.take()).is_some();
+        if taken {
+            self.arrange();
+        }
+        taken
+    }
+
+    fn ask(&mut self, kind: PromptKind) {
+        self.prompt = Some(Prompt { kind, text: String::new() });
+    }
+
+    fn copied(&mut self) -> KeyOutcome {
+        match self.command() {
+            Some(command) => {
+                self.message = Some(format!("copied: {}", escaped(&command)));
+                KeyOutcome::Copy(command)
+            }
+            None => KeyOutcome::Draw,
+        }
+    }
+
+    fn step(&mut self, by: isize) {
+        let (at, count) = self.timeline.position();
+        let next = at.saturating_add_signed(by);
+        if next < count && next != at {
+            self.go_to(next);
+        } else if count > 0 {
+            let end = if by < 0 { "this is the first sample" } else { "this is the last sample" };
+            self.message = Some(end.to_owned());
+        }
+    }
+
+    fn move_by(&mut self, span: i64) {
+        if let Some(now) = self.timeline.now() {
+            self.go_to(self.timeline.number_at(now.saturating_add(span)));
+        }
+    }
+
+    /// Stands still, or shows new samples again. Over a log, goes to its end.
+    fn toggle_live(&mut self) {
+        let (at, count) = self.timeline.position();
+        match &mut self.timeline {
+            Timeline::Live { at: shown, .. } if shown.is_none() => *shown = Some(at),
+            Timeline::Live { at: shown, .. } => *shown = None,
+            Timeline::Log { .. } => self.go_to(count.saturating_sub(1)),
+        }
+        self.arrange();
+    }
+
+    fn mark(&mut self) {
+        let Some(now) = self.timeline.now() else { return };
+        let text = format!("mark {}", self.marks.len().saturating_add(1));
+        self.message = Some(format!("{text} is set; M goes to the next mark"));
+        self.marks.push((now, text));
+        self.marks.sort();
+    }
+
+    /// Goes to the next mark; after the last one, to the first.
+    fn next_mark(&mut self) {
+        let now = self.timeline.now().unwrap_or(i64::MIN);
+        let later =
+            |(time, _): &&(i64, String)| self.timeline.number_at(*time) > self.timeline.number_at(now);
+        let Some((time, text)) = self.marks.iter().find(later).or_else(|| self.marks.first()).cloned() else {
+            self.message = Some("there is no mark; m sets one".to_owned());
+            return;
+        };
+        self.go_to(self.timeline.number_at(time));
+        self.message = Some(text);
+    }
+
+    /// Goes to the next or previous peak of the counter under the cursor, in the range of the strip.
+    fn peak(&mut self, forward: bool) {
+        let Some(now) = self.timeline.now() else { return };
+        let values = self.values_in_range();
+        let most = values.iter().map(|(_, value)| *value).fold(f64::NEG_INFINITY, f64::max);
+        let is_peak = |window: &&[(i64, f64)]| {
+            matches!(window, [(_, before), (_, value), (_, after)]
+                if value >= before && value > after && *value >= most * PEAK)
+        };
+        // A value at the edge of the range can be a peak, too.
+        let mut padded = vec![(i64::MIN, f64::NEG_INFINITY)];
+        padded.extend(values);
+        padded.push((i64::MAX, f64::NEG_INFINITY));
+        let times = padded.windows(3).filter(is_peak).filter_map(|window| Some(window.get(1)?.0));
+        let mut times: Vec<i64> = times.collect();
+        if !forward {
+            times.reverse();
+        }
+        let found = times.into_iter().find(|time| if forward { *time > now } else { *time < now });
+        match found {
+            Some(time) => {
+                let number = self.timeline.number_at(time);
+                self.go_to(number);
+            }
+            None => {
+                let side = if forward { "later" } else { "earlier" };
+                self.message = Some(format!("no {side} peak of this counter in the range of the strip"));
+            }
+        }
+    }
+
+    /// Returns the values of the counter under the cursor in the range of the strip.
+    fn values_in_range(&mut self) -> Vec<(i64, f64)> {
+        let (Some((row, column)), Some(path)) = (self.cell(), self.path()) else { return Vec::new() };
+        let identity = self.sample().and_then(|sample| sample.rows.get(row)).map(|row| row.identity.clone());
+        match &self.timeline {
+            Timeline::Live { history, .. } => {
+                let value = |sample: &crate::sample::TableSample| {
+                    let row = sample.rows.iter().find(|row| Some(&row.identity) == identity.as_ref())?;
+                    Some((sample.time, row.values.get(column)?.number()?))
+                };
+                history.iter().filter_map(|sample| value(sample)).collect()
+            }
+            Timeline::Log { strip, .. } => {
+                let window = perfset::Window {
+                    begin: strip.first().map(|(time, _)| *time),
+                    end: strip.last().map(|(time, _)| *time),
+                };
+                match self.feed.strip(window, &[path]) {
+                    Ok(samples) => {
+                        let value =
+                            |(time, values): &(i64, Vec<Option<f64>>)| Some((*time, (*values.first()?)?));
+                        samples.iter().filter_map(value).collect()
+                    }
+                    Err(error) => {
+                        self.message = Some(escaped(&error.to_string()));
+                        Vec::new()
+                    }
+                }
+            }
+        }
+    }
+
+    fn move_column(&mut self, right: bool) {
+        let Some(tab) = self.shown_tab().filter(|tab| !tab.is_single()) else { return };
+        let last = tab.columns.len().saturating_sub(1);
+        self.column =
+            if right { self.column.saturating_add(1).min(last) } else { self.column.saturating_sub(1) };
+        self.sort_by(Some(self.column));
+    }
+
+    /// Sorts by a column or by name. By the same one again, the order is reversed.
+    fn sort_by(&mut self, column: Option<usize>) {
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return };
+        tab.is_descending = if tab.sorted_by == column { !tab.is_descending } else { column.is_some() };
+        tab.sorted_by = column;
+        self.arrange();
+        self.select(0);
+    }
+
+    fn sort_by_title(&mut self, title: &str) {
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return };
+        let Some(column) = tab.columns.iter().position(|column| column.title == title) else {
+            self.message = Some(format!("this table has no column {title}"));
+            return;
+        };
+        (tab.sorted_by, tab.is_descending) = (Some(column), true);
+        self.column = column;
+        self.arrange();
+        self.select(0);
+    }
+
+    fn reverse(&mut self) {
+        if let Some(tab) = self.tabs.get_mut(self.tab) {
+            tab.is_descending = !tab.is_descending;
+        }
+        self.arrange();
+        self.select(0);
+    }
+
+    /// Puts the counter under the cursor on the strip. If the strip is full, the last one goes.
+    fn add_to_strip(&mut self) {
+        let (Some((_, column)), Some(path)) = (self.cell(), self.path()) else { return };
+        let Some(heading) = self.shown_tab().and_then(|tab| tab.columns.get(column)).cloned() else { return };
+        let name = path.instance.as_deref().map(escaped).unwrap_or_default();
+        let label = if name.is_empty() { heading.title.clone() } else { format!("{name} {}", heading.title) };
+        if self.strip.iter().any(|counter| counter.path == path) {
+            self.strip.retain(|counter| counter.path != path);
+            self.message = Some(format!("{label} is no longer on the strip"));
+        } else {
+            self.strip.truncate(STRIP_MOST.saturating_sub(1));
+            self.message = Some(format!("{label} is on the strip; + again removes it"));
+            self.strip.push(StripCounter { label, path, unit: heading.counter.unit.to_string() });
+        }
+        let message = self.message.take();
+        self.timeline.forget();
+        self.reload();
+        self.message = message.or(self.message.take());
+    }
+
+    fn columns_key(&mut self, code: KeyCode, chosen: usize) {
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return };
+        let counters = shown_counters(&tab.counterset, true);
+        let last = counters.len().saturating_sub(1);
+        match code {
+            KeyCode::Up | KeyCode::Char('k') => self.overlay = Overlay::Columns(chosen.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => {
+                self.overlay = Overlay::Columns(chosen.saturating_add(1).min(last));
+            }
+            KeyCode::Char(' ') => {
+                let counter = counters.get(chosen).map(|counter| (*counter).clone());
+                if let Some(counter) = counter {
+                    tab.toggle(&counter);
+                }
+            }
+            _ => {
+                self.overlay = Overlay::None;
+                self.column = 0;
+                self.reload();
+            }
+        }
+    }
+
+    fn prompt_key(&mut self, code: KeyCode) {
+        let Some(prompt) = &mut self.prompt else { return };
+        match code {
+            KeyCode::Esc => self.prompt = None,
+            KeyCode::Backspace => {
+                prompt.text.pop();
+            }
+            KeyCode::Char(c) => prompt.push(c),
+            KeyCode::Tab if prompt.kind == PromptKind::Counterset => {
+                if let Some(name) = self.candidates().first().cloned() {
+                    self.prompt = Some(Prompt { kind: PromptKind::Counterset, text: name });
+                }
+            }
+            KeyCode::Enter => {
+                if let Some(prompt) = self.prompt.take() {
+                    self.answer(&prompt);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, prompt: &Prompt) {
+        match prompt.kind {
+            PromptKind::Filter => {
+                let Some(tab) = self.tabs.get_mut(self.tab) else { return };
+                let titles: Vec<&str> = tab.columns.iter().map(|column| &*column.title).collect();
+                match RowFilter::parse(&prompt.text, &titles) {
+                    _ if prompt.text.trim().is_empty() => tab.filter = None,
+                    Ok(filter) => tab.filter = Some(filter),
+                    Err(error) => self.message = Some(escaped(&error)),
+                }
+                self.arrange();
+                self.select(0);
+            }
+            PromptKind::Time => match self.instant(&prompt.text) {
+                Ok(time) => self.go_to(self.timeline.number_at(time)),
+                Err(error) => self.message = Some(escaped(&error)),
+            },
+            PromptKind::Counterset => match self.candidates_of(&prompt.text).first().cloned() {
+                Some(name) => {
+                    self.add_tab(&name);
+                    self.show_tab(self.tab);
+                }
+                None => self.message = Some(format!("no counterset contains \"{}\"", escaped(&prompt.text))),
+            },
+        }
+    }
+
+    /// Chooses the tab of a counterset with this name; if there is none, a new one behind all others.
+    pub(super) fn add_tab(&mut self, name: &str) {
+        let named = |set: &perfset::Counterset| set.name == name;
+        if let Some(at) = self.tabs.iter().position(|tab| named(&tab.counterset)) {
+            self.tab = at;
+        } else if let Some(set) = self.countersets.iter().find(|set| named(set)) {
+            self.tabs.push(TableTab::of(set));
+            self.tab = self.tabs.len().saturating_sub(1);
+        }
+    }
+
+    /// Returns the names of countersets that the prompt's text can become.
+    #[must_use]
+    pub(crate) fn candidates(&self) -> Vec<String> {
+        match &self.prompt {
+            Some(prompt) if prompt.kind == PromptKind::Counterset => self.candidates_of(&prompt.text),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the names that contain a text; those that begin with it come first.
+    pub(super) fn candidates_of(&self, text: &str) -> Vec<String> {
+        let wanted = text.trim().to_lowercase();
+        let names = self.countersets.iter().map(|set| set.name.to_string());
+        let mut found: Vec<String> = names.filter(|name| name.to_lowercase().contains(&wanted)).collect();
+        let key = |name: &String| {
+            let lower = name.to_lowercase();
+            (lower != wanted, !lower.starts_with(&wanted))
+        };
+        found.sort_by_key(key);
+        found
+    }
+}

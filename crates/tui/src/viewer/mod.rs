@@ -1,0 +1,434 @@
+//! State of a screen, and what each key does with it.
+
+use std::sync::Arc;
+
+use perfset::log::recording::{Annotation, Recording};
+use perfset::output::text::escaped;
+use perfset::path::CounterPath;
+use perfset::{Counterset, Fact, FactOptions, Window};
+
+use crate::feed::{Feed, FeedError, TablePlan};
+use crate::presets::{STRIP, TABS};
+use crate::sample::{RowIdentity, TableSample, TableValue};
+use crate::tab::TableTab;
+use crate::timeline::Timeline;
+
+mod keys;
+mod prompt;
+#[cfg(test)]
+pub mod tests;
+
+pub use keys::KeyOutcome;
+pub use prompt::{Prompt, PromptKind};
+
+/// Most counters of the strip.
+pub const STRIP_MOST: usize = 6;
+
+/// Samples of a log's strip before the shown instant, and after it.
+const AROUND: (usize, usize) = (400, 200);
+
+/// Counter of the strip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StripCounter {
+    /// Label before its values.
+    pub label: String,
+    /// Path of one value.
+    pub path: CounterPath,
+    /// Unit in UCUM's spelling.
+    pub unit: String,
+}
+
+/// What covers the table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Overlay {
+    /// Nothing.
+    #[default]
+    None,
+    /// List of the keys.
+    Help,
+    /// Everything about the cell under the cursor.
+    Detail {
+        /// Facts about the instance.
+        facts: Vec<Fact>,
+    },
+    /// List of counters, to choose the columns; the number of the chosen one.
+    Columns(usize),
+}
+
+/// Screen over a source: tables, strip and time cursor.
+#[derive(Debug)]
+pub struct Viewer {
+    feed: Feed,
+    /// All countersets, by name.
+    pub(crate) countersets: Vec<Arc<Counterset>>,
+    pub(crate) tabs: Vec<TableTab>,
+    pub(crate) tab: usize,
+    pub(crate) strip: Vec<StripCounter>,
+    pub(crate) timeline: Timeline,
+    /// Positions of the shown rows in their order.
+    pub(crate) order: Vec<usize>,
+    /// Number of the selected row among the shown ones.
+    pub(crate) row: usize,
+    /// Instance of the selected row: the cursor stays at it while rows move.
+    selected: Option<RowIdentity>,
+    pub(crate) column: usize,
+    pub(crate) is_raw: bool,
+    pub(crate) has_units: bool,
+    pub(crate) overlay: Overlay,
+    pub(crate) prompt: Option<Prompt>,
+    /// Answer to the last key.
+    pub(crate) message: Option<String>,
+    /// Marks of the user, and those of the recording, by time.
+    pub(crate) marks: Vec<(i64, String)>,
+    /// Rows of the table's last drawn height: a page.
+    pub(crate) page: usize,
+    zone: jiff::tz::TimeZone,
+    /// Name of the machine, without control characters.
+    pub(crate) machine: String,
+    /// Options that make `perfset get` read this log; empty for a live source.
+    log_options: String,
+}
+
+impl Viewer {
+    /// Opens a screen over a live machine.
+    ///
+    /// # Errors
+    /// If the machine has no counterset.
+    pub fn live(feed: Feed, machine: &str) -> Result<Self, FeedError> {
+        Self::new(feed, Timeline::live(), jiff::tz::TimeZone::system(), machine)
+    }
+
+    /// Opens a screen over logs, at their last sample. `options` are those with which a command reads them, such as
+    /// `--log rec`.
+    ///
+    /// # Errors
+    /// If the logs cannot be read.
+    pub fn of_logs(feed: Feed, zone: jiff::tz::TimeZone, options: &str) -> Result<Self, FeedError> {
+        let (mut times, mut marks, mut machine) = (Vec::new(), Vec::new(), String::new());
+        if let Some(logs) = feed.logs() {
+            times = logs.times()?;
+            times.sort_unstable(); // a clock that was set back has times twice
+            times.dedup();
+            let all: Vec<&Annotation> = logs.recording().map(Recording::annotations).unwrap_or_default();
+            marks = all.iter().map(|mark| (mark.time, escaped(&mark.text))).collect();
+            machine = escaped(logs.machine_name());
+        }
+        let at = times.len().saturating_sub(1);
+        let timeline = Timeline::Log { times, at, sample: Arc::default(), strip: Vec::new() };
+        let mut viewer = Self::new(feed, timeline, zone, &machine)?;
+        (viewer.marks, viewer.log_options) = (marks, options.to_owned());
+        viewer.go_to(at);
+        Ok(viewer)
+    }
+
+    fn new(
+        feed: Feed,
+        timeline: Timeline,
+        zone: jiff::tz::TimeZone,
+        machine: &str,
+    ) -> Result<Self, FeedError> {
+        let countersets = feed.countersets();
+        let mut tabs: Vec<_> =
+            TABS.iter().filter_map(|preset| TableTab::of_preset(preset, &countersets)).collect();
+        if tabs.is_empty() {
+            tabs.extend(countersets.first().map(TableTab::of));
+        }
+        let mut viewer = Self {
+            feed,
+            countersets,
+            tabs,
+            tab: 0,
+            strip: Vec::new(),
+            timeline,
+            order: Vec::new(),
+            row: 0,
+            selected: None,
+            column: 0,
+            is_raw: false,
+            has_units: true,
+            overlay: Overlay::None,
+            prompt: None,
+            message: None,
+            marks: Vec::new(),
+            page: 1,
+            zone,
+            machine: machine.to_owned(),
+            log_options: String::new(),
+        };
+        for (label, paths) in STRIP {
+            let path = paths.iter().find_map(|text| viewer.strip_counter(label, text));
+            viewer.strip.extend(path);
+        }
+        Ok(viewer)
+    }
+
+    /// Returns a counter for the strip, if the source has it.
+    fn strip_counter(&self, label: &str, text: &str) -> Option<StripCounter> {
+        let path: CounterPath = text.parse().ok()?;
+        let set = self.countersets.iter().find(|set| set.name == path.counterset)?;
+        let counter = set.counters.iter().find(|counter| counter.shown_name() == path.counter)?;
+        Some(StripCounter { label: label.to_owned(), path, unit: counter.unit.to_string() })
+    }
+
+    /// Returns the tab that is shown, if the source has any counterset.
+    #[must_use]
+    pub fn shown_tab(&self) -> Option<&TableTab> {
+        self.tabs.get(self.tab)
+    }
+
+    /// Returns the sample that is shown.
+    #[must_use]
+    pub fn sample(&self) -> Option<&TableSample> {
+        self.timeline.sample().map(|sample| &**sample)
+    }
+
+    /// Returns the number of rows of the table: of instances, or of counters if there is one instance.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        match self.shown_tab() {
+            Some(tab) if tab.is_single() => tab.columns.len(),
+            _ => self.order.len(),
+        }
+    }
+
+    /// Returns the position of the sample's row and the column under the cursor.
+    #[must_use]
+    pub(crate) fn cell(&self) -> Option<(usize, usize)> {
+        match self.shown_tab()? {
+            tab if tab.is_single() => Some((0, self.row)),
+            _ => Some((*self.order.get(self.row)?, self.column)),
+        }
+    }
+
+    /// Returns the value under the cursor.
+    #[must_use]
+    pub fn value(&self) -> Option<&TableValue> {
+        let (row, column) = self.cell()?;
+        self.sample()?.rows.get(row)?.values.get(column)
+    }
+
+    /// Returns the counter path of the cell under the cursor.
+    #[must_use]
+    pub fn path(&self) -> Option<CounterPath> {
+        let (row, column) = self.cell()?;
+        let tab = self.shown_tab()?;
+        let instance = match tab.is_single() {
+            true => None,
+            false => Some(self.sample()?.rows.get(row)?.identity.name.to_string()),
+        };
+        let counter = tab.columns.get(column)?.counter.shown_name().into_owned();
+        Some(CounterPath { machine: None, counterset: tab.counterset.name.to_string(), instance, counter })
+    }
+
+    /// Returns the command that prints the cell under the cursor.
+    #[must_use]
+    pub fn command(&self) -> Option<String> {
+        let quoted = format!("'{}'", self.path()?.to_string().replace('\'', "'\\''"));
+        Some(match self.log_options.is_empty() {
+            true => format!("perfset get {quoted}"),
+            false => format!("perfset get {} {quoted}", self.log_options),
+        })
+    }
+
+    fn plan(&self) -> Option<TablePlan> {
+        let tab = self.shown_tab()?;
+        Some(TablePlan {
+            counterset: Arc::clone(&tab.counterset),
+            columns: tab.counters(),
+            strip: self.strip.iter().map(|counter| counter.path.clone()).collect(),
+        })
+    }
+
+    /// Collects a sample of a live source; does nothing over a log.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn collect(&mut self) -> Result<(), FeedError> {
+        let Some(plan) = self.plan() else { return Ok(()) };
+        if let Timeline::Live { .. } = self.timeline {
+            let before = self.timeline.newest().cloned();
+            if let Some(sample) = self.feed.collect(&plan, before.as_deref())? {
+                self.timeline.push(sample);
+            }
+            self.arrange();
+        }
+        Ok(())
+    }
+
+    /// Same as [`collect`](Self::collect), except that an error becomes the message.
+    pub fn collect_or_say(&mut self) {
+        if let Err(error) = self.collect() {
+            self.message = Some(escaped(&error.to_string()));
+        }
+    }
+
+    /// Returns `true` if nothing changes without a key: the source is a log.
+    #[must_use]
+    pub fn waits_for_keys(&self) -> bool {
+        matches!(self.timeline, Timeline::Log { .. })
+    }
+
+    /// Shows the sample with a number. An error becomes the message.
+    pub(crate) fn go_to(&mut self, number: usize) {
+        let plan = self.plan();
+        let result = match (&mut self.timeline, plan) {
+            (Timeline::Live { history, at, .. }, _) => {
+                *at = (number.saturating_add(1) < history.len()).then_some(number);
+                Ok(())
+            }
+            (Timeline::Log { times, at, sample, strip }, Some(plan)) => {
+                let number = number.min(times.len().saturating_sub(1));
+                let read = self.feed.at(times, number, &plan);
+                let is_near = strip.first().zip(strip.last()).is_some_and(|((first, _), (last, _))| {
+                    times.get(number).is_some_and(|time| (first..=last).contains(&time))
+                });
+                let around = match is_near {
+                    true => Ok(None),
+                    false => {
+                        let begin = times.get(number.saturating_sub(AROUND.0)).copied();
+                        let last = times.len().saturating_sub(1);
+                        let end = times.get(number.saturating_add(AROUND.1).min(last)).copied();
+                        self.feed.strip(Window { begin, end }, &plan.strip).map(Some)
+                    }
+                };
+                read.and_then(|read| {
+                    (*at, *sample) = (number, Arc::new(read));
+                    around.map(|found| found.into_iter().for_each(|found| *strip = found))
+                })
+            }
+            (Timeline::Log { .. }, None) => Ok(()),
+        };
+        if let Err(error) = result {
+            self.message = Some(escaped(&error.to_string()));
+        }
+        self.arrange();
+    }
+
+    /// Shows the last sample that is not later than a time, in 100 ns since 1601 UTC.
+    pub fn go_to_time(&mut self, time: i64) {
+        self.go_to(self.timeline.number_at(time));
+    }
+
+    /// Begins with a counterset: by the title of a tab, or by its name or a part of it; case does not matter.
+    ///
+    /// # Errors
+    /// A sentence, if there is none.
+    pub fn begin_with(&mut self, name: &str) -> Result<(), String> {
+        let wanted = name.trim().to_lowercase();
+        if let Some(at) = self.tabs.iter().position(|tab| tab.title.to_lowercase() == wanted) {
+            self.tab = at;
+        } else {
+            let found = self.candidates_of(name).into_iter().next();
+            let name = found.ok_or_else(|| format!("no counterset contains \"{name}\""))?;
+            self.add_tab(&name);
+        }
+        if self.waits_for_keys() {
+            self.show_tab(self.tab);
+        }
+        Ok(())
+    }
+
+    /// Orders the rows, and keeps the cursor at its instance.
+    pub(crate) fn arrange(&mut self) {
+        self.order = match (self.shown_tab(), self.sample()) {
+            (Some(tab), Some(sample)) => tab.order(sample),
+            _ => Vec::new(),
+        };
+        let identity =
+            |at: &usize| self.sample().and_then(|sample| sample.rows.get(*at)).map(|row| &row.identity);
+        let found = self.selected.as_ref().and_then(|selected| {
+            self.order.iter().position(|at| identity(at).is_some_and(|identity| identity == selected))
+        });
+        self.row = found.unwrap_or(self.row).min(self.rows().saturating_sub(1));
+    }
+
+    /// Selects a row by its number among the shown ones.
+    pub(crate) fn select(&mut self, row: usize) {
+        self.row = row.min(self.rows().saturating_sub(1));
+        let at = self.order.get(self.row).copied();
+        let identity = |at: usize| Some(self.sample()?.rows.get(at)?.identity.clone());
+        // The first row is a place, not an instance: whoever is first stays selected.
+        self.selected = at.filter(|_| self.row > 0).and_then(identity);
+    }
+
+    /// Shows another tab, or the same with other columns.
+    pub(crate) fn show_tab(&mut self, tab: usize) {
+        if tab >= self.tabs.len() {
+            return;
+        }
+        (self.tab, self.row, self.column, self.selected) = (tab, 0, 0, None);
+        self.reload();
+    }
+
+    /// Reads the table again, with the columns and the strip of now.
+    pub(crate) fn reload(&mut self) {
+        if matches!(self.timeline, Timeline::Live { .. }) {
+            self.timeline.forget_table();
+            // Twice: rates need two samples, and the next tick may be seconds away.
+            let collected = self.collect().and_then(|()| {
+                std::thread::sleep(crate::WARMUP);
+                self.timeline.forget_table();
+                self.collect()
+            });
+            if let Err(error) = collected {
+                self.message = Some(escaped(&error.to_string()));
+            }
+        } else {
+            let (at, _) = self.timeline.position();
+            self.go_to(at);
+        }
+        self.arrange();
+    }
+
+    /// Returns facts about the selected row's instance.
+    fn facts(&self) -> Vec<Fact> {
+        let found = || {
+            let (row, _) = self.cell()?;
+            let row = self.sample()?.rows.get(row)?;
+            Some(self.feed.facts(&self.shown_tab()?.counterset, &row.identity, FactOptions::default()))
+        };
+        found().unwrap_or_default()
+    }
+
+    /// Returns a time as users read it.
+    #[must_use]
+    pub fn shown_time(&self, time: i64, format: &str) -> String {
+        let ms = time.saturating_sub(perfset::clock::UNIX_EPOCH_100NS).div_euclid(10_000);
+        let timestamp = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        timestamp.to_zoned(self.zone.clone()).strftime(format).to_string()
+    }
+
+    /// Parses the time that a user goes to: `14:03:07`, `-10m`, `+30s`, `begin`, `end`, or `mark TEXT`.
+    ///
+    /// # Errors
+    /// A sentence, if it is none of these.
+    fn instant(&self, text: &str) -> Result<i64, String> {
+        let times = self.timeline.times();
+        let (Some(first), Some(last)) = (times.first().copied(), times.last().copied()) else {
+            return Err("there is no sample yet".to_owned());
+        };
+        let now = self.timeline.now().unwrap_or(last);
+        let text = text.trim();
+        if let Some(mark) = text.strip_prefix("mark") {
+            let wanted = mark.trim().to_lowercase();
+            let found = self.marks.iter().rev().find(|(_, text)| text.to_lowercase().contains(&wanted));
+            return found
+                .map(|(time, _)| *time)
+                .ok_or_else(|| format!("no mark contains \"{}\"", mark.trim()));
+        }
+        if let Some(span) = text.strip_prefix('-').and_then(prompt::span) {
+            return Ok(now.saturating_sub(span));
+        }
+        if let Some(span) = text.strip_prefix('+').and_then(prompt::span) {
+            return Ok(now.saturating_add(span));
+        }
+        match text {
+            "begin" | "boot" => return Ok(first),
+            "end" | "now" => return Ok(last),
+            _ => {}
+        }
+        prompt::time(text, &self.zone, now).ok_or_else(|| {
+            "a time is like 14:03:07, 2026-11-22 14:03, -10m, +30s, begin, end or mark TEXT".to_owned()
+        })
+    }
+}

@@ -1,0 +1,296 @@
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use perfset::log::Logs;
+
+use super::*;
+
+/// Samples of a log: second, processor times of two processes and of all, bytes that the second process writes.
+const SAMPLES: [(u32, &str, &str, &str, &str); 7] = [
+    (0, "5", "1", "6", "0"),
+    (1, "6", "90", "96", "1000"),
+    (2, "7", "40", "47", "5000000"),
+    (3, "8", "", "8", ""),
+    (4, "9", "2", "11", "0"),
+    (5, "10", "70", "80", "10"),
+    (6, "11", "3", "14", "0"),
+];
+
+/// Returns a text log of seven seconds, without a value of one process in the fourth.
+pub fn log() -> Vec<u8> {
+    let mut text = String::from(
+        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\WEB1\\Process(web)\\% Processor Time\",\
+         \"\\\\WEB1\\Process(db)\\% Processor Time\",\"\\\\WEB1\\Processor(_Total)\\% Processor Time\",\
+         \"\\\\WEB1\\Process(db)\\IO Write Bytes/sec\",\"\\\\WEB1\\Process(web)\\IO Write Bytes/sec\",\
+         \"\\\\WEB1\\Memory\\Available Bytes\"\r\n",
+    );
+    for (second, web, db, all, written) in SAMPLES {
+        text.push_str(&format!(
+            "\"11/22/2026 10:00:0{second}.000\",\"{web}\",\"{db}\",\"{all}\",\"{written}\",\"7\",\"1073741824\"\r\n"
+        ));
+    }
+    text.into_bytes()
+}
+
+/// Returns a screen over that log, at its end.
+pub fn viewer() -> Viewer {
+    Viewer::of_logs(Feed::of_logs(Logs::from_bytes(&log()).unwrap()), jiff::tz::TimeZone::UTC, "--log a.csv")
+        .unwrap()
+}
+
+/// Presses keys: characters, and names in angle brackets.
+pub fn press(viewer: &mut Viewer, keys: &str) -> KeyOutcome {
+    let mut outcome = KeyOutcome::Draw;
+    for word in keys.split(' ') {
+        let codes: Vec<KeyCode> = match word {
+            "<left>" => vec![KeyCode::Left],
+            "<right>" => vec![KeyCode::Right],
+            "<up>" => vec![KeyCode::Up],
+            "<down>" => vec![KeyCode::Down],
+            "<home>" => vec![KeyCode::Home],
+            "<end>" => vec![KeyCode::End],
+            "<pgup>" => vec![KeyCode::PageUp],
+            "<pgdn>" => vec![KeyCode::PageDown],
+            "<tab>" => vec![KeyCode::Tab],
+            "<backtab>" => vec![KeyCode::BackTab],
+            "<enter>" => vec![KeyCode::Enter],
+            "<esc>" => vec![KeyCode::Esc],
+            "<back>" => vec![KeyCode::Backspace],
+            "<space>" => vec![KeyCode::Char(' ')],
+            "<f1>" => vec![KeyCode::F(1)],
+            "<f9>" => vec![KeyCode::F(9)],
+            text => text.chars().map(KeyCode::Char).collect(),
+        };
+        for code in codes {
+            outcome = viewer.key(KeyEvent::new(code, KeyModifiers::NONE));
+        }
+    }
+    outcome
+}
+
+/// Returns the names of the shown rows, in order.
+fn names(viewer: &Viewer) -> Vec<String> {
+    let sample = viewer.sample().unwrap();
+    viewer.order.iter().map(|at| sample.rows[*at].identity.name.to_string()).collect()
+}
+
+/// Returns the second of the shown sample.
+fn second(viewer: &Viewer) -> String {
+    viewer.shown_time(viewer.timeline.now().unwrap(), "%S")
+}
+
+#[test]
+fn a_log_opens_at_its_end() {
+    let viewer = viewer();
+    assert_eq!((second(&viewer).as_str(), viewer.machine.as_str()), ("06", "WEB1"));
+    assert_eq!(
+        viewer.tabs.iter().map(|tab| &*tab.title).collect::<Vec<_>>(),
+        ["Process", "Processor", "Memory"]
+    );
+    assert_eq!(viewer.strip.iter().map(|counter| &*counter.label).collect::<Vec<_>>(), ["cpu", "avail"]);
+    assert_eq!(names(&viewer), ["web", "db"]);
+    assert_eq!(viewer.timeline.strip().count(), SAMPLES.len());
+}
+
+#[test]
+fn keys_go_through_time() {
+    let mut viewer = viewer();
+    for (keys, want) in [
+        ("<left>", "05"),
+        ("h h", "03"),
+        ("<right> l", "05"),
+        ("[", "00"),
+        ("<left>", "00"),
+        ("]", "06"),
+        ("{", "00"),
+        ("}", "06"),
+        ("g 10:00:03 <enter>", "03"),
+        ("g -2s <enter>", "01"),
+        ("g +1s <enter>", "02"),
+        ("g begin <enter>", "00"),
+        ("g end <enter>", "06"),
+        ("g begin <esc>", "06"),
+        ("g 10:00:02x <back> <enter>", "02"),
+        ("<space>", "06"),
+    ] {
+        press(&mut viewer, keys);
+        assert_eq!(second(&viewer), want, "{keys}");
+    }
+    press(&mut viewer, "g nonsense <enter>");
+    assert!(viewer.message.as_deref().unwrap().starts_with("a time is like"), "{:?}", viewer.message);
+    press(&mut viewer, "<right>");
+    assert_eq!(viewer.message.as_deref(), Some("this is the last sample"));
+}
+
+#[test]
+fn rows_have_the_values_of_their_time() {
+    let mut viewer = viewer();
+    let (cpu, written) = (0, 1);
+    let value = |viewer: &Viewer, name: &str, column: usize| {
+        let sample = viewer.sample().unwrap();
+        let row = sample.rows.iter().find(|row| &*row.identity.name == name).unwrap();
+        row.values[column].number()
+    };
+    for (number, (_, web, db, _, bytes)) in SAMPLES.iter().enumerate() {
+        viewer.go_to(number);
+        assert_eq!(value(&viewer, "web", cpu), web.parse().ok(), "{number}");
+        assert_eq!(value(&viewer, "db", cpu), db.parse().ok(), "{number}");
+        assert_eq!(value(&viewer, "db", written), bytes.parse().ok(), "{number}");
+    }
+}
+
+#[test]
+fn rows_are_sorted_and_filtered() {
+    let mut viewer = viewer();
+    press(&mut viewer, "g 10:00:05 <enter>");
+    assert_eq!(names(&viewer), ["db", "web"], "by processor time");
+    for (keys, want) in [
+        ("S", ["web", "db"]),
+        ("N", ["db", "web"]),
+        ("N", ["web", "db"]),
+        ("P", ["db", "web"]),
+        ("D", ["db", "web"]),
+        ("S", ["web", "db"]),
+        ("<", ["db", "web"]),
+        (">", ["db", "web"]),
+        ("s", ["web", "db"]),
+    ] {
+        press(&mut viewer, keys);
+        assert_eq!(names(&viewer), want, "{keys}");
+    }
+    for (keys, want) in [
+        ("/ WE <enter>", vec!["web"]),
+        ("/ ^d <enter>", vec!["db"]),
+        ("/ cpu>50 <enter>", vec!["db"]),
+        ("/ write<=10 <enter>", vec!["web", "db"]),
+        ("/ none <enter>", vec![]),
+        ("<esc>", vec!["web", "db"]),
+        ("/ ( <enter>", vec!["web", "db"]),
+    ] {
+        press(&mut viewer, keys);
+        assert_eq!(names(&viewer), want, "{keys}");
+    }
+    assert!(viewer.message.as_deref().unwrap().starts_with("not a regular expression"));
+    press(&mut viewer, "T");
+    assert_eq!(viewer.message.as_deref(), Some("this table has no column AGE"));
+}
+
+#[test]
+fn the_cursor_stays_at_its_instance() {
+    let mut viewer = viewer();
+    press(&mut viewer, "<down>");
+    assert_eq!(viewer.path().unwrap().to_string(), r"\Process(db)\% Processor Time");
+    press(&mut viewer, "<left>");
+    assert_eq!(names(&viewer), ["db", "web"]);
+    assert_eq!(viewer.path().unwrap().to_string(), r"\Process(db)\% Processor Time");
+    press(&mut viewer, "<end> <home> <pgdn> <pgup> <up>");
+    assert_eq!(viewer.row, 0);
+}
+
+#[test]
+fn peaks_are_found() {
+    let mut viewer = viewer();
+    press(&mut viewer, "<down>");
+    assert_eq!(viewer.path().unwrap().instance.as_deref(), Some("db"));
+    for (key, want) in [("W", "05"), ("W", "01"), ("W", "01"), ("w", "05"), ("w", "05")] {
+        press(&mut viewer, key);
+        assert_eq!(second(&viewer), want, "{key}");
+    }
+    assert_eq!(viewer.message.as_deref(), Some("no later peak of this counter in the range of the strip"));
+}
+
+#[test]
+fn marks_are_places_to_go_to() {
+    let mut viewer = viewer();
+    press(&mut viewer, "M");
+    assert_eq!(viewer.message.as_deref(), Some("there is no mark; m sets one"));
+    press(&mut viewer, "g 10:00:02 <enter> m <right> <right> m g begin <enter> M");
+    assert_eq!((second(&viewer).as_str(), viewer.message.as_deref()), ("02", Some("mark 1")));
+    press(&mut viewer, "M");
+    assert_eq!(second(&viewer), "04");
+    press(&mut viewer, "M");
+    assert_eq!(second(&viewer), "02", "from the first again");
+    viewer.prompt = Some(Prompt { kind: PromptKind::Time, text: "mark 2".into() });
+    press(&mut viewer, "<enter>");
+    assert_eq!(second(&viewer), "04");
+}
+
+#[test]
+fn tabs_and_countersets_are_shown() {
+    let mut viewer = viewer();
+    for (keys, want) in [
+        ("2", "Processor"),
+        ("<tab>", "Memory"),
+        ("<tab>", "Process"),
+        ("<backtab>", "Memory"),
+        (": proc <tab> <enter>", "Process"),
+        (": mem <enter>", "Memory"),
+        ("9", "Memory"),
+    ] {
+        press(&mut viewer, keys);
+        assert_eq!(viewer.shown_tab().unwrap().title, want, "{keys}");
+    }
+    assert_eq!(viewer.path().unwrap().to_string(), r"\Memory\Available Bytes");
+    press(&mut viewer, ": nothing <enter>");
+    assert_eq!(viewer.message.as_deref(), Some("no counterset contains \"nothing\""));
+}
+
+#[test]
+fn counters_go_on_the_strip_and_off_it() {
+    let mut viewer = viewer();
+    press(&mut viewer, "+");
+    assert_eq!(viewer.strip.last().unwrap().path.to_string(), r"\Process(web)\% Processor Time");
+    let values: Vec<_> = viewer.timeline.strip().map(|(_, values)| values[2]).collect();
+    assert_eq!(values, [5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0].map(Some));
+    press(&mut viewer, "+");
+    assert_eq!(viewer.strip.len(), 2);
+    (0..10).for_each(|_| viewer.strip.push(viewer.strip[0].clone()));
+    press(&mut viewer, "+");
+    assert_eq!(viewer.strip.len(), STRIP_MOST);
+}
+
+#[test]
+fn columns_are_chosen() {
+    let mut viewer = viewer();
+    assert_eq!(viewer.shown_tab().unwrap().columns.len(), 2);
+    press(&mut viewer, "c <space> <enter>");
+    let titles = |viewer: &Viewer| {
+        let tab = viewer.shown_tab().unwrap();
+        tab.columns.iter().map(|column| column.title.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(titles(&viewer), ["WRITE/s"]);
+    // The last column stays.
+    press(&mut viewer, "c <down> <space> <enter>");
+    assert_eq!(titles(&viewer), ["WRITE/s"]);
+    press(&mut viewer, "c <up> <space> <enter>");
+    assert_eq!(titles(&viewer), ["WRITE/s", "% Processor Time"]);
+}
+
+#[test]
+fn cells_are_copied() {
+    let mut viewer = viewer();
+    let want = KeyOutcome::Copy(r"perfset get --log a.csv '\Process(web)\% Processor Time'".to_owned());
+    assert_eq!(press(&mut viewer, "y"), want);
+    assert_eq!(press(&mut viewer, "<enter> y"), want);
+    assert_eq!(press(&mut viewer, "<esc>"), KeyOutcome::Draw);
+    assert_eq!(press(&mut viewer, "q"), KeyOutcome::Quit);
+    assert_eq!(press(&mut viewer, "<esc>"), KeyOutcome::Quit);
+    press(&mut viewer, "<f9>");
+    assert_eq!(viewer.message.as_deref(), Some("perfset does not end processes"));
+}
+
+#[test]
+fn any_keys_are_harmless() {
+    // A fixed sequence of keys that looks random.
+    let keys = [
+        "<left>", "<right>", "<down>", "<up>", "<tab>", "w", "W", "m", "M", "+", "x", "u", "c", "<space>",
+        "<enter>", "<esc>", "/", "g", ":", "S", ">", "<", "?", "9", "1", "<end>", "<pgdn>", "[", "}", "a",
+        "<back>",
+    ];
+    let (mut viewer, mut state) = (viewer(), 7_u64);
+    for _ in 0..3_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let at = usize::try_from(state >> 33).unwrap() % keys.len();
+        press(&mut viewer, keys[at]);
+        assert!(viewer.row == 0 || viewer.row < viewer.rows());
+        assert!(viewer.strip.len() <= STRIP_MOST);
+    }
+}
