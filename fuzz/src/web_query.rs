@@ -12,7 +12,8 @@ pub fn check(input: &[u8]) {
         assert!(!words.trim().is_empty() && words.len() <= query.len());
     }
     let asked = stream(&query);
-    if let Ok(paths) = values(&query) {
+    // A stream takes no single time.
+    if let Ok((paths, None)) = values(&query) {
         let asks = asked.clone().expect("paths alone are a stream too").asks;
         assert!(asks.iter().map(|ask| &ask.path).eq(&paths));
     }
@@ -26,12 +27,16 @@ pub fn check(input: &[u8]) {
 }
 
 fn written(request: &StreamRequest) -> String {
+    let escaped = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
     let mut query = format!("history={}", request.history_s);
+    for (name, time) in [("begin", &request.range.begin), ("end", &request.range.end)] {
+        query += &time.as_ref().map_or(String::new(), |time| format!("&{name}={}", escaped(time)));
+    }
     for ask in &request.asks {
-        let bytes = ask.path.to_string().into_bytes();
-        let path: String = bytes.iter().map(|byte| format!("%{byte:02X}")).collect();
+        let path = escaped(&ask.path.to_string());
         query += &format!("&path={path}");
         query += &ask.top.map_or(String::new(), |top| format!("&top={top}"));
+        query += if ask.sum { "&sum=1" } else { "" };
     }
     query
 }

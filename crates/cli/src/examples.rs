@@ -204,8 +204,8 @@ Examples:
 /// Examples for `perfset record`.
 pub const RECORD: &str = r"Examples:
   $ perfset record --dir rec 1 3
-  Three samples of everything into the folder rec. Without 3, until Ctrl+C;
-  without --dir, into the folder of this user and machine.
+  Three samples of everything into the directory rec. Without 3, until Ctrl+C;
+  without --dir, into the directory of this user and machine.
 
   $ perfset --log rec --at -2s
   The overview of that instant: two seconds before the end. 14:03:07 and

@@ -91,6 +91,7 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage::print(error),
     };
+    // Without a command, the overview is shown.
     let done = match command {
         None => screen::run(&part, None),
         Some(Command::Cpu(args)) => screen::processors::run(&args),

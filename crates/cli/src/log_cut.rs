@@ -69,7 +69,7 @@ fn check(args: &LogCutArgs) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::new(Exit::Usage, anyhow!(text)));
     let LogCutArgs { recording: from, output, .. } = args;
     if is_dash(from) {
-        return usage("a recording is not read from standard input: name its folder or file".to_owned());
+        return usage("a recording is not read from standard input: name its directory or file".to_owned());
     }
     if is_dash(output) && io::stdout().is_terminal() {
         return usage("a recording is not text; -o FILE writes it to a file".to_owned());
@@ -83,7 +83,7 @@ fn check(args: &LogCutArgs) -> Result<(), Failure> {
     };
     if !is_dash(output) && folder.is_some_and(is_inside) {
         let name = name_of(from);
-        return usage(format!("{name} is the recording's own folder: write the part into another one"));
+        return usage(format!("{name} is the recording's own directory: write the part into another one"));
     }
     if !args.force {
         refuse_existing(output)?;

@@ -77,7 +77,7 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     Ok(ServedLog { logs, files: args.log.clone(), window, parse_instant: Arc::new(parse_instant) })
 }
 
-/// Returns `true` if other users may not read a log: its file, or the folder of a recording.
+/// Returns `true` if other users may not read a log: its file, or the directory of a recording.
 #[cfg(unix)]
 fn is_private(file: &PathBuf) -> bool {
     use std::os::unix::fs::PermissionsExt;

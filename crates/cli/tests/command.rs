@@ -194,10 +194,13 @@ fn files_that_cannot_be_read() {
     ] {
         for (file, why) in [("no \x1b such", "No such file or directory"), ("src", "Is a directory")] {
             let (code, out, err) = run("small-vm", &[args, &[file]].concat());
-            // A folder can be a recording.
+            // A directory can be a recording.
             if file == "src" && !["dump", "v1"].contains(&args[0]) {
                 assert_eq!((code, out.as_str()), (5, ""), "{args:?}: {err}");
-                assert!(err.contains("src: no recording: no file of the folder ends in"), "{args:?}: {err}");
+                assert!(
+                    err.contains("src: no recording: no file of the directory ends in"),
+                    "{args:?}: {err}"
+                );
                 continue;
             }
             assert_eq!((code, out.as_str()), (4, ""), "{args:?}: {err}");

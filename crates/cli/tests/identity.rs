@@ -151,7 +151,7 @@ fn relogged(folder: &Path, files: &[String]) -> Vec<(&'static str, Values)> {
     ]
 }
 
-/// Writes logs into a folder.
+/// Writes logs into a directory.
 fn written(folder: &Path, logs: &[Vec<u8>]) -> Vec<String> {
     let write = |(number, log): (usize, &Vec<u8>)| {
         let file = folder.join(format!("{number}.log"));

@@ -25,7 +25,7 @@ fn times(log: &Path) -> Vec<String> {
     lines.map(|line| line["time"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Records two runs of a recorder into a folder.
+/// Records two runs of a recorder into a directory.
 fn recorded(test: &str) -> PathBuf {
     let folder = scratch(test).join("rec");
     for count in ["6", "7"] {
@@ -98,10 +98,10 @@ fn wrong_cuts_say_why() {
         (&[&*rec, "-e", "2001-01-01", "-o", &part_name][..], 3, "the recording has samples from 20"),
         (&[&rec, "-b", "2026-01-02", "-e", "2026-01-01", "-o", &part_name], 2, "--begin is after --end"),
         (&[&blg, "-o", &part_name], 2, "is not a recording\n  perfset relog cuts other logs"),
-        (&["-", "-o", &part_name], 2, "name its folder or file"),
+        (&["-", "-o", &part_name], 2, "name its directory or file"),
         (&["no-such-folder", "-o", &part_name], 4, "no-such-folder"),
         (&[&empty, "-o", &part_name], 5, "no recording: no file of the folder"),
-        (&[&rec, "-o", &inside], 2, "the recording's own folder"),
+        (&[&rec, "-o", &inside], 2, "the recording's own directory"),
         (&[&rec, "-o", "/no-such-folder/x"], 4, "/no-such-folder/x"),
         (&[&rec], 2, "--output"),
     ] {

@@ -13,7 +13,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// A folder of a test's own, with the sample manifests in it.
+/// A directory of a test's own, with the sample manifests in it.
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("manifest-{name}"));
     let _ = fs::remove_dir_all(&folder); // the first run has none
@@ -181,7 +181,7 @@ ignored  store/broken.man:27:11: error: counter has no detailLevel; it is requir
     assert!(err.starts_with("store/broken.man:27:11: error: "), "{err}");
 }
 
-/// Without --dir a user's own folder is read.
+/// Without --dir a user's own directory is read.
 #[test]
 fn the_folder_of_a_user() {
     let folder = scratch("user");

@@ -306,7 +306,7 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
     for word in words.iter_mut().filter(|word| word.ends_with(".blg")) {
         *word = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
     }
-    // The folder of a recording.
+    // The directory of a recording.
     for word in words.iter_mut().filter(|word| *word == "rec") {
         *word = folder.join("rec").to_str().unwrap().to_owned();
     }

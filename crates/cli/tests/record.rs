@@ -21,14 +21,14 @@ impl Drop for Recorder {
     }
 }
 
-/// Returns a folder of a test that does not exist yet.
+/// Returns a directory of a test that does not exist yet.
 fn folder(test: &str) -> PathBuf {
     let folder = scratch(test).join("recording");
     let _ = fs::remove_dir_all(&folder);
     folder
 }
 
-/// Returns the journals of a folder, with their lengths.
+/// Returns the journals of a directory, with their lengths.
 fn journals(folder: &Path) -> Vec<(PathBuf, u64)> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = files.filter_map(|file| Some((file.path(), file.metadata().ok()?.len())));
@@ -340,7 +340,7 @@ fn a_torn_end_is_reported() {
     assert!(line.ends_with(" bytes at the end, of a sample that was not finished"), "{line}");
 }
 
-/// What a folder has besides a recording's files neither hangs a reader nor leads it elsewhere, and costs no memory.
+/// What a directory has besides a recording's files neither hangs a reader nor leads it elsewhere, and costs no memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_of_somebody_else_hangs_nobody() {

@@ -232,7 +232,7 @@ fn the_right_to_walk_over_tasks_is_given_up_and_no_other() {
     served.end("TERM");
 }
 
-/// A recording is shown with a token, because its folder is its owner's, and without metrics.
+/// A recording is shown with a token, because its directory is its owner's, and without metrics.
 #[test]
 fn a_recording_is_shown() {
     let folder = scratch("serve-recording").join("recording");

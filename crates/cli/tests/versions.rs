@@ -99,7 +99,7 @@ struct Pretender {
     available: Gauge,
 }
 
-/// A folder for programs and one for registrations.
+/// A directory for programs and one for registrations.
 struct Place {
     programs: PathBuf,
     data: PathBuf,

@@ -14,7 +14,7 @@ pub struct Name<'a> {
 
 impl<'a> Name<'a> {
     /// Returns the text of `bytes` up to the first NUL unit, or all whole units if there is no NUL.
-    // Inlined: whoever only asks if there is a name then reads its first unit and nothing else.
+    // Inlined: a caller that only asks if there is a name then reads its first unit and nothing else.
     #[must_use]
     #[inline]
     pub fn until_nul(bytes: &'a [u8]) -> Self {

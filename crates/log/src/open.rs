@@ -51,11 +51,11 @@ pub enum LogError {
     /// The file is a record log without the required fields.
     #[error(transparent)]
     Records(#[from] records::RecordLogError),
-    /// The file or folder is no recording that can be read.
+    /// The file or directory is no recording that can be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
     /// A recording was named together with other logs.
-    #[error("a recording is read alone: name one folder or one file of a recording, and no other logs")]
+    #[error("a recording is read alone: name one directory or one file of a recording, and no other logs")]
     RecordingAmongOthers,
     /// The file cannot be read.
     #[error("cannot read the log")]

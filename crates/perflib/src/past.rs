@@ -30,7 +30,7 @@ struct V1Blocks {
 }
 
 impl PastLog {
-    /// Opens a log.
+    /// Opens the log that a variable names.
     ///
     /// # Errors
     /// ERROR_FILE_NOT_FOUND if there is none, ERROR_ACCESS_DENIED, or ERROR_INVALID_DATA if it cannot be read as a log.

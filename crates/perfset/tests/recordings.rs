@@ -1,7 +1,8 @@
 //! Recordings of a real machine, of a generated day, and under clocks that jump, compared with what was collected.
 //!
 //! The tests that are ignored take minutes: `cargo xtask live --only recording` runs them, with the counts of the
-//! variables `PERFSET_TEST_SECONDS`, `PERFSET_TEST_TICKS`, `PERFSET_TEST_ROUNDS` and the folder `PERFSET_TEST_FOLDER`.
+//! variables `PERFSET_TEST_SECONDS`, `PERFSET_TEST_TICKS`, `PERFSET_TEST_ROUNDS` and the directory
+//! `PERFSET_TEST_FOLDER`.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -33,7 +34,7 @@ use perfset::{
 
 const SECOND: i64 = 10_000_000;
 
-/// Folder that is removed in the end.
+/// Directory that is removed in the end.
 struct TestFolder(PathBuf);
 
 impl TestFolder {
@@ -378,8 +379,8 @@ fn a_generated_day_is_right_at_every_instant() {
     }
     assert!(recording.all_damages().is_empty());
     println!(
-        "figure: {ticks} ticks, {removed} files removed, {} left, {instants} instants are right, {settled} kB and later \
-         {most} kB",
+        "figure: {ticks} ticks, {removed} files removed, {} left, {instants} instants are right, {settled} kB and \
+         later {most} kB",
         folder.files().len()
     );
 }

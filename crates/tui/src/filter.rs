@@ -2,7 +2,7 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
-use crate::sample::TableRow;
+use crate::sample::SampleRow;
 
 /// Characters that make a text a regular expression.
 const REGULAR: [char; 11] = ['^', '$', '*', '+', '?', '[', ']', '(', ')', '|', '\\'];
@@ -86,7 +86,7 @@ impl RowFilter {
 
     /// Returns `true` if a row fulfils the condition. A missing number fulfils no test.
     #[must_use]
-    pub fn matches(&self, row: &TableRow) -> bool {
+    pub fn matches(&self, row: &SampleRow) -> bool {
         match &self.condition {
             Condition::Contains(text) => row.identity.name.to_lowercase().contains(text),
             Condition::Matches(regex) => regex.is_match(&row.identity.name),
@@ -139,13 +139,13 @@ mod tests {
     use super::*;
     use crate::sample::{RowIdentity, TableValue};
 
-    fn row(name: &str, number: Option<f64>) -> TableRow {
+    fn row(name: &str, number: Option<f64>) -> SampleRow {
         let value = match number {
             Some(value) => TableValue::Number { value, raw: None },
             None => TableValue::Missing(Arc::new(NoValue::NotGiven)),
         };
         let identity = RowIdentity { name: name.into(), id: None, birth: None, occurrence: 0 };
-        TableRow { identity, sums_up: false, values: [value].into() }
+        SampleRow { identity, sums_up: false, values: [value].into() }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::viewer::{KeyOutcome, Viewer};
 pub struct RunOptions {
     /// Interval of a live source.
     pub interval: Duration,
-    /// Colours and glyphs.
+    /// Colours and glyphs of the terminal.
     pub look: Look,
     /// `true` ends the run, within half a second: a signal sets it.
     pub stop: Arc<AtomicBool>,
@@ -36,10 +36,10 @@ const WAIT: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The terminal failed.
+    /// The terminal failed, or is gone.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
-    /// The source failed.
+    /// The source failed at the start.
     #[error(transparent)]
     Feed(#[from] FeedError),
 }

@@ -47,12 +47,12 @@ impl TableValue {
 
 /// Row of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TableRow {
+pub struct SampleRow {
     /// Identity of the instance.
     pub identity: RowIdentity,
     /// `true` for a sum over other rows, and for idle time.
     pub sums_up: bool,
-    /// One value for each column.
+    /// Values of the columns, in their order.
     pub values: Box<[TableValue]>,
 }
 
@@ -62,7 +62,7 @@ pub struct TableSample {
     /// Time in 100 ns since 1601 UTC.
     pub time: i64,
     /// Rows in the order of the source. Rows that equal those of the sample before are shared with it.
-    pub rows: Vec<Arc<TableRow>>,
+    pub rows: Vec<Arc<SampleRow>>,
     /// Values of the strip's counters.
     pub strip: Vec<Option<f64>>,
     /// Memory that the sample uses alone, in bytes: about.
@@ -80,18 +80,18 @@ impl TableSample {
         let of_path = |path: usize| others.iter().find(|value| value.path == path);
         let number = |path: &Option<usize>| NumberForm::Formatted.number(of_path((*path)?)?);
         sample.strip = strip.iter().map(number).collect();
-        let shared: HashMap<&RowIdentity, &Arc<TableRow>> =
+        let shared: HashMap<&RowIdentity, &Arc<SampleRow>> =
             before.into_iter().flat_map(|before| &before.rows).map(|row| (&row.identity, row)).collect();
         let mut reasons = HashMap::new();
         for row in rows(query, cells, columns, &mut reasons) {
-            let same = shared.get(&row.identity).filter(|same| TableRow::eq(same, &row));
-            sample.size = sample.size.saturating_add(size_of::<Arc<TableRow>>());
+            let same = shared.get(&row.identity).filter(|same| SampleRow::eq(same, &row));
+            sample.size = sample.size.saturating_add(size_of::<Arc<SampleRow>>());
             match same {
                 Some(same) => sample.rows.push(Arc::clone(same)),
                 None => {
                     let values = row.values.len().saturating_mul(size_of::<TableValue>());
                     let own =
-                        size_of::<TableRow>().saturating_add(values).saturating_add(row.identity.name.len());
+                        size_of::<SampleRow>().saturating_add(values).saturating_add(row.identity.name.len());
                     sample.size = sample.size.saturating_add(own);
                     sample.rows.push(Arc::new(row));
                 }
@@ -108,9 +108,9 @@ fn rows(
     cells: &[PathValue<'_>],
     columns: usize,
     reasons: &mut HashMap<NoValue, Arc<NoValue>>,
-) -> Vec<TableRow> {
+) -> Vec<SampleRow> {
     let missing = Arc::new(NoValue::NotGiven);
-    let mut rows: Vec<TableRow> = Vec::new();
+    let mut rows: Vec<SampleRow> = Vec::new();
     let mut places: HashMap<(Vec<u8>, Option<u32>, usize), usize> = HashMap::new();
     let mut at = 0_usize;
     let mut path = None;
@@ -119,7 +119,7 @@ fn rows(
             (path, at) = (Some(cell.path), 0);
         }
         let (id, name) = (cell.value.instance_id.map(|id| id.0), cell.value.instance);
-        let is_same = |row: &TableRow| row.identity.id == id && row.identity.occurrence == cell.occurrence;
+        let is_same = |row: &SampleRow| row.identity.id == id && row.identity.occurrence == cell.occurrence;
         let place = match cell.path {
             0 => None,
             _ if rows.get(at).is_some_and(is_same) => Some(at),
@@ -140,7 +140,7 @@ fn rows(
             let identity =
                 RowIdentity { name: name.to_string().into(), id, birth, occurrence: cell.occurrence };
             places.clear(); // made again if it is needed
-            rows.push(TableRow {
+            rows.push(SampleRow {
                 identity,
                 sums_up: cell.sums_up(),
                 values: vec![TableValue::Missing(Arc::clone(&missing)); columns].into(),

@@ -9,7 +9,7 @@ use perfset::{Counter, CounterId, Counterset};
 use crate::feed::shown_counters;
 use crate::filter::RowFilter;
 use crate::presets::TabPreset;
-use crate::sample::{TableRow, TableSample};
+use crate::sample::{SampleRow, TableSample};
 
 /// Counters of a new tab of a counterset without a preset.
 const COLUMNS: usize = 8;
@@ -28,7 +28,7 @@ pub struct TableHeading {
 pub struct TableTab {
     /// Title of the tab.
     pub title: String,
-    /// Counterset.
+    /// Counterset of the table.
     pub counterset: Arc<Counterset>,
     /// Columns, from left to right.
     pub columns: Vec<TableHeading>,
@@ -116,12 +116,12 @@ impl TableTab {
             _ => true,
         };
         let mut rows: Vec<usize> = (0..sample.rows.len()).filter(is_shown).collect();
-        let compare = |a: &TableRow, b: &TableRow| -> Ordering {
+        let compare = |a: &SampleRow, b: &SampleRow| -> Ordering {
             let by_name = || a.identity.name.cmp(&b.identity.name);
             let Some(column) = self.sorted_by else {
                 return if self.is_descending { by_name().reverse() } else { by_name() };
             };
-            let number = |row: &TableRow| row.values.get(column).and_then(|value| value.number());
+            let number = |row: &SampleRow| row.values.get(column).and_then(|value| value.number());
             match (number(a), number(b)) {
                 (Some(a), Some(b)) if self.is_descending => b.total_cmp(&a),
                 (Some(a), Some(b)) => a.total_cmp(&b),

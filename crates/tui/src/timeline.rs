@@ -17,7 +17,7 @@ pub type StripSample = (i64, Vec<Option<f64>>);
 /// Samples that a screen can go to, and the one that it shows.
 #[derive(Debug)]
 pub enum Timeline {
-    /// Live source.
+    /// History of a live source.
     Live {
         /// Samples of the shown table, the oldest first.
         history: VecDeque<Arc<TableSample>>,
@@ -28,7 +28,7 @@ pub enum Timeline {
         /// Sample that is shown, counted from the oldest; `None` is the newest one.
         at: Option<usize>,
     },
-    /// Log.
+    /// Samples of a log.
     Log {
         /// Times of all samples, ascending.
         times: Vec<i64>,

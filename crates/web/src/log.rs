@@ -21,9 +21,9 @@ pub type InstantParser = Arc<dyn Fn(&Logs, &str) -> Result<i64, String> + Send +
 /// Log that a server shows instead of a machine.
 #[derive(Clone)]
 pub struct ServedLog {
-    /// Opened log, whole.
+    /// Opened log, without a window.
     pub logs: Logs,
-    /// Files or folder of the log, to be opened again when it has grown.
+    /// Files or directory of the log, to be opened again when it has grown.
     pub files: Vec<PathBuf>,
     /// Time to show. Without an end, samples that are written later are shown, too.
     pub window: Window,

@@ -95,7 +95,7 @@ impl Recorder {
     }
 }
 
-/// Log of a folder, whose requests may name times as `+N`: N seconds after its first sample.
+/// Log of a directory, whose requests may name times as `+N`: N seconds after its first sample.
 fn served(folder: &Path, window: Window) -> ServedLog {
     let parse = |logs: &Logs, text: &str| {
         let seconds = text.strip_prefix('+').and_then(|text| text.parse::<i64>().ok());

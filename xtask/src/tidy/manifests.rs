@@ -27,7 +27,11 @@ pub fn check(path: &Path, manifest: &str) -> Vec<Problem> {
     let is_true = |value: Option<&toml::Value>, key: &str| {
         value.and_then(|value| value.get(key)?.as_bool()).unwrap_or_default()
     };
-    let missing = INHERITED.iter().filter(|field| !is_true(package.get(field), "workspace"));
+    // A crate may need a newer compiler than the workspace does, because a dependency needs it.
+    let is_own =
+        |field: &&&str| **field == "rust-version" && package.get(field).is_some_and(toml::Value::is_str);
+    let missing =
+        INHERITED.iter().filter(|field| !is_own(field) && !is_true(package.get(field), "workspace"));
     problems.extend(missing.map(|field| problem(format!("is published and lacks {field}.workspace = true"))));
     let docs = package.get("metadata").and_then(|metadata| metadata.get("docs")?.get("rs"));
     if !is_true(docs, "all-features") {

@@ -43,7 +43,7 @@ pub struct LogInfoArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_CUT)]
 pub struct LogCutArgs {
-    /// Recording to read: a folder or a file
+    /// Recording to read: a directory or a file
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
     /// Write only samples from this time on: 10:30, '2026-11-22 10:30', -10m, 'mark deploy' [default: from the first]
@@ -69,7 +69,7 @@ pub struct LogCutArgs {
 /// Convert logs of other programs to a recording
 ///
 /// Reads .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite; several logs become one recording. Values of
-/// binary logs stay raw. Values of text logs were formatted by the program that wrote them, and are marked so.
+/// binary logs stay raw. Values of text logs were formatted by the program that wrote them, and have a mark.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_CONVERT)]
 pub struct LogConvertArgs {

@@ -121,8 +121,8 @@ pub enum Command {
 pub struct LogFiles {
     /// Read a recording or another log instead of this machine
     ///
-    /// A recording is a folder or a file of perfset record. Other logs are .blg, PDH-CSV, PDH-TSV, and perfset's CSV,
-    /// JSON and SQLite; several of them are read as one.
+    /// A recording is a directory or a file of perfset record. Other logs are .blg, PDH-CSV, PDH-TSV, and perfset's
+    /// CSV, JSON and SQLite; several of them are read as one.
     #[arg(long, value_name = "FILE")]
     pub log: Vec<PathBuf>,
     /// Machine to read, if the log contains several

@@ -8,15 +8,15 @@ use crate::examples;
 
 /// Record counters, to look back at them with any command
 ///
-/// Without paths, every counterset is recorded except for expensive counters, each second. The folder keeps the newest
-/// gigabyte. What was written survives the end of the recorder, however it ends.
+/// Without paths, every counterset is recorded except for expensive counters, each second. The directory keeps the
+/// newest gigabyte. What was written survives the end of the recorder, however it ends.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::RECORD)]
 pub struct RecordArgs {
     /// Counter paths [default: everything], then the interval in seconds [default: 1], then the number of samples
     #[arg(value_name = "PATH... [INTERVAL [COUNT]]")]
     pub operands: Vec<String>,
-    /// Folder to record into [default: that of this user and machine]
+    /// Directory to record into [default: that of this user and machine]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Record into one new file, with all help texts, to send to another person
@@ -51,12 +51,12 @@ pub struct RecordArgs {
     /// Text that is stored with the recording
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
-    /// Show the recorder of the folder, and what it has written
+    /// Show the recorder of the directory, and what it has written
     ///
     /// The exit code is 0 if a recorder runs, and 3 if none does.
     #[arg(long, conflicts_with_all = ["operands", "stop"])]
     pub status: bool,
-    /// End the recorder of the folder
+    /// End the recorder of the directory
     #[arg(long, conflicts_with = "operands")]
     pub stop: bool,
     #[command(flatten)]
@@ -69,12 +69,12 @@ pub struct RecordArgs {
 pub struct MarkArgs {
     /// Text of the annotation
     pub text: String,
-    /// Folder of the recording [default: that of this user and machine]
+    /// Directory of the recording [default: that of this user and machine]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
-/// Limit of a folder.
+/// Limit of a directory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
     /// Maximum size of all files.

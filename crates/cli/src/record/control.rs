@@ -1,4 +1,4 @@
-//! Recorders of a folder: which one runs, what it has written, and its end.
+//! Recorders of a directory: which one runs, what it has written, and its end.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", escaped(text));
 }
 
-/// Returns the description of this process that the lock of its folder has.
+/// Returns the description of this process that the lock of its directory has.
 pub fn owner() -> String {
     let since = time(perfset::now().utc_100ns());
     format!("process {}, since {since} UTC", std::process::id())
@@ -29,7 +29,7 @@ fn time(time: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Returns the folder below which recordings are, if the user has one.
+/// Returns the directory below which recordings are, if the user has one.
 pub fn base_folder() -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     if rustix::process::geteuid().is_root() {
@@ -41,7 +41,7 @@ pub fn base_folder() -> Option<PathBuf> {
         .or_else(|| folder("LOCALAPPDATA"))
 }
 
-/// Prints the recorder of a folder, and what it has written.
+/// Prints the recorder of a directory, and what it has written.
 pub fn status(folder: &Path) -> Result<Exit, Failure> {
     let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
     let is_held = FolderLock::is_held(folder).map_err(|error| failed(error.into()))?;
@@ -51,10 +51,10 @@ pub fn status(folder: &Path) -> Result<Exit, Failure> {
         (false, Some(owner)) => format!("no recorder runs; the last was {owner}"),
         (false, None) => "no recorder runs".to_owned(),
     };
-    writeln!(out, "folder     {}", name_of(folder))?;
+    writeln!(out, "directory  {}", name_of(folder))?;
     writeln!(out, "recorder   {}", escaped(&recorder))?;
     if !folder.is_dir() {
-        writeln!(out, "the folder does not exist yet")?;
+        writeln!(out, "the directory does not exist yet")?;
         return Ok(Exit::NothingMatched);
     }
     match Recording::open(folder) {
@@ -91,7 +91,7 @@ fn budget_changes(recording: &Recording) -> Vec<&Annotation> {
     changes.into_iter().skip(first).collect()
 }
 
-/// Returns the size of all files of a folder.
+/// Returns the size of all files of a directory.
 fn size(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0_u64;
     for entry in std::fs::read_dir(folder)? {
@@ -106,7 +106,7 @@ pub fn human_size(bytes: u64) -> String {
     human(bytes as f64, "By")
 }
 
-/// Asks the recorder of a folder to end, and waits until it has.
+/// Asks the recorder of a directory to end, and waits until it has.
 pub fn stop(folder: &Path) -> Result<Exit, Failure> {
     let is_held = FolderLock::is_held(folder).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     if !is_held {
@@ -129,7 +129,7 @@ fn end(folder: &Path) -> Result<Exit, Failure> {
     let number = owner.strip_prefix("process ").and_then(|rest| rest.split(',').next());
     let pid = number.and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
     let pid =
-        pid.ok_or_else(|| failed(anyhow!("the lock of the folder does not say which process has it")))?;
+        pid.ok_or_else(|| failed(anyhow!("the lock of the directory does not say which process has it")))?;
     // Opened before the process is checked, so that no other one can get its number in between. Kernels before 5.3 and
     // some containers do not have this call.
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok();

@@ -37,7 +37,7 @@ mod published {
         /// Countersets that are read less often than the user asked for, to keep the CPU budget.
         #[counter(name = "Slowed Countersets")]
         slowed: Gauge,
-        /// Age of the oldest file in the folder.
+        /// Age of the oldest file in the directory.
         #[counter(name = "Oldest File Age", unit = "s")]
         age: Gauge,
     }
@@ -47,7 +47,7 @@ mod published {
     pub struct RecorderCounters(PublishedInstance<RecorderSet>);
 
     impl RecorderCounters {
-        /// Publishes the counters of the recorder of a folder or file, under its name.
+        /// Publishes the counters of the recorder of a directory or file, under its name.
         pub fn publish(path: &Path) -> Self {
             Self(RecorderSet::instance(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()))
         }
@@ -95,7 +95,7 @@ mod unpublished {
     use std::path::Path;
     use std::time::Duration;
 
-    /// Counters that nobody sees: this build publishes none.
+    /// Counters without readers: this build publishes none.
     #[derive(Clone)]
     pub struct RecorderCounters;
 

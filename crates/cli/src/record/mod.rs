@@ -32,7 +32,7 @@ use sealer::Sealer;
 
 /// Interval between two samples if the operands have none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
-/// Size of a folder whose limit the user did not set.
+/// Size of a directory whose limit the user did not set.
 const DEFAULT_BYTES: u64 = 1_000_000_000;
 
 pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
@@ -107,7 +107,7 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
 
 fn unlocked(error: LockError) -> Failure {
     let error =
-        anyhow!(error).context("use another folder with --dir, or end the other recorder with --stop");
+        anyhow!(error).context("use another directory with --dir, or end the other recorder with --stop");
     Failure::escaped(Exit::SourceFailed, error)
 }
 
@@ -147,7 +147,7 @@ fn boot() -> String {
     text.chars().filter(char::is_ascii_hexdigit).take(32).collect()
 }
 
-/// Returns the folder of this user and machine.
+/// Returns the directory of this user and machine.
 fn default_folder() -> Result<PathBuf, Failure> {
     let host: String = perfset::own_name()
         .chars()
@@ -155,7 +155,8 @@ fn default_folder() -> Result<PathBuf, Failure> {
         .collect();
     let host = if host.starts_with('.') || host.is_empty() { format!("_{host}") } else { host };
     let base = control::base_folder();
-    let usage = || Failure::new(Exit::Usage, anyhow!("there is no home folder: choose a folder with --dir"));
+    let usage =
+        || Failure::new(Exit::Usage, anyhow!("there is no home directory: choose a directory with --dir"));
     Ok(base.ok_or_else(usage)?.join("perfset").join(host))
 }
 
@@ -353,7 +354,7 @@ const fn cpu_time() -> Option<Duration> {
     None
 }
 
-/// Returns the age of the oldest file of a folder.
+/// Returns the age of the oldest file of a directory.
 fn oldest_age(folder: &Path) -> Option<Duration> {
     let files = folder.read_dir().ok()?.flatten();
     let times = files.filter_map(|file| file.metadata().ok()?.modified().ok());
@@ -370,7 +371,7 @@ pub fn mark(args: &MarkArgs) -> Result<Exit, Failure> {
     let folder = args.dir.clone().map_or_else(default_folder, Ok)?;
     let missing = || {
         let error = anyhow!(
-            "{} does not exist: start perfset record first, or name its folder with --dir",
+            "{} does not exist: start perfset record first, or name its directory with --dir",
             name_of(&folder)
         );
         Failure::new(Exit::NothingMatched, error)

@@ -35,11 +35,11 @@ impl Sealer {
         self.send(FinishedJournal { path: journal, is_reported: true });
     }
 
-    /// Seals the journals that an ended recorder has left in a folder.
+    /// Seals the journals that an ended recorder has left in a directory.
     ///
     /// A damaged journal stays until it is the oldest file, and each start of a recorder tries it again: the reason can
-    /// be gone, such as a full disk. A failure is reported only for the newest file of the folder. Those before it were
-    /// reported when they were finished, or by the start of the recorder that wrote the file after them.
+    /// be gone, such as a full disk. A failure is reported only for the newest file of the directory. Those before it
+    /// were reported when they were finished, or by the start of the recorder that wrote the file after them.
     pub fn add_left(&mut self, folder: &Path, journals: Vec<PathBuf>) {
         let newest = newest(folder);
         for path in journals {

@@ -24,7 +24,7 @@ pub struct Orders {
     pub payment: AverageTimer,
 }
 
-/// A folder where it publishes, with one instance.
+/// A directory where it publishes, with one instance.
 pub struct Published {
     folder: PathBuf,
     pub publisher: Publisher,

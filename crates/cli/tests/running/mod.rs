@@ -16,7 +16,7 @@ pub fn testdata(path: &str) -> PathBuf {
     repository("testdata").join(path)
 }
 
-/// An empty folder of that name.
+/// An empty directory of that name.
 pub fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder); // the first run has none
@@ -35,7 +35,7 @@ pub fn program(program: impl AsRef<OsStr>, fixture: &str, args: &[&str]) -> Comm
     command.args(args).env("PERFSET_PROC", tree.join("proc")).env("PERFSET_SYS", tree.join("sys"));
     // What else runs here publishes elsewhere.
     let nowhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nothing-is-published-here");
-    // Nor does a recorder publish there, where other tests would see its counters: its folder cannot be created.
+    // Nor does a recorder publish there, where other tests would see its counters: its directory cannot be created.
     let nowhere = if args.first() == Some(&"record") { nowhere.join("missing/none") } else { nowhere };
     // No result depends on how busy the machine is that tests.
     command.env("PERFSET_DEADLINE", "60s");

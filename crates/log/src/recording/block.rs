@@ -103,7 +103,7 @@ pub struct BlockHeader {
     pub stored: u32,
     /// Length of the payload after decompression.
     pub raw: u32,
-    /// Number of the block's first tick since the folder began.
+    /// Number of the block's first tick since the directory began.
     pub sequence: u64,
     /// Checksum of the block.
     pub crc: u32,

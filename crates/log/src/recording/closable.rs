@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::ReadAt;
 
-/// Opens a file of a folder to read it. A link is refused: it may lead anywhere.
+/// Opens a file of a directory to read it. A link is refused: it may lead anywhere.
 pub(super) fn open_file(path: &Path) -> io::Result<File> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_symlink() {

@@ -29,7 +29,7 @@ const FINISHED: &str = "perfset";
 /// Ending of the name of a file that is being written, or was when its writer ended.
 const JOURNAL: &str = "journal";
 
-/// Creates a folder for its owner alone, if it is missing.
+/// Creates a directory for its owner alone, if it is missing.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -98,7 +98,7 @@ fn time_of(clocks: &ClockReading) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// Returns the number of the next tick of a folder: one more than that of the last.
+/// Returns the number of the next tick of a directory: one more than that of the last.
 pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     // A file that cannot be read has no ticks that a new one could repeat.
     let firsts = paths(folder)?.into_iter().filter_map(|path| Some((first_sequence(&path)?, path)));
@@ -120,7 +120,7 @@ pub(super) fn sealed_path(journal: &Path) -> Option<PathBuf> {
     (journal.extension()?.to_str()? == JOURNAL).then(|| journal.with_extension(FINISHED))
 }
 
-/// Returns the files of a recording in a folder, by name.
+/// Returns the files of a recording in a directory, by name.
 pub(super) fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -191,7 +191,7 @@ pub(super) struct RecordingFile {
     abouts: Vec<Option<RecordingAbout>>,
     /// Definitions of its tables, by number.
     pub tables: Vec<Option<Arc<TableDefinition>>>,
-    /// Numbers of tables that have two definitions, so that nobody can say what they have.
+    /// Numbers of tables that have two definitions, so that their contents are unknown.
     ambiguous: HashSet<usize>,
     ticks: FileTicks,
     segments: Vec<Arc<StoredSegment>>,
@@ -218,7 +218,7 @@ impl std::fmt::Debug for RecordingFile {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// The file or folder cannot be read.
+    /// The file or directory cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file does not begin as a recording does.
@@ -236,8 +236,8 @@ pub enum RecordingError {
         /// Offset of the block.
         offset: u64,
     },
-    /// The folder has no recording.
-    #[error("no recording: no file of the folder ends in .perfset or .journal")]
+    /// The directory has no recording.
+    #[error("no recording: no file of the directory ends in .perfset or .journal")]
     Empty,
 }
 
@@ -247,7 +247,7 @@ impl RecordingFile {
         Self::read_one_of(path, source, &mut OpeningMemory::default())
     }
 
-    /// Reads a file of a folder as [`RecordingFile::read`] does.
+    /// Reads a file of a directory as [`RecordingFile::read`] does.
     pub fn read_one_of(
         path: PathBuf,
         source: Arc<dyn ReadAt>,
@@ -378,7 +378,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Takes the definition of a table. If it has another one already, nobody can say what its numbers mean.
+    /// Takes the definition of a table. If it has another one already, the meaning of its numbers is unknown.
     fn define(&mut self, number: usize, table: Arc<TableDefinition>) -> Result<(), Malformed> {
         if self.tables.len() <= number {
             self.tables.resize_with(number.saturating_add(1), || None);
@@ -409,7 +409,7 @@ impl RecordingFile {
             self.reserve(&block)?;
         }
         if kind == BlockKind::Notes {
-            // Their texts are read when somebody asks for them.
+            // Their texts are read on demand.
             let left = self.room.checked_sub(64).filter(|_| raw <= notes::MOST_BYTES);
             self.room = left.ok_or_else(|| Malformed { offset: 0, what: "too many notes".to_owned() })?;
             self.notes.push((offset, sequence));

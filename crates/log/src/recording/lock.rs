@@ -1,24 +1,24 @@
-//! Lock of a folder: it has one recorder at a time.
+//! Lock of a directory: it has one recorder at a time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Lock of a folder, held until it is dropped or the process ends, however it ends.
+/// Lock of a directory, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
 }
 
-/// Reason that a folder is not locked.
+/// Reason that a directory is not locked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The folder is that of another recorder.
+    /// The directory is that of another recorder.
     #[error("{} is recorded into by another recorder: {owner}", folder.display())]
     Held {
-        /// Folder of the lock.
+        /// Directory of the lock.
         folder: PathBuf,
         /// Description of the recorder, as it wrote it.
         owner: String,
@@ -26,7 +26,7 @@ pub enum LockError {
     /// The lock cannot be created.
     #[error("cannot lock {}", folder.display())]
     Io {
-        /// Folder of the lock.
+        /// Directory of the lock.
         folder: PathBuf,
         /// Reason for the failure.
         #[source]
@@ -43,10 +43,10 @@ const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl FolderLock {
-    /// Locks a folder, and writes who locked it for others to read.
+    /// Locks a directory, and writes who locked it for others to read.
     ///
     /// # Errors
-    /// If another recorder has the folder, or the file cannot be created.
+    /// If another recorder has the directory, or the file cannot be created.
     pub fn take(folder: &Path, owner: &str) -> Result<Self, LockError> {
         let failed = |error| LockError::Io { folder: folder.to_owned(), error };
         super::files::create_folder(folder).map_err(failed)?;
@@ -67,7 +67,7 @@ impl FolderLock {
         Ok(Self { _file: file })
     }
 
-    /// Returns what the recorder of a folder wrote about itself, whether it still runs or not.
+    /// Returns what the recorder of a directory wrote about itself, whether it still runs or not.
     #[must_use]
     pub fn owner(folder: &Path) -> Option<String> {
         let mut text = Vec::new();
@@ -76,7 +76,7 @@ impl FolderLock {
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Returns `true` if a recorder has the folder now.
+    /// Returns `true` if a recorder has the directory now.
     ///
     /// # Errors
     /// If the lock cannot be tried.
@@ -89,7 +89,7 @@ impl FolderLock {
         Ok(try_lock(&path)?.is_none())
     }
 
-    /// Returns the path of the lock of a folder.
+    /// Returns the path of the lock of a directory.
     #[must_use]
     pub fn path(folder: &Path) -> PathBuf {
         folder.join(NAME)
@@ -147,7 +147,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
 mod tests {
     use super::*;
 
-    /// The lock of a hostile folder neither harms another file nor makes anybody wait.
+    /// The lock of a hostile directory neither harms another file nor makes its reader wait.
     #[cfg(unix)]
     #[test]
     fn links_and_pipes_are_refused() {

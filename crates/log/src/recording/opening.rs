@@ -1,4 +1,4 @@
-//! Definitions of tables and memory that the files of a folder share while they are opened.
+//! Definitions of tables and memory that the files of a directory share while they are opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl OpeningMemory {
     /// segment: mostly each fits.
     const WINDOW: usize = 16 << 10;
 
-    /// Creates the memory for files of a folder.
+    /// Creates the memory for files of a directory.
     pub fn of_folder() -> Self {
         Self { window: ReadWindow::new(Self::WINDOW), ..Self::default() }
     }
@@ -31,8 +31,8 @@ impl OpeningMemory {
     }
 }
 
-/// Definitions of tables by their stored bytes: the files of a folder mostly have the same ones, which are decompressed
-/// and parsed once.
+/// Definitions of tables by their stored bytes: the files of a directory mostly have the same ones, which are
+/// decompressed and parsed once.
 #[derive(Debug, Default)]
 pub(super) struct KnownDefinitions {
     /// Definitions by checksum, codec and raw length.

@@ -1,4 +1,4 @@
-//! Limits of a recording's folder: the oldest files are removed when it is too large, too old, or the disk is full.
+//! Limits of a recording's directory: the oldest files are removed when it is too large, too old, or the disk is full.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use super::files;
 
-/// Limits of a folder. Whole files are removed, the oldest first, never the one that is written.
+/// Limits of a directory. Whole files are removed, the oldest first, never the one that is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RingLimits {
     /// Most bytes of all files together.
@@ -19,7 +19,7 @@ pub struct RingLimits {
     pub free_percent: Option<f64>,
 }
 
-/// File of a folder.
+/// File of a directory.
 struct AgedFile {
     path: PathBuf,
     len: u64,
@@ -29,11 +29,11 @@ struct AgedFile {
 }
 
 impl RingLimits {
-    /// Removes the oldest files until the folder is within its limits with `more` bytes added. Returns what was
+    /// Removes the oldest files until the directory is within its limits with `more` bytes added. Returns what was
     /// removed.
     ///
     /// # Errors
-    /// If the folder cannot be read, or a file not removed.
+    /// If the directory cannot be read, or a file not removed.
     pub fn enforce(&self, folder: &Path, written: Option<&Path>, more: u64) -> io::Result<Vec<PathBuf>> {
         let (all, files_bytes) = Self::files(folder, written)?;
         let mut bytes = files_bytes.saturating_add(more);
@@ -55,7 +55,7 @@ impl RingLimits {
     /// Removes the oldest file, whatever the limits: the disk is full. Returns `false` if there is none.
     ///
     /// # Errors
-    /// If the folder cannot be read, or the file not removed.
+    /// If the directory cannot be read, or the file not removed.
     pub fn remove_oldest(folder: &Path, written: Option<&Path>) -> io::Result<bool> {
         let (all, _) = Self::files(folder, written)?;
         let Some(oldest) = all.first() else { return Ok(false) };
@@ -63,7 +63,7 @@ impl RingLimits {
         Ok(true)
     }
 
-    /// Returns the files of a recording, the oldest first, and the size of all files of the folder.
+    /// Returns the files of a recording, the oldest first, and the size of all files of the directory.
     fn files(folder: &Path, written: Option<&Path>) -> io::Result<(Vec<AgedFile>, u64)> {
         let ours: HashSet<PathBuf> = files::paths(folder)?.into_iter().collect();
         // Every byte counts, those of temporary files and of the lock included.
@@ -102,7 +102,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the free space of a folder's file system in percent; `None` if this system does not say it.
+/// Returns the free space of a directory's file system in percent; `None` if this system does not say it.
 #[cfg(unix)]
 fn free_percent(folder: &Path) -> io::Result<Option<f64>> {
     let system = rustix::fs::statvfs(folder)?;

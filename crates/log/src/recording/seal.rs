@@ -18,7 +18,7 @@ use super::writer::create_private;
 /// Most bytes of payloads that are kept, so that they need not be decompressed for each table.
 const KEPT: usize = 16 << 20;
 
-/// Most ticks of a segment of a single file: as many as a file of a folder has.
+/// Most ticks of a segment of a single file: as many as a file of a directory has.
 const OF_A_FILE: usize = 300;
 
 /// Seals a finished journal: writes its ticks by column into a file beside it, then removes it. Returns the path of the
@@ -34,7 +34,7 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     // What a recorder that was ended has left.
     remove(&temporary_path(&path))?;
     write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue))?;
-    // The folder may have been too large meanwhile.
+    // The directory may have been too large meanwhile.
     remove(journal)?;
     Ok(path)
 }
@@ -127,10 +127,10 @@ fn synchronize_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the journals of a folder that can be sealed: all except for one that is written.
+/// Returns the journals of a directory that can be sealed: all except for one that is written.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// If the directory cannot be read.
 pub fn unsealed(folder: &Path, written: Option<&Path>) -> io::Result<Vec<PathBuf>> {
     let mut all = files::paths(folder)?;
     all.retain(|path| files::sealed_path(path).is_some() && Some(&**path) != written);
@@ -164,7 +164,7 @@ impl SealedFile {
     }
 }
 
-/// Writes the blocks of the sealed file, with segments of at most so many ticks.
+/// Writes the blocks of the sealed file, with segments of at most `most` ticks.
 fn put_sealed(
     file: &RecordingFile,
     out: &mut SealedFile,

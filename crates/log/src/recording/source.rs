@@ -27,7 +27,7 @@ use crate::pick::Pick;
 /// Number of files that stay open, the newest: fewer than a process can open.
 const OPEN: usize = 200;
 
-/// Recording, queried like a machine: a folder that a recorder writes, or a file of one.
+/// Recording, queried like a machine: a directory that a recorder writes, or a file of one.
 ///
 /// Values are raw, with the identities, reasons and marks that they had when they were collected. Two samples between
 /// which the machine started again, or ticks are missing, are never compared: a sample without values is between them.
@@ -40,7 +40,7 @@ pub struct Recording {
     notes: Arc<Mutex<NotesIndex>>,
 }
 
-/// Returns `true` if a path is that of a recording: of a folder, or of a file that begins with a block.
+/// Returns `true` if a path is that of a recording: of a directory, or of a file that begins with a block.
 #[must_use]
 pub fn is_recording(path: &Path) -> bool {
     let mut magic = BlockHeader::MAGIC.map(|_| 0);
@@ -55,7 +55,7 @@ impl fmt::Debug for Recording {
 }
 
 impl Recording {
-    /// Opens the recording in a folder, or in one file.
+    /// Opens the recording in a directory, or in one file.
     ///
     /// # Errors
     /// If there is no recording, or none of its files can be read.

@@ -126,7 +126,7 @@ pub(super) fn time_of(files: &RecordingFiles, (file, tick): (usize, usize)) -> i
 fn catalogue(files: &[RecordingFile]) -> Catalogue {
     let mut known: Vec<Arc<Counterset>> = Vec::new();
     let mut places: HashMap<Guid, usize> = HashMap::new();
-    // The files of a folder mostly share their definitions, and then say nothing new.
+    // The files of a directory mostly share their definitions, and then say nothing new.
     let mut before: &[Option<Arc<TableDefinition>>] = &[];
     let is_same = |pair: (&Option<Arc<TableDefinition>>, &Option<Arc<TableDefinition>>)| match pair {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -239,7 +239,7 @@ fn break_between(
 ) -> Option<NoValue> {
     let is_same = std::ptr::eq(old_file, new_file) && old.about == new.about;
     let (old_about, new_about) = (old_file.about_of(old), new_file.about_of(new));
-    // Where nothing says whose the ticks are, they can be anybody's.
+    // Where nothing says whose the ticks are, they can be of any recorder.
     let is_known = is_same || (old_about.is_some() && new_about.is_some());
     let text =
         |about: Option<&RecordingAbout>, key| about.and_then(|about| about.get(key)).map(str::to_owned);

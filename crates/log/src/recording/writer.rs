@@ -1,4 +1,4 @@
-//! Writer of recordings: one tick after the other, into a folder of files.
+//! Writer of recordings: one tick after the other, into a directory of files.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -29,7 +29,7 @@ pub struct WriterOptions {
     pub ticks_per_file: u32,
     /// Length from which a file is finished, whatever its ticks.
     pub bytes_per_file: Option<u64>,
-    /// `true` to write the help texts of built-in countersets too, for a file that is sent to somebody else.
+    /// `true` to write the help texts of built-in countersets too, for a file that is sent to other people.
     pub with_texts: bool,
 }
 
@@ -81,16 +81,16 @@ pub struct TickPart<'a> {
     pub entry: usize,
 }
 
-/// Folder or file that a recording is written to.
+/// Directory or file that a recording is written to.
 #[derive(Debug)]
 enum WriterTarget {
-    /// Files of a folder, one after the other.
+    /// Files of a directory, one after the other.
     Folder(PathBuf),
     /// Single file, of any length.
     File(PathBuf),
 }
 
-/// Writer of a recording into a folder or a file.
+/// Writer of a recording into a directory or a file.
 ///
 /// Each tick is one write. If one fails, as on a full disk, the tick is lost and counted, and a later write says when
 /// ticks were lost and why. What was written before stays readable.
@@ -165,11 +165,11 @@ pub struct FinishedFile {
 }
 
 impl RecordingWriter {
-    /// Begins to write into a folder, which is created for its owner alone if it is missing. Ticks continue those that
-    /// are in it. `now` is in the name of the first file.
+    /// Begins to write into a directory, which is created for its owner alone if it is missing. Ticks continue those
+    /// that are in it. `now` is in the name of the first file.
     ///
     /// # Errors
-    /// If the folder cannot be created or read.
+    /// If the directory cannot be created or read.
     pub fn create(
         folder: &Path,
         now: &ClockReading,
@@ -267,7 +267,7 @@ impl RecordingWriter {
         files::write_finished(folder, now, &name, &out)
     }
 
-    /// Returns the folder or file that is written to.
+    /// Returns the directory or file that is written to.
     #[must_use]
     pub fn path(&self) -> &Path {
         match &self.target {
@@ -275,7 +275,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Returns `true` if the recording is a folder.
+    /// Returns `true` if the recording is a directory.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         matches!(self.target, WriterTarget::Folder(_))
@@ -458,7 +458,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Begins a file of the folder: its first blocks are prepared, and all tables are defined again.
+    /// Begins a file of the directory: its first blocks are prepared, and all tables are defined again.
     fn begin_file(&mut self, sequence: u64) -> io::Result<()> {
         let WriterTarget::Folder(folder) = &self.target else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the file of the recording was finished"));

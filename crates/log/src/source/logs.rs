@@ -65,7 +65,7 @@ impl Logs {
     pub const INSTANCES: usize = INSTANCES;
 
     /// Opens several log files as one source, and reads a few samples of each. A recording is opened alone: its path is
-    /// that of a folder or of a file.
+    /// that of a directory or of a file.
     ///
     /// If the logs contain several machines, the first machine named by a log is played: see
     /// [`for_machine`](Self::for_machine).
@@ -240,7 +240,7 @@ impl Logs {
     }
 }
 
-/// Returns `true` if an input is a recording: a folder, or a file that begins with a block.
+/// Returns `true` if an input is a recording: a directory, or a file that begins with a block.
 fn has_recording(input: &Input) -> bool {
     match input {
         Input::Bytes(bytes) => bytes.starts_with(&BlockHeader::MAGIC),

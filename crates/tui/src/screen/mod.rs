@@ -13,7 +13,7 @@ use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::feed::shown_counters;
-use crate::sample::{TableRow, TableValue};
+use crate::sample::{SampleRow, TableValue};
 use crate::tab::{TableHeading, TableTab};
 use crate::timeline::Timeline;
 use crate::viewer::{Overlay, Viewer};
@@ -100,7 +100,7 @@ pub fn page(viewer: &Viewer, area: Rect) -> usize {
     usize::from(Layout::of(viewer, area).table.height.saturating_sub(1)).max(1)
 }
 
-/// Draws the screen.
+/// Draws the screen into a buffer.
 pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let text = format!("perfset needs {} columns and {} lines", LEAST.0, LEAST.1);
@@ -267,14 +267,14 @@ fn table(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
         return single(viewer, look, area, top, out);
     }
     let width = usize::from(area.width);
-    let shown: Vec<&TableRow> = viewer
+    let shown: Vec<&SampleRow> = viewer
         .order
         .iter()
         .skip(top)
         .take(height)
         .filter_map(|at| sample.rows.get(*at).map(|row| &**row))
         .collect();
-    let text = |row: &TableRow, at: usize, column: &TableHeading| match row.values.get(at) {
+    let text = |row: &SampleRow, at: usize, column: &TableHeading| match row.values.get(at) {
         Some(value) => compact(&cell(viewer, look, &column.counter, value), viewer.is_raw),
         None => "-".to_owned(),
     };
@@ -285,6 +285,7 @@ fn table(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
         widest.saturating_add(1).max(COLUMN)
     };
     let widths: Vec<usize> = tab.columns.iter().enumerate().map(width_of).collect();
+    // Columns are left out at the left until the selected one has room; the names always have some.
     let first = first_column(&widths, viewer.column, width);
     let columns = columns_that_fit(&widths, first, width);
     let taken: usize = columns.iter().map(|at| widths.get(*at).copied().unwrap_or(0)).sum();
@@ -296,6 +297,7 @@ fn table(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
         (true, true, false) => "v",
         (true, false, false) => "^",
     };
+    // The head has the sign of the order at the column that decides.
     let mut head = vec![Span::raw(fitted(&format!(" instance{}", mark(None)), name_width))];
     for at in &columns {
         let (Some(column), Some(width)) = (tab.columns.get(*at), widths.get(*at)) else { continue };

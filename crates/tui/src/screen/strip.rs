@@ -21,8 +21,8 @@ const PEAK: usize = 17;
 /// Times the usual distance of two samples, from which there is a gap between them.
 const GAP: i64 = 3;
 
-/// Place of a bar: the samples that it stands for, or a gap.
-enum Place<'a> {
+/// BarSpan of a bar: the samples that it stands for, or a gap.
+enum BarSpan<'a> {
     Samples(&'a [&'a StripSample]),
     Gap,
 }
@@ -44,7 +44,7 @@ pub fn lines(viewer: &Viewer, look: Look, width: usize, height: usize) -> Vec<Li
 }
 
 /// Divides samples among bars, the newest one at the right edge. A gap between samples has a place of its own.
-fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<Place<'a>> {
+fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<BarSpan<'a>> {
     let mut distances: Vec<i64> =
         samples.windows(2).filter_map(|pair| Some(pair.get(1)?.0.saturating_sub(pair.first()?.0))).collect();
     distances.sort_unstable();
@@ -55,9 +55,9 @@ fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     for (number, run) in runs.into_iter().enumerate() {
         if number > 0 {
-            places.push(Place::Gap);
+            places.push(BarSpan::Gap);
         }
-        places.extend(run.chunks(each).map(Place::Samples));
+        places.extend(run.chunks(each).map(BarSpan::Samples));
     }
     let surplus = places.len().saturating_sub(bars);
     places.drain(..surplus);
@@ -65,8 +65,8 @@ fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<Place<'a>> {
 }
 
 /// Returns the greatest value of a place.
-fn greatest(place: &Place<'_>, number: usize) -> Option<f64> {
-    let Place::Samples(samples) = place else { return None };
+fn greatest(place: &BarSpan<'_>, number: usize) -> Option<f64> {
+    let BarSpan::Samples(samples) = place else { return None };
     samples.iter().filter_map(|(_, values)| *values.get(number)?).reduce(f64::max)
 }
 
@@ -75,7 +75,7 @@ fn line(
     look: Look,
     number: usize,
     counter: &StripCounter,
-    places: &[Place<'_>],
+    places: &[BarSpan<'_>],
     bars: usize,
 ) -> Line<'static> {
     let text = |value: Option<f64>| {
@@ -111,10 +111,10 @@ fn glyph(glyphs: &[char; 8], value: f64, most: f64) -> char {
 }
 
 /// Returns the line with the first and last time, the cursor and the marks.
-fn axis(viewer: &Viewer, look: Look, places: &[Place<'_>], bars: usize) -> Line<'static> {
-    let times = |place: &Place<'_>| match place {
-        Place::Samples(samples) => Some((samples.first()?.0, samples.last()?.0)),
-        Place::Gap => None,
+fn axis(viewer: &Viewer, look: Look, places: &[BarSpan<'_>], bars: usize) -> Line<'static> {
+    let times = |place: &BarSpan<'_>| match place {
+        BarSpan::Samples(samples) => Some((samples.first()?.0, samples.last()?.0)),
+        BarSpan::Gap => None,
     };
     let blanks = bars.saturating_sub(places.len());
     let mut text: Vec<char> = vec![' '; bars];

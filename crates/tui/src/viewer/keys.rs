@@ -18,18 +18,18 @@ const PEAK: f64 = 0.5;
 /// What the program does after a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// Draws the screen.
+    /// Draws the screen with what has changed.
     Draw,
     /// Copies a text to the terminal's clipboard, and draws the screen.
     Copy(String),
     /// Stops, as Ctrl+Z does elsewhere, until the shell continues the program.
     Suspend,
-    /// Ends.
+    /// Ends the program at once.
     Quit,
 }
 
 impl Viewer {
-    /// Handles a key.
+    /// Handles a key, and returns what follows.
     pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         self.message = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {

@@ -41,7 +41,7 @@ pub struct StripCounter {
 /// What covers the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Overlay {
-    /// Nothing.
+    /// Nothing covers the table.
     #[default]
     None,
     /// List of the keys.
@@ -347,7 +347,7 @@ impl Viewer {
         self.row = row.min(self.rows().saturating_sub(1));
         let at = self.order.get(self.row).copied();
         let identity = |at: usize| Some(self.sample()?.rows.get(at)?.identity.clone());
-        // The first row is a place, not an instance: whoever is first stays selected.
+        // The first row is a place, not an instance: the first instance is selected, whichever it is.
         self.selected = at.filter(|_| self.row > 0).and_then(identity);
     }
 

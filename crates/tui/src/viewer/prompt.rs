@@ -14,7 +14,7 @@ pub enum PromptKind {
     Filter,
     /// Time to go to.
     Time,
-    /// Counterset to show.
+    /// Name of the counterset to show.
     Counterset,
 }
 
@@ -33,9 +33,9 @@ impl PromptKind {
 /// Line of text that the user types, with its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// Purpose.
+    /// Purpose of the text.
     pub kind: PromptKind,
-    /// Text so far.
+    /// Text as typed so far.
     pub text: String,
 }
 

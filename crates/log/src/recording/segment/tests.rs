@@ -264,7 +264,7 @@ fn stepped(ticks: Vec<Vec<TestStep>>, columns: usize) -> Vec<TickState> {
         }
         if renumbers {
             now = with_other_numbers(&now);
-            // The list is read anew, so that it has numbers of its own.
+            // The list is read again, so that it has numbers of its own.
             let mut list = StateList::default();
             now.states.since(0).iter().for_each(|state| {
                 list.number(state.clone());

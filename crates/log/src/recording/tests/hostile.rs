@@ -166,11 +166,11 @@ fn changes_that_take_too_long_are_damage() {
     let damages = cursor.take_damages();
     assert!(damages.iter().any(|damage| damage.what.contains("in time")), "{damages:?}");
     assert!(damages.len() <= 2, "{damages:?}");
-    // A reader that steps back begins anew.
+    // A reader that steps back begins again.
     assert_eq!(cursor.seek(3).unwrap().tables, ticks[3].tables);
 }
 
-/// The steps through all segments of a folder are limited together: each of very many can take long.
+/// The steps through all segments of a directory are limited together: each of very many can take long.
 #[test]
 fn steps_through_many_segments_are_limited() {
     let folder = TestFolder::new("many-steps");
@@ -188,7 +188,7 @@ fn steps_through_many_segments_are_limited() {
     let (taken, damages) = play(MOST_STEPS);
     assert!(taken > 10 && damages.is_empty(), "{taken} {damages:?}");
     assert!(play(taken + 1).1.is_empty());
-    // As with half of the folder: the other half is damage.
+    // As with half of the directory: the other half is damage.
     let (_, damages) = play(taken / 2);
     assert!((2..=8).contains(&damages.count()), "{damages:?}");
     assert!(damages.first().iter().all(|damage| damage.what.contains("in time")), "{damages:?}");

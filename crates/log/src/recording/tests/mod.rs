@@ -174,7 +174,7 @@ fn said(snapshot: &Snapshot) -> String {
     said
 }
 
-/// Folder that is removed in the end.
+/// Directory that is removed in the end.
 pub(super) struct TestFolder(pub PathBuf);
 
 impl TestFolder {
@@ -330,7 +330,7 @@ fn single_files_are_sealed() {
     assert_eq!(kinds.iter().filter(|kind| **kind == BlockKind::Segment).count(), 5);
     assert!(!kinds.iter().any(|kind| matches!(kind, BlockKind::Key | BlockKind::Tick)));
     assert_eq!(kinds.last(), Some(&BlockKind::End));
-    // It is sealed once, and nothing else is in the folder.
+    // It is sealed once, and nothing else is in the directory.
     assert!(seal_file(&path).is_err());
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
     // A file of that name is not the recorder's: the recording stays as it is.

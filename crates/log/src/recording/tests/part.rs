@@ -31,7 +31,7 @@ pub(super) fn any_run() -> impl Strategy<Value = ScriptedRun> {
     )
 }
 
-/// Records runs into a folder, one after the other. Returns the time and the text of each sample.
+/// Records runs into a directory, one after the other. Returns the time and the text of each sample.
 pub(super) fn record_runs(folder: &TestFolder, runs: &[ScriptedRun]) -> Vec<(i64, String)> {
     let mut all = Vec::new();
     let mut second = 0;

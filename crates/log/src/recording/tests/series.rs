@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(windows) { 4 } else { 24 }))]
 
     /// Direct and played series have the same samples: with boots, gaps, marks, births, failures and clocks of the
-    /// counterset, in folders with journals and in one file of several recorders.
+    /// counterset, in directories with journals and in one file of several recorders.
     #[test]
     fn direct_series_equal_played_ones(
         runs in proptest::collection::vec(any_run(), 1..4),

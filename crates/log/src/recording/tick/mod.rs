@@ -16,7 +16,7 @@ pub(super) use trace::{TableChanges, TickTrace};
 /// Contents of all tables after a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TickState {
-    /// Number of the tick since the folder began.
+    /// Number of the tick since the directory began.
     pub sequence: u64,
     pub clocks: ClockReading,
     /// Tables by their number; a table that was never collected has no contents.

@@ -1,11 +1,11 @@
-//! Changes that a tick brought: whoever writes columns needs these alone, and not all cells again.
+//! Changes that a tick brought: a writer of columns needs these alone, and not all cells again.
 
 use super::RowStep;
 
 /// Changes of all tables by the last tick that was applied.
 #[derive(Debug, Default)]
 pub(in super::super) struct TickTrace {
-    /// Changes by the number of their table; empty if nobody wants them.
+    /// Changes by the number of their table; empty if they are not wanted.
     tables: Vec<TableChanges>,
 }
 
