@@ -68,6 +68,29 @@ Examples:
   $ perfset proc --log rec --at 14:03:07
   The same of an instant in a recording.";
 
+/// Examples for `perfset top`.
+#[cfg(feature = "tui")]
+pub const TOP: &str = "\
+Examples:
+  $ perfset top
+  Processes, every two seconds; the arrows go back in time. ? lists the keys.
+
+  $ perfset top 500ms -c disk
+  Begin with disks, twice a second.
+
+  $ perfset top --plain 2 1 -c processor
+  One table as text.";
+
+/// Examples for `perfset view`.
+#[cfg(feature = "tui")]
+pub const VIEW: &str = "\
+Examples:
+  $ perfset view rec --at 14:03:07
+  A recording, at that time; the arrows step from sample to sample.
+
+  $ perfset view BasicPerfCounters.blg -c processor
+  A Windows log.";
+
 /// Examples for `perfset get`.
 pub const GET: &str = r"Examples:
   $ perfset get '\Processor Information(_Total)\% Processor Time' \

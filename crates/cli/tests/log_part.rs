@@ -100,7 +100,7 @@ fn wrong_cuts_say_why() {
         (&[&blg, "-o", &part_name], 2, "is not a recording\n  perfset relog cuts other logs"),
         (&["-", "-o", &part_name], 2, "name its directory or file"),
         (&["no-such-folder", "-o", &part_name], 4, "no-such-folder"),
-        (&[&empty, "-o", &part_name], 5, "no recording: no file of the folder"),
+        (&[&empty, "-o", &part_name], 5, "no recording: no file of the directory"),
         (&[&rec, "-o", &inside], 2, "the recording's own directory"),
         (&[&rec, "-o", "/no-such-folder/x"], 4, "/no-such-folder/x"),
         (&[&rec], 2, "--output"),

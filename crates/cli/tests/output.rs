@@ -311,7 +311,7 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
         *word = folder.join("rec").to_str().unwrap().to_owned();
     }
     let is_screen =
-        |word: &&str| word.starts_with('-') || ["mem", "disk", "net", "proc", "cgroup"].contains(word);
+        |word: &&str| word.starts_with('-') || ["cpu", "mem", "disk", "net", "proc", "cgroup"].contains(word);
     match words.first().map(String::as_str) {
         // The instants of the texts are those of a recording that does not exist.
         Some(word) if is_screen(&word) && words.iter().any(|word| word == "--log") => {
@@ -329,6 +329,16 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
         Some("cpu" | "mem" | "disk" | "net" | "proc" | "cgroup") => {
             words.retain(|word| !is_number(word) && word != ">" && word != "now.txt");
             words.extend(["10ms".to_owned(), "1".to_owned()]);
+        }
+        // On a terminal they would be drawn until a key ends them.
+        Some("top") => {
+            words.retain(|word| !is_number(word) && word != "--plain");
+            words.splice(1..1, ["--plain".to_owned(), "10ms".to_owned(), "1".to_owned()]);
+        }
+        Some("view") => {
+            words.truncate(words.iter().position(|word| word == "--at").unwrap_or(words.len()));
+            words[1] = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+            words.push("--plain".to_owned());
         }
         Some("get") if words.iter().any(|word| word == "--log") => {}
         Some("get") => {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{ProcessArgs, live_interval};
+use crate::examples;
 use crate::terminal::ColorChoice;
 use crate::when::InstantArg;
 
@@ -26,6 +27,7 @@ pub struct TableScreenArgs {
 /// A table of any counterset, a strip of counters with their history, and all that is known about a cell. The last 15
 /// minutes of the shown table stay, in at most 48 MB. The key ? lists the keys.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::TOP)]
 pub struct TopArgs {
     /// Interval between two samples, in seconds or as 500ms
     #[arg(default_value = "2", value_parser = live_interval)]
@@ -44,6 +46,7 @@ pub struct TopArgs {
 /// The keys are those of perfset top. The arrows step from sample to sample; g goes to a time or a mark, and w to the
 /// next peak of a counter.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::VIEW)]
 pub struct ViewArgs {
     /// Recording, .blg, CSV or other log; several logs are read as one
     #[arg(required = true, value_name = "FILE")]
