@@ -9,12 +9,13 @@ use perfset::{
     Name, NextOutcome, Source, SourceError, Window,
 };
 
+use crate::WARMUP;
 use crate::sample::{RowIdentity, TableSample};
 use crate::timeline::StripSample;
 
 /// Samples before an instant that are read too, from few to many: rates need one, and counters that are recorded less
 /// often need more.
-const BEFORE: [usize; 2] = [1, 30];
+const BEFORE: [usize; 3] = [1, 30, 310];
 
 /// Reason that a screen cannot show something.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -50,14 +51,38 @@ impl TablePlan {
         }
     }
 
-    /// Adds all paths to a query. The strip's counters that the source lacks are replaced by nothing: the samples have
-    /// no value of them.
-    fn bind(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<Vec<Option<usize>>, FeedError> {
+    /// Adds the columns to a query.
+    fn bind_columns(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<(), FeedError> {
         for id in &self.columns {
             query.add(source, &self.column_path(*id))?;
         }
-        Ok(self.strip.iter().map(|path| query.add(source, path).ok()).collect())
+        Ok(())
     }
+
+    /// Adds all paths to a query. The strip's counters that the source lacks are replaced by nothing: the samples have
+    /// no value of them.
+    fn bind(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<Vec<Option<usize>>, FeedError> {
+        self.bind_columns(query, source)?;
+        Ok(bind_strip(query, source, &self.strip))
+    }
+
+    /// Returns `true` if a sample has the rates of its rows, or there are none to have.
+    fn has_rates(&self, sample: &TableSample) -> bool {
+        let is_rate = |id: &CounterId| {
+            self.counterset.counter(*id).is_some_and(|counter| counter.counter_type.needs_two_samples())
+        };
+        let rates: Vec<usize> =
+            (0..).zip(&self.columns).filter(|(_, id)| is_rate(id)).map(|(at, _)| at).collect();
+        let has = |at: &usize| {
+            sample.rows.iter().any(|row| row.values.get(*at).is_some_and(|value| value.number().is_some()))
+        };
+        !sample.rows.is_empty() && (rates.is_empty() || rates.iter().any(has))
+    }
+}
+
+/// Adds the strip's counters to a query. Returns their positions; none for those that the source lacks.
+fn bind_strip(query: &mut PathQuery, source: &mut dyn Source, strip: &[CounterPath]) -> Vec<Option<usize>> {
+    strip.iter().map(|path| query.add(source, path).ok()).collect()
 }
 
 /// Live source or log of a screen.
@@ -97,7 +122,8 @@ impl Feed {
         sets
     }
 
-    /// Collects the next sample of a live source; `None` before the source has one.
+    /// Collects the next sample of a live source; `None` before the source has one. For a new plan this takes two
+    /// collections.
     ///
     /// # Errors
     /// If the source cannot be read, or does not have the counterset.
@@ -111,6 +137,9 @@ impl Feed {
             let mut source = self.machine.clone();
             let mut query = PathQuery::open(&mut source)?;
             let strip = plan.bind(&mut query, &mut source)?;
+            // Rates need two samples, and the next one may be seconds away.
+            query.collect()?;
+            std::thread::sleep(WARMUP);
             self.live = Some((query, plan.clone(), strip));
         }
         let Some((query, plan, strip)) = &mut self.live else { return Ok(None) };
@@ -127,22 +156,29 @@ impl Feed {
     pub fn at(&self, times: &[i64], number: usize, plan: &TablePlan) -> Result<TableSample, FeedError> {
         let mut found = TableSample::default();
         let (Some(logs), Some(end)) = (&self.logs, times.get(number)) else { return Ok(found) };
+        let window = |before| {
+            let begin = times.get(number.saturating_sub(before)).copied();
+            logs.within(Window { begin, end: Some(*end) })
+        };
         for before in BEFORE {
-            let first = number.saturating_sub(before);
-            let window = Window { begin: times.get(first).copied(), end: Some(*end) };
-            let mut logs = logs.within(window);
+            // The columns have a query of their own: it passes over samples in which they were not due.
+            let mut logs = window(before);
             let mut query = PathQuery::open(&mut logs)?;
-            let strip = plan.bind(&mut query, &mut logs)?;
+            plan.bind_columns(&mut query, &mut logs)?;
             while query.collect()? == NextOutcome::Sample {}
-            found = TableSample::read(&query, plan.columns.len(), &strip, None);
-            // A counterset that is recorded less often has no rows between its own samples.
-            let has_numbers =
-                found.rows.iter().any(|row| row.values.iter().any(|value| value.number().is_some()));
-            if has_numbers || first == 0 {
+            found = TableSample::read(&query, plan.columns.len(), &[], None);
+            if plan.has_rates(&found) || number <= before {
                 break;
             }
         }
+        let is_earlier = found.time != 0 && found.time < *end;
+        found.collected = is_earlier.then_some(found.time);
         found.time = *end;
+        let mut logs = window(1);
+        let mut query = PathQuery::open(&mut logs)?;
+        let strip = bind_strip(&mut query, &mut logs, &plan.strip);
+        while query.collect()? == NextOutcome::Sample {}
+        found.strip = TableSample::read(&query, 0, &strip, None).strip;
         Ok(found)
     }
 
@@ -155,7 +191,7 @@ impl Feed {
         let Some(logs) = &self.logs else { return Ok(samples) };
         let mut logs = logs.within(window);
         let mut query = PathQuery::open(&mut logs)?;
-        let strip: Vec<_> = paths.iter().map(|path| query.add(&mut logs, path).ok()).collect();
+        let strip = bind_strip(&mut query, &mut logs, paths);
         while query.collect()? == NextOutcome::Sample {
             let sample = TableSample::read(&query, 0, &strip, None);
             samples.push((sample.time, sample.strip));

@@ -27,7 +27,6 @@ pub const TABS: [TabPreset; 6] = [
             ("THR", "Thread Count"),
             ("FAULTS/s", "Page Faults/sec"),
             ("PRIV", "Private Bytes"),
-            ("AGE", "Elapsed Time"),
         ],
     },
     TabPreset {

@@ -29,6 +29,9 @@ pub struct RunOptions {
     pub stop: Arc<AtomicBool>,
 }
 
+/// `true` after a panic, of any thread, until the terminal is taken again.
+static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
+
 /// Longest wait for a key, because a signal does not end it.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -64,6 +67,15 @@ impl OwnTerminal {
     }
 }
 
+impl OwnTerminal {
+    /// Takes a terminal again that was restored, and draws all of it next time.
+    fn take(&mut self) -> Result<(), RunError> {
+        enable_raw_mode()?;
+        execute!(stdout(), EnterAlternateScreen, Hide)?;
+        Ok(self.0.clear()?)
+    }
+}
+
 impl Drop for OwnTerminal {
     fn drop(&mut self) {
         restore();
@@ -85,6 +97,7 @@ pub fn run(mut viewer: Viewer, options: &RunOptions) -> Result<(), RunError> {
     viewer.collect()?;
     let before = take_hook();
     set_hook(Box::new(move |info| {
+        HAS_PANICKED.store(true, Relaxed);
         restore();
         before(info);
     }));
@@ -111,8 +124,10 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
         if options.stop.load(Relaxed) {
             return Ok(());
         }
-        if event::poll(wait)? {
-            is_changed = true;
+        let mut wait = wait;
+        // All keys that are there: the terminal says only of unread ones that they are.
+        while is_readable(wait)? && event::poll(Duration::ZERO)? {
+            (wait, is_changed) = (Duration::ZERO, true);
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match viewer.key(key) {
                     KeyOutcome::Draw => {}
@@ -130,6 +145,10 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
             next = Instant::now().checked_add(options.interval).unwrap_or_else(Instant::now);
             viewer.collect_or_say();
             is_changed = true;
+            // The engine goes on after a provider's panic, which has restored the terminal.
+            if HAS_PANICKED.swap(false, Relaxed) {
+                terminal.take()?;
+            }
         }
     }
 }
@@ -139,15 +158,45 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
 fn suspend(terminal: &mut OwnTerminal) -> Result<(), RunError> {
     restore();
     rustix::process::kill_current_process_group(rustix::process::Signal::TSTP).map_err(io::Error::from)?;
-    // Not a new terminal: the drop of this one would restore it.
-    enable_raw_mode()?;
-    execute!(stdout(), EnterAlternateScreen, Hide)?;
-    terminal.0.clear()?;
-    Ok(())
+    terminal.take()
 }
 
 /// Does nothing: this system stops no program by a key.
 #[cfg(not(unix))]
 fn suspend(_: &mut OwnTerminal) -> Result<(), RunError> {
     Ok(())
+}
+
+/// Waits for a key or a signal. Returns `true` if there may be an event.
+///
+/// The terminal is asked before crossterm is: at a terminal that was closed, crossterm would read its end for ever.
+#[cfg(unix)]
+fn is_readable(wait: Duration) -> Result<bool, RunError> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let timeout =
+        Timespec { tv_sec: i64::try_from(wait.as_secs()).unwrap_or(1), tv_nsec: wait.subsec_nanos().into() };
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(0) => Ok(true), // crossterm may have further keys of an earlier reading, or a resized window
+        Ok(_) => {
+            let is_closed = fds
+                .iter()
+                .any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL));
+            match is_closed {
+                true => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                false => Ok(true),
+            }
+        }
+        // A signal: the window has another size, or the run is to end.
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+/// Waits for an event.
+#[cfg(not(unix))]
+fn is_readable(wait: Duration) -> Result<bool, RunError> {
+    Ok(event::poll(wait)?)
 }

@@ -16,7 +16,7 @@ pub struct RowIdentity {
     pub id: Option<u32>,
     /// Start of the instance.
     pub birth: Birth,
-    /// Index among instances of that name.
+    /// Index among instances of that name; 0 for all that have a birth, which tells them apart while others end.
     pub occurrence: usize,
 }
 
@@ -50,10 +50,23 @@ impl TableValue {
 pub struct SampleRow {
     /// Identity of the instance.
     pub identity: RowIdentity,
+    /// Index among instances of that name in this sample, from 0.
+    pub number: usize,
     /// `true` for a sum over other rows, and for idle time.
     pub sums_up: bool,
     /// Values of the columns, in their order.
     pub values: Box<[TableValue]>,
+}
+
+impl SampleRow {
+    /// Returns the name of the instance as a counter path has it: with `#1` for the second one of that name.
+    #[must_use]
+    pub fn path_name(&self) -> String {
+        match self.number {
+            0 => self.identity.name.to_string(),
+            number => format!("{}#{number}", self.identity.name),
+        }
+    }
 }
 
 /// Table of a counterset at one instant, and the strip's counters then.
@@ -61,6 +74,8 @@ pub struct SampleRow {
 pub struct TableSample {
     /// Time in 100 ns since 1601 UTC.
     pub time: i64,
+    /// Time of the collection that the rows are of, if it was before: some countersets are recorded less often.
+    pub collected: Option<i64>,
     /// Rows in the order of the source. Rows that equal those of the sample before are shared with it.
     pub rows: Vec<Arc<SampleRow>>,
     /// Values of the strip's counters.
@@ -119,7 +134,7 @@ fn rows(
             (path, at) = (Some(cell.path), 0);
         }
         let (id, name) = (cell.value.instance_id.map(|id| id.0), cell.value.instance);
-        let is_same = |row: &SampleRow| row.identity.id == id && row.identity.occurrence == cell.occurrence;
+        let is_same = |row: &SampleRow| row.identity.id == id && row.number == cell.occurrence;
         let place = match cell.path {
             0 => None,
             _ if rows.get(at).is_some_and(is_same) => Some(at),
@@ -127,7 +142,7 @@ fn rows(
                 if places.is_empty() {
                     let all = (0..).zip(&rows).map(|(place, row)| {
                         let name = row.identity.name.as_bytes().to_vec();
-                        ((name, row.identity.id, row.identity.occurrence), place)
+                        ((name, row.identity.id, row.number), place)
                     });
                     places.extend(all);
                 }
@@ -137,11 +152,12 @@ fn rows(
         let place = place.unwrap_or(rows.len());
         if place == rows.len() {
             let birth = query.birth(cell);
-            let identity =
-                RowIdentity { name: name.to_string().into(), id, birth, occurrence: cell.occurrence };
+            let occurrence = if birth.is_some() { 0 } else { cell.occurrence };
+            let identity = RowIdentity { name: name.to_string().into(), id, birth, occurrence };
             places.clear(); // made again if it is needed
             rows.push(SampleRow {
                 identity,
+                number: cell.occurrence,
                 sums_up: cell.sums_up(),
                 values: vec![TableValue::Missing(Arc::clone(&missing)); columns].into(),
             });

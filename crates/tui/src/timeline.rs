@@ -25,8 +25,8 @@ pub enum Timeline {
         strip: VecDeque<StripSample>,
         /// Memory of the history.
         size: usize,
-        /// Sample that is shown, counted from the oldest; `None` is the newest one.
-        at: Option<usize>,
+        /// Sample that is shown, also after the history has forgotten it; `None` is the newest one.
+        shown: Option<Arc<TableSample>>,
     },
     /// Samples of a log.
     Log {
@@ -45,15 +45,14 @@ impl Timeline {
     /// Creates an empty history.
     #[must_use]
     pub fn live() -> Self {
-        Self::Live { history: VecDeque::new(), strip: VecDeque::new(), size: 0, at: None }
+        Self::Live { history: VecDeque::new(), strip: VecDeque::new(), size: 0, shown: None }
     }
 
     /// Returns the sample that is shown.
     #[must_use]
     pub fn sample(&self) -> Option<&Arc<TableSample>> {
         match self {
-            Self::Live { history, at: None, .. } => history.back(),
-            Self::Live { history, at: Some(at), .. } => history.get(*at),
+            Self::Live { history, shown, .. } => shown.as_ref().or_else(|| history.back()),
             Self::Log { sample, .. } => Some(sample),
         }
     }
@@ -70,7 +69,7 @@ impl Timeline {
     /// Returns `true` if new samples are shown as they come.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        matches!(self, Self::Live { at: None, .. })
+        matches!(self, Self::Live { shown: None, .. })
     }
 
     /// Returns the time of the last sample.
@@ -103,7 +102,7 @@ impl Timeline {
     /// Adds a sample of a live source. The oldest samples are removed if they are older than 15 minutes, or all need
     /// more than 48 MB.
     pub fn push(&mut self, sample: TableSample) {
-        let Self::Live { history, strip, size, at } = self else { return };
+        let Self::Live { history, strip, size, .. } = self else { return };
         let begin = sample.time.saturating_sub(KEPT);
         strip.push_back((sample.time, sample.strip.clone()));
         while strip.front().is_some_and(|(time, _)| *time < begin) {
@@ -117,25 +116,30 @@ impl Timeline {
             if let Some(oldest) = history.pop_front() {
                 *size = size.saturating_sub(oldest.size);
             }
-            // The shown sample stays the same one as long as it is there.
-            *at = at.map(|at| at.saturating_sub(1));
         }
     }
 
     /// Forgets the samples of a live source's table: another one is shown. Those of the strip stay.
     pub fn forget_table(&mut self) {
-        if let Self::Live { history, size, at, .. } = self {
+        if let Self::Live { history, size, shown, .. } = self {
             history.clear();
-            (*size, *at) = (0, None);
+            (*size, *shown) = (0, None);
         }
     }
 
-    /// Forgets everything: the strip has other counters.
-    pub fn forget(&mut self) {
-        self.forget_table();
+    /// Changes the values of the strip's samples, because it got or lost a counter. Those of a log are read again.
+    pub fn change_strip(&mut self, change: impl Fn(&mut Vec<Option<f64>>)) {
         match self {
-            Self::Live { strip, .. } => strip.clear(),
+            Self::Live { strip, .. } => strip.iter_mut().for_each(|(_, values)| change(values)),
             Self::Log { strip, .. } => strip.clear(),
+        }
+    }
+
+    /// Shows a sample of a live source by its number; the last one is shown as it changes.
+    pub fn show(&mut self, number: usize) {
+        if let Self::Live { history, shown, .. } = self {
+            let is_last = number.saturating_add(1) >= history.len();
+            *shown = history.get(number).filter(|_| !is_last).cloned();
         }
     }
 
@@ -149,7 +153,11 @@ impl Timeline {
     #[must_use]
     pub fn position(&self) -> (usize, usize) {
         match self {
-            Self::Live { history, at, .. } => (at.unwrap_or(history.len().saturating_sub(1)), history.len()),
+            Self::Live { history, shown: None, .. } => (history.len().saturating_sub(1), history.len()),
+            Self::Live { history, shown: Some(shown), .. } => {
+                let at = history.partition_point(|sample| sample.time < shown.time);
+                (at.min(history.len().saturating_sub(1)), history.len())
+            }
             Self::Log { times, at, .. } => (*at, times.len()),
         }
     }
@@ -195,12 +203,15 @@ mod tests {
     fn the_shown_sample_stays() {
         let mut timeline = Timeline::live();
         (0..901).for_each(|second| timeline.push(sample(second, 1)));
-        if let Timeline::Live { at, .. } = &mut timeline {
-            *at = Some(700);
-        }
+        timeline.show(700);
         timeline.push(sample(901, 1));
-        assert_eq!(timeline.now(), Some(700 * SECOND));
+        assert_eq!((timeline.now(), timeline.position().0), (Some(700 * SECOND), 699));
         assert!(!timeline.is_live());
+        // Also after the history has forgotten it.
+        (902..1_900).for_each(|second| timeline.push(sample(second, 1)));
+        assert_eq!((timeline.now(), timeline.position().0), (Some(700 * SECOND), 0));
+        timeline.show(900);
+        assert!(timeline.is_live());
         timeline.forget_table();
         assert!(timeline.is_live());
         assert_eq!((timeline.now(), timeline.strip().count()), (None, 901));

@@ -15,7 +15,7 @@ pub const KEYS: [(&str, &str); 22] = [
     (":", "any counterset, by name"),
     ("< > s N", "sort by a column, by name"),
     ("S", "reverse the order"),
-    ("P T D", "sort by processor time, age, writes"),
+    ("P D", "sort by processor time, writes"),
     ("/", "filter: text, regular expression, cpu>5"),
     ("c", "choose columns"),
     ("← →", "a sample back, forward"),

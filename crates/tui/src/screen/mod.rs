@@ -123,14 +123,18 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     line(tabs(viewer, look, usize::from(area.width)), y);
     line(reason(viewer, look), area.bottom().saturating_sub(2));
     line(bottom(viewer, look, usize::from(area.width)), area.bottom().saturating_sub(1));
-    table(viewer, look, layout.table, out);
+    let rows = usize::from(layout.table.height.saturating_sub(1));
+    let top = viewer.row.saturating_sub(rows.saturating_sub(1));
+    table(viewer, look, layout.table, top, out);
     match (&viewer.overlay, layout.detail) {
         (Overlay::Help, _) => help::draw(look, area, out),
         (Overlay::Columns(chosen), _) => columns(viewer, look, *chosen, layout.table, out),
-        (Overlay::Detail { facts }, Some(beside)) => detail(viewer, look, facts, beside, out),
-        (Overlay::Detail { facts }, None) => {
-            Clear.render(layout.table, out);
-            detail(viewer, look, facts, layout.table, out);
+        (Overlay::Detail { facts, of }, beside) => {
+            let place = beside.unwrap_or(layout.table);
+            Clear.render(place, out);
+            // Facts of another instance than the shown one would be wrong.
+            let is_same = *of == viewer.selected_identity();
+            detail(viewer, look, if is_same { facts } else { &[] }, place, out);
         }
         (Overlay::None, Some(beside)) => detail(viewer, look, &[], beside, out),
         (Overlay::None, None) => {}
@@ -141,17 +145,30 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
 #[must_use]
 pub fn plain(viewer: &Viewer, width: u16) -> String {
     let look = Look { has_colours: false, is_utf8: true };
-    let height = u16::try_from(viewer.rows().saturating_add(1)).unwrap_or(u16::MAX);
     let width = width.max(LEAST.0);
-    // A buffer has at most as many cells as a u16 counts.
-    let height = height.min(u16::MAX.checked_div(width).unwrap_or(1));
-    let area = Rect { x: 0, y: 0, width, height };
-    let mut buffer = Buffer::empty(area);
-    table(viewer, look, area, &mut buffer);
     let mut text = String::new();
     if let (Some(now), Some(tab)) = (viewer.timeline.now(), viewer.shown_tab()) {
         text.push_str(&format!("{}  {}\n", viewer.shown_time(now, "%Y-%m-%d %H:%M:%S"), tab.title));
     }
+    // A buffer has at most as many cells as a u16 counts, so long tables are drawn in blocks, each with its head.
+    let most = usize::from(u16::MAX.checked_div(width).unwrap_or(1)).saturating_sub(1).max(1);
+    let mut top = 0_usize;
+    loop {
+        let rows = viewer.rows().saturating_sub(top).min(most);
+        let height = u16::try_from(rows.saturating_add(1)).unwrap_or(u16::MAX);
+        let area = Rect { x: 0, y: 0, width, height };
+        let mut buffer = Buffer::empty(area);
+        table(viewer, look, area, top, &mut buffer);
+        push_lines(&buffer, height, &mut text);
+        top = top.saturating_add(most);
+        if top >= viewer.rows() {
+            return text;
+        }
+    }
+}
+
+/// Appends the lines of a buffer, without blanks at their ends.
+fn push_lines(buffer: &Buffer, height: u16, text: &mut String) {
     for y in 0..height {
         let (mut line, mut x) = (String::new(), 0_u16);
         while let Some(cell) = buffer.cell((x, y)) {
@@ -162,7 +179,6 @@ pub fn plain(viewer: &Viewer, width: u16) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    text
 }
 
 fn header<'v>(viewer: &'v Viewer, look: Look, width: u16) -> Line<'v> {
@@ -219,8 +235,17 @@ fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
 }
 
 fn reason(viewer: &Viewer, look: Look) -> Line<'static> {
-    let Some(TableValue::Missing(reason)) = viewer.value() else { return Line::default() };
-    Line::styled(format!(" {}", escaped(&reason.to_string())), look.dim())
+    let mut text = String::new();
+    if let Some(TableValue::Missing(reason)) = viewer.value() {
+        text.push_str(&format!(" {}", escaped(&reason.to_string())));
+    }
+    if let Some(time) = viewer.sample().and_then(|sample| sample.collected) {
+        text.push_str(&format!(
+            " the table is of {}: recorded less often",
+            viewer.shown_time(time, "%H:%M:%S")
+        ));
+    }
+    Line::styled(text, look.dim())
 }
 
 fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
@@ -259,10 +284,10 @@ fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     Line::from(vec![Span::raw(text), Span::styled(keys, look.dim())])
 }
 
-fn table(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
+/// Draws the table from a row on.
+fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
     let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
     let height = usize::from(area.height.saturating_sub(1));
-    let top = viewer.row.saturating_sub(height.saturating_sub(1));
     if tab.is_single() {
         return single(viewer, look, area, top, out);
     }
@@ -310,7 +335,7 @@ fn table(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     for (line, row) in shown.iter().enumerate() {
         let is_selected = top.saturating_add(line) == viewer.row;
         let style = if is_selected { look.selected() } else { Style::new() };
-        let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.identity.name) };
+        let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.path_name()) };
         let mut spans = vec![Span::styled(fitted(&format!(" {name}"), name_width), style)];
         for at in &columns {
             let (Some(column), Some(width)) = (tab.columns.get(*at), widths.get(*at)) else { continue };

@@ -73,6 +73,24 @@ fn plain_text_has_all_rows() {
 }
 
 #[test]
+fn plain_text_of_many_rows_is_whole() {
+    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    (0..3_000).for_each(|at| text.push_str(&format!(",\"\\\\H\\Process(p{at})\\% Processor Time\"")));
+    text.push_str("\r\n\"11/22/2026 10:00:00.000\"");
+    (0..3_000).for_each(|_| text.push_str(",\"1\""));
+    text.push_str("\r\n");
+    let feed = crate::feed::Feed::of_logs(perfset::log::Logs::from_bytes(text.as_bytes()).unwrap());
+    let viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
+    let text = plain(&viewer, 80);
+    let names: std::collections::HashSet<&str> = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| name.starts_with('p'))
+        .collect();
+    assert_eq!(names.len(), 3_000);
+}
+
+#[test]
 fn every_size_is_drawn() {
     let mut viewer = viewer();
     for keys in ["", "?", "<esc>", "<enter>", "<esc>", "c", "<enter>", "/"] {
@@ -101,6 +119,8 @@ fn names_do_not_steer_the_terminal() {
         for (width, height) in [(80, 24), (40, 10), (200, 50)] {
             let text = screen(&mut viewer, width, height);
             assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text}");
+            // The drawing library would drop them silently: they are shown.
+            assert!(width < 80 || text.contains("\\u{1b}"), "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Keys of a screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use perfset::output::text::escaped;
+use perfset::output::text::{escaped, is_harmful};
 
 use super::{Overlay, Prompt, PromptKind, STRIP_MOST, StripCounter, Viewer};
 use crate::feed::shown_counters;
@@ -97,14 +97,13 @@ impl Viewer {
             KeyCode::Char('S') => self.reverse(),
             KeyCode::Char('N') => self.sort_by(None),
             KeyCode::Char('P') => self.sort_by_title("%CPU"),
-            KeyCode::Char('T') => self.sort_by_title("AGE"),
             KeyCode::Char('D') => self.sort_by_title("WRITE/s"),
             KeyCode::Char('x') => self.is_raw = !self.is_raw,
             KeyCode::Char('u') => self.has_units = !self.has_units,
             KeyCode::Char('c') => self.overlay = Overlay::Columns(0),
             KeyCode::Char('+') => self.add_to_strip(),
             KeyCode::Char('?') | KeyCode::F(1) => self.overlay = Overlay::Help,
-            KeyCode::Enter => self.overlay = Overlay::Detail { facts: self.facts() },
+            KeyCode::Enter => self.detail(),
             KeyCode::Char('/') => self.ask(PromptKind::Filter),
             KeyCode::Char('g') => self.ask(PromptKind::Time),
             KeyCode::Char(':') => self.ask(PromptKind::Counterset),
@@ -128,8 +127,20 @@ impl Viewer {
         self.prompt = Some(Prompt { kind, text: String::new() });
     }
 
+    /// Shows everything about the cell under the cursor, which stays at its instance from now on.
+    fn detail(&mut self) {
+        self.keep_selected();
+        let of = self.selected_identity();
+        self.overlay = Overlay::Detail { facts: self.facts(), of };
+    }
+
     fn copied(&mut self) -> KeyOutcome {
         match self.command() {
+            // In a shell, control characters of a name would be keys.
+            Some(command) if command.chars().any(is_harmful) => {
+                self.message = Some("not copied: the name has control characters".to_owned());
+                KeyOutcome::Draw
+            }
             Some(command) => {
                 self.message = Some(format!("copied: {}", escaped(&command)));
                 KeyOutcome::Copy(command)
@@ -159,8 +170,8 @@ impl Viewer {
     fn toggle_live(&mut self) {
         let (at, count) = self.timeline.position();
         match &mut self.timeline {
-            Timeline::Live { at: shown, .. } if shown.is_none() => *shown = Some(at),
-            Timeline::Live { at: shown, .. } => *shown = None,
+            Timeline::Live { history, shown, .. } if shown.is_none() => *shown = history.get(at).cloned(),
+            Timeline::Live { shown, .. } => *shown = None,
             Timeline::Log { .. } => self.go_to(count.saturating_sub(1)),
         }
         self.arrange();
@@ -190,6 +201,8 @@ impl Viewer {
     /// Goes to the next or previous peak of the counter under the cursor, in the range of the strip.
     fn peak(&mut self, forward: bool) {
         let Some(now) = self.timeline.now() else { return };
+        // Another instance can be the first one at the peak.
+        self.keep_selected();
         let values = self.values_in_range();
         let most = values.iter().map(|(_, value)| *value).fold(f64::NEG_INFINITY, f64::max);
         let is_peak = |window: &&[(i64, f64)]| {
@@ -264,7 +277,6 @@ impl Viewer {
         tab.is_descending = if tab.sorted_by == column { !tab.is_descending } else { column.is_some() };
         tab.sorted_by = column;
         self.arrange();
-        self.select(0);
     }
 
     fn sort_by_title(&mut self, title: &str) {
@@ -276,7 +288,6 @@ impl Viewer {
         (tab.sorted_by, tab.is_descending) = (Some(column), true);
         self.column = column;
         self.arrange();
-        self.select(0);
     }
 
     fn reverse(&mut self) {
@@ -284,7 +295,6 @@ impl Viewer {
             tab.is_descending = !tab.is_descending;
         }
         self.arrange();
-        self.select(0);
     }
 
     /// Puts the counter under the cursor on the strip. If the strip is full, the last one goes.
@@ -293,18 +303,39 @@ impl Viewer {
         let Some(heading) = self.shown_tab().and_then(|tab| tab.columns.get(column)).cloned() else { return };
         let name = path.instance.as_deref().map(escaped).unwrap_or_default();
         let label = if name.is_empty() { heading.title.clone() } else { format!("{name} {}", heading.title) };
-        if self.strip.iter().any(|counter| counter.path == path) {
-            self.strip.retain(|counter| counter.path != path);
-            self.message = Some(format!("{label} is no longer on the strip"));
-        } else {
-            self.strip.truncate(STRIP_MOST.saturating_sub(1));
-            self.message = Some(format!("{label} is on the strip; + again removes it"));
-            self.strip.push(StripCounter { label, path, unit: heading.counter.unit.to_string() });
+        let there = self.strip.iter().position(|counter| counter.path == path);
+        let message = match there {
+            Some(at) => {
+                self.strip.remove(at);
+                self.timeline.change_strip(|values| {
+                    if at < values.len() {
+                        values.remove(at);
+                    }
+                });
+                format!("{label} is no longer on the strip")
+            }
+            None => {
+                let kept = STRIP_MOST.saturating_sub(1);
+                self.strip.truncate(kept);
+                self.strip.push(StripCounter {
+                    label: label.clone(),
+                    path,
+                    unit: heading.counter.unit.to_string(),
+                });
+                let count = self.strip.len();
+                self.timeline.change_strip(|values| {
+                    values.truncate(kept);
+                    values.resize(count, None);
+                });
+                format!("{label} is on the strip; + again removes it")
+            }
+        };
+        // A log has the counter's past, a live source begins now.
+        match self.waits_for_keys() {
+            true => self.reload(),
+            false => self.collect_or_say(),
         }
-        let message = self.message.take();
-        self.timeline.forget();
-        self.reload();
-        self.message = message.or(self.message.take());
+        self.message = self.message.take().or(Some(message));
     }
 
     fn columns_key(&mut self, code: KeyCode, chosen: usize) {
@@ -320,12 +351,15 @@ impl Viewer {
                 let counter = counters.get(chosen).map(|counter| (*counter).clone());
                 if let Some(counter) = counter {
                     tab.toggle(&counter);
+                    self.has_new_columns = true;
                 }
             }
             _ => {
                 self.overlay = Overlay::None;
-                self.column = 0;
-                self.reload();
+                if std::mem::take(&mut self.has_new_columns) {
+                    self.column = 0;
+                    self.reload();
+                }
             }
         }
     }

@@ -48,8 +48,10 @@ pub enum Overlay {
     Help,
     /// Everything about the cell under the cursor.
     Detail {
-        /// Facts about the instance.
+        /// Facts about an instance.
         facts: Vec<Fact>,
+        /// Instance that the facts are about.
+        of: Option<RowIdentity>,
     },
     /// List of counters, to choose the columns; the number of the chosen one.
     Columns(usize),
@@ -80,6 +82,8 @@ pub struct Viewer {
     pub(crate) message: Option<String>,
     /// Marks of the user, and those of the recording, by time.
     pub(crate) marks: Vec<(i64, String)>,
+    /// `true` if columns were chosen and the table was not read with them yet.
+    has_new_columns: bool,
     /// Rows of the table's last drawn height: a page.
     pub(crate) page: usize,
     zone: jiff::tz::TimeZone,
@@ -150,6 +154,7 @@ impl Viewer {
             prompt: None,
             message: None,
             marks: Vec::new(),
+            has_new_columns: false,
             page: 1,
             zone,
             machine: machine.to_owned(),
@@ -214,7 +219,7 @@ impl Viewer {
         let tab = self.shown_tab()?;
         let instance = match tab.is_single() {
             true => None,
-            false => Some(self.sample()?.rows.get(row)?.identity.name.to_string()),
+            false => Some(self.sample()?.rows.get(row)?.path_name()),
         };
         let counter = tab.columns.get(column)?.counter.shown_name().into_owned();
         Some(CounterPath { machine: None, counterset: tab.counterset.name.to_string(), instance, counter })
@@ -272,8 +277,8 @@ impl Viewer {
     pub(crate) fn go_to(&mut self, number: usize) {
         let plan = self.plan();
         let result = match (&mut self.timeline, plan) {
-            (Timeline::Live { history, at, .. }, _) => {
-                *at = (number.saturating_add(1) < history.len()).then_some(number);
+            (Timeline::Live { .. }, _) => {
+                self.timeline.show(number);
                 Ok(())
             }
             (Timeline::Log { times, at, sample, strip }, Some(plan)) => {
@@ -345,10 +350,8 @@ impl Viewer {
     /// Selects a row by its number among the shown ones.
     pub(crate) fn select(&mut self, row: usize) {
         self.row = row.min(self.rows().saturating_sub(1));
-        let at = self.order.get(self.row).copied();
-        let identity = |at: usize| Some(self.sample()?.rows.get(at)?.identity.clone());
         // The first row is a place, not an instance: the first instance is selected, whichever it is.
-        self.selected = at.filter(|_| self.row > 0).and_then(identity);
+        self.selected = self.selected_identity().filter(|_| self.row > 0);
     }
 
     /// Shows another tab, or the same with other columns.
@@ -362,22 +365,30 @@ impl Viewer {
 
     /// Reads the table again, with the columns and the strip of now.
     pub(crate) fn reload(&mut self) {
-        if matches!(self.timeline, Timeline::Live { .. }) {
-            self.timeline.forget_table();
-            // Twice: rates need two samples, and the next tick may be seconds away.
-            let collected = self.collect().and_then(|()| {
-                std::thread::sleep(crate::WARMUP);
+        match &mut self.timeline {
+            Timeline::Live { .. } => {
                 self.timeline.forget_table();
-                self.collect()
-            });
-            if let Err(error) = collected {
-                self.message = Some(escaped(&error.to_string()));
+                self.collect_or_say();
             }
-        } else {
-            let (at, _) = self.timeline.position();
-            self.go_to(at);
+            Timeline::Log { at, sample, .. } => {
+                // If it cannot be read, the values of the old table must not stand below the new heads.
+                *sample = Arc::default();
+                let at = *at;
+                self.go_to(at);
+            }
         }
         self.arrange();
+    }
+
+    /// Keeps the cursor at the instance that it is at, also if that is the first one.
+    pub(super) fn keep_selected(&mut self) {
+        self.selected = self.selected_identity();
+    }
+
+    /// Returns the instance under the cursor.
+    pub(crate) fn selected_identity(&self) -> Option<RowIdentity> {
+        let (row, _) = self.cell()?;
+        Some(self.sample()?.rows.get(row)?.identity.clone())
     }
 
     /// Returns facts about the selected row's instance.

@@ -169,8 +169,8 @@ fn rows_are_sorted_and_filtered() {
         assert_eq!(names(&viewer), want, "{keys}");
     }
     assert!(viewer.message.as_deref().unwrap().starts_with("not a regular expression"));
-    press(&mut viewer, "T");
-    assert_eq!(viewer.message.as_deref(), Some("this table has no column AGE"));
+    press(&mut viewer, "2 D");
+    assert_eq!(viewer.message.as_deref(), Some("this table has no column WRITE/s"));
 }
 
 #[test]
@@ -275,6 +275,72 @@ fn cells_are_copied() {
     assert_eq!(press(&mut viewer, "<esc>"), KeyOutcome::Quit);
     press(&mut viewer, "<f9>");
     assert_eq!(viewer.message.as_deref(), Some("perfset does not end processes"));
+}
+
+/// Returns a machine with processes, some of one name, and a program that changes their numbers.
+fn machine() -> (perfset::Machine, perfset::testing::Scripted) {
+    let machine = perfset::Machine::new(Box::new(perfset::testing::FixedClock::default()));
+    let counter = |id, name: &'static str| {
+        perfset::Counter::new(perfset::CounterId(id), perfset::CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+            .name(name)
+    };
+    let set =
+        perfset::Counterset::new(perfset::Guid::from_u128(7), "Process", perfset::InstanceType::Multiple)
+            .counters([counter(1, "Working Set"), counter(2, "Thread Count")]);
+    let provider = perfset::testing::Scripted::new(vec![set]);
+    machine.register(Box::new(provider.clone()));
+    (machine, provider)
+}
+
+fn rows(provider: &perfset::testing::Scripted, rows: &[(&'static str, u32, u64)]) {
+    let rows = rows.iter().map(|(name, id, memory)| (*name, *id, vec![Ok(*memory), Ok(1)])).collect();
+    provider.with(|script| script.rows = rows);
+}
+
+#[test]
+fn a_live_table_keeps_its_past_and_its_selected_row() {
+    let (machine, provider) = machine();
+    rows(&provider, &[("sh", 1, 10), ("sh", 2, 20), ("top", 3, 30)]);
+    let mut viewer = Viewer::live(Feed::live(machine), "vm").unwrap();
+    viewer.collect().unwrap();
+    assert_eq!(names(&viewer), ["top", "sh", "sh"], "by memory");
+    // The detail stays at the first row's instance, although another one is first later.
+    press(&mut viewer, "<enter>");
+    rows(&provider, &[("sh", 1, 10), ("sh", 2, 90), ("top", 3, 30)]);
+    viewer.collect().unwrap();
+    assert_eq!((names(&viewer), viewer.row), (vec!["sh".into(), "top".into(), "sh".into()], 1));
+    let Overlay::Detail { of, .. } = &viewer.overlay else { panic!("no detail") };
+    assert_eq!(*of, viewer.selected_identity());
+    // Instances of one name have paths of their own.
+    press(&mut viewer, "<esc> <home>");
+    assert_eq!(viewer.path().unwrap().to_string(), r"\Process(sh#1)\Working Set");
+    press(&mut viewer, "<end>");
+    assert_eq!(viewer.path().unwrap().to_string(), r"\Process(sh)\Working Set");
+    // A step back stops the screen, and the past stays while samples come.
+    press(&mut viewer, "<home> <left>");
+    assert!(!viewer.timeline.is_live());
+    assert_eq!(names(&viewer)[0], "top");
+    rows(&provider, &[("new", 9, 1)]);
+    viewer.collect().unwrap();
+    assert_eq!(names(&viewer)[0], "top");
+    press(&mut viewer, "c <esc>");
+    assert_eq!(viewer.timeline.position(), (0, 3), "nothing was changed, and nothing is forgotten");
+    press(&mut viewer, "<space>");
+    assert_eq!(names(&viewer), ["new"]);
+    press(&mut viewer, "+");
+    assert_eq!(viewer.strip.len(), 1);
+    assert!(viewer.timeline.strip().all(|(_, values)| values.len() == 1));
+    press(&mut viewer, "+");
+    assert!(viewer.timeline.strip().all(|(_, values)| values.is_empty()));
+}
+
+#[test]
+fn names_with_control_characters_are_not_copied() {
+    let text = String::from_utf8(log()).unwrap().replace("(web)", "(w\u{15}b)");
+    let feed = Feed::of_logs(Logs::from_bytes(text.as_bytes()).unwrap());
+    let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
+    assert_eq!(press(&mut viewer, "y"), KeyOutcome::Draw);
+    assert_eq!(viewer.message.as_deref(), Some("not copied: the name has control characters"));
 }
 
 #[test]
