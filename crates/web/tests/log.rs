@@ -25,7 +25,7 @@ mod running;
 
 use running::{Running, get, shop};
 
-/// Recorder of a shop, and of weather that is read every fifth second: second `n` has `10 n` orders of tea, and
+/// Recorder of a shop, and of weather that is read less often: second `n` has `10 n` orders of tea, and
 /// `100 + n` of them in stock.
 struct Recorder {
     folder: PathBuf,
@@ -33,6 +33,8 @@ struct Recorder {
     query: Query,
     providers: [Scripted; 2],
     second: u64,
+    /// Seconds between two readings of the weather.
+    every: u64,
 }
 
 impl Drop for Recorder {
@@ -43,6 +45,11 @@ impl Drop for Recorder {
 
 impl Recorder {
     fn new(name: &str, seconds: u64) -> Self {
+        Self::with(name, seconds, 5, 0)
+    }
+
+    /// Records with other seconds between two readings of the weather, and a clock that is so much later, in 100 ns.
+    fn with(name: &str, seconds: u64, every: u64, later: i64) -> Self {
         let folder = std::env::temp_dir().join(format!("perfset-web-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let (_, shop) = shop();
@@ -51,7 +58,9 @@ impl Recorder {
             .provider(Guid::NIL, "Test")
             .counters([rain]);
         let weather = Scripted::new(vec![weather]);
-        let machine = Machine::bare(Box::new(FixedClock::default()));
+        let mut clock = FixedClock::default();
+        clock.0.time_100ns += later;
+        let machine = Machine::bare(Box::new(clock));
         let mut query = machine.query();
         for (n, provider) in [(5, &shop), (6, &weather)] {
             machine.register(Box::new(provider.clone()));
@@ -65,10 +74,10 @@ impl Recorder {
             .with(RecordingAbout::INTERVAL_MS, "1000");
         let options = WriterOptions::default().ticks_per_file(7);
         let mut writer = RecordingWriter::create(&folder, first.clocks(), about, options).unwrap();
-        for (entry, interval_ms) in first.entries().iter().zip([1_000, 5_000]) {
+        for (entry, interval_ms) in first.entries().iter().zip([1_000, 1_000 * every]) {
             writer.add_table(TableDefinition::of(entry, interval_ms).unwrap()).unwrap();
         }
-        let mut recorder = Self { folder, writer, query, providers: [shop, weather], second: 0 };
+        let mut recorder = Self { folder, writer, query, providers: [shop, weather], second: 0, every };
         (0..seconds).for_each(|_| recorder.tick());
         recorder
     }
@@ -83,7 +92,7 @@ impl Recorder {
         weather.with(|script| script.rows = vec![("here", 0, vec![Ok(1_000 * n)])]);
         let mut snapshot = Snapshot::default();
         self.query.collect(&mut snapshot).unwrap();
-        let is_due = |table: &usize| *table == 0 || (n - 1) % 5 == 0;
+        let is_due = |table: &usize| *table == 0 || (n - 1) % self.every == 0;
         let tables = (0..2).filter(is_due);
         let parts: Vec<_> =
             tables.map(|table| TickPart { table, snapshot: &snapshot, entry: table }).collect();
@@ -204,6 +213,58 @@ fn ranges_have_every_sample_and_the_last_one_with_its_reasons() {
     let events = [stream.event("series"), stream.event("history")];
     assert_eq!(series(&events, r"\Shop(tea)\Stock").0, [17_000, 18_000, 19_000]);
     assert_eq!(stream.event("sample")["time"], 20_000);
+}
+
+/// Times of responses are whole milliseconds, which find the samples that they name.
+#[test]
+fn times_of_responses_find_their_samples() {
+    let recorder = Recorder::with("later", 20, 5, 5_500);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let got = get(&server, "/api/query?path=/Shop(tea)/Stock&at=7000", &[]).json();
+    assert_eq!((values(&got)[0].1.clone(), values(&got)[0].2), (json!(107.0), 7));
+    assert!(get(&server, "/api/findings?at=1000", &[]).body.contains("\"time\":1000"));
+    let whole = "path=/Shop(tea)/Stock&begin=5000&end=8000";
+    for (query, times) in
+        [(whole, &[5_000, 6_000, 7_000][..]), ("path=/Shop(tea)/Stock&history=1&end=8000", &[7_000])]
+    {
+        let mut stream = server.stream(query, &[]);
+        let events = [stream.event("series"), stream.event("history")];
+        assert_eq!(series(&events, r"\Shop(tea)\Stock").0, times, "{query}");
+        assert_eq!(stream.event("sample")["time"], 8_000, "{query}");
+    }
+}
+
+/// A reader that comes back gets what it has not got of its range, and series have other numbers than before.
+#[test]
+fn readers_of_a_range_that_come_back_get_the_rest() {
+    let recorder = Recorder::new("rest", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let stock = "path=/Shop(tea)/Stock&begin=5000&end=12000";
+    let mut first = server.stream(stock, &[]);
+    let mut ids = vec![first.event("series")["series"][0]["id"].clone()];
+    let mut again = server.stream(stock, &[("Last-Event-ID", "8000")]);
+    let events = [again.event("series"), again.event("history")];
+    ids.push(events[0]["series"][0]["id"].clone());
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(series(&events, r"\Shop(tea)\Stock").0, [9_000, 10_000, 11_000]);
+    assert_eq!(again.event("sample")["time"], 12_000);
+    for last in ["12000", "15000"] {
+        let mut over = server.stream(stock, &[("Last-Event-ID", last)]);
+        assert_eq!(over.event("end")["error"], "the range ends here");
+        assert!(over.is_over());
+    }
+}
+
+/// A recorder that keeps a CPU budget reads some countersets only every 300 s.
+#[test]
+fn counters_of_long_intervals_have_values() {
+    let recorder = Recorder::with("seldom", 910, 300, 0);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    for (at, second) in [(900, 601), (901, 901), (910, 901)] {
+        let got = get(&server, &format!("/api/query?path=/Weather(*)/Drops/sec&at={at}000"), &[]).json();
+        let got = values(&got);
+        assert_eq!((got[0].1.clone(), got[0].2), (json!(1_000.0), second % 60), "{at}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Log behind a server: each request reads its own time, and followers of a growing log receive its new samples.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,7 +17,7 @@ use serde::Serialize;
 
 use super::feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
 use super::findings::past_json;
-use super::series::SeriesTable;
+use super::series::{SeriesId, SeriesTable};
 use super::{ANSWER_LEN_MOST, Answer, SILENCE, SamplerStats};
 use crate::answer::{ApiError, to_json};
 use crate::limits::Limits;
@@ -34,10 +35,13 @@ const NEW_MOST: usize = 8;
 /// Time between two looks for new samples, as a multiple of the time that the last one took.
 const COST_SHARE: u32 = 8;
 /// Spans before an instant that are read for it, shortest first: number of samples, and time in 100 ns. A rate needs
-/// two collections of its counterset, which may have been recorded only once a minute.
-const BEFORE: [(usize, i64); 3] = [(1, 0), (25, 700_000_000), (25, 1_300_000_000)];
+/// two collections of its counterset, which may have been recorded only once a minute. A recorder that keeps a CPU
+/// budget records some only every 300 s.
+const BEFORE: [(usize, i64); 4] = [(1, 0), (25, 700_000_000), (25, 1_300_000_000), (25, HELD_MOST)];
 /// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not due.
-const HELD_MOST: i64 = 1_300_000_000;
+const HELD_MOST: i64 = 6_200_000_000;
+/// Reason that a stream with an end is over.
+const RANGE_ENDS: &str = "the range ends here";
 
 /// Log, and the clients that receive its samples.
 #[derive(Debug)]
@@ -50,6 +54,8 @@ pub struct PastLog {
     looked: Instant,
     cost: Duration,
     followed: Vec<FollowedRequest>,
+    /// Number of the next series of any stream.
+    next_id: Rc<Cell<SeriesId>>,
     /// Streams that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
     /// Response with the findings of a time.
@@ -85,6 +91,7 @@ impl PastLog {
             looked: now,
             cost: Duration::ZERO,
             followed: Vec::new(),
+            next_id: Rc::new(Cell::new(1)),
             ended: Vec::new(),
             findings: None,
             last_sent: now,
@@ -119,9 +126,11 @@ impl PastLog {
     fn parse(&self, name: &str, text: &str) -> Result<i64, ApiError> {
         // Not what begins with a sign, which is relative.
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // Responses have the whole milliseconds of a time: a sample is in the one that it is named by.
+            let rest = if name == "begin" { 0 } else { 9_999 };
             let ms = text.parse::<i64>();
             return ms
-                .map(from_unix_ms)
+                .map(|ms| from_unix_ms(ms).saturating_add(rest))
                 .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, format!("{name}: no time")));
         }
         let parsed = (self.served.parse_instant)(&self.served.logs, text);
@@ -276,16 +285,23 @@ impl PastLog {
     ) -> Result<StreamBody, ApiError> {
         let newest = self.instant(None)?;
         let end = range.end.as_ref().map(|text| self.parse("end", text)).transpose()?;
-        let begin = match (&range.begin, last) {
-            (Some(text), _) => self.parse("begin", text)?,
-            (None, Some(last)) => from_unix_ms(last.saturating_add(1)),
-            (None, None) => end.unwrap_or(newest).saturating_sub(history_ms.saturating_mul(10_000)),
+        let begin = range.begin.as_ref().map(|text| self.parse("begin", text)).transpose()?;
+        let begin = match (begin, last.map(|last| from_unix_ms(last.saturating_add(1)))) {
+            // A client that connects again has what came before.
+            (begin, Some(after)) => begin.map_or(after, |begin| begin.max(after)),
+            (Some(begin), None) => begin,
+            (None, None) => from_unix_ms(to_unix_ms(end.unwrap_or(newest)).saturating_sub(history_ms)),
         };
         let first = self.span.times.partition_point(|time| *time < begin);
         let after = self.span.times.partition_point(|time| end.is_none_or(|end| *time <= end));
         let is_empty = first >= after;
-        if is_empty && (range.begin.is_some() || range.end.is_some()) {
+        if is_empty && last.is_none() && (range.begin.is_some() || range.end.is_some()) {
             return Err(self.nothing());
+        }
+        if is_empty && last.is_some() && range.end.is_some() {
+            let (viewer, events) = queue();
+            viewer.end(RANGE_ENDS);
+            return Ok(events);
         }
         let follows = range.end.is_none() && self.served.window.end.is_none();
         if follows && self.followed.len() >= FOLLOWED_MOST {
@@ -309,7 +325,7 @@ impl PastLog {
                 self.followed.push(FollowedRequest { asks, feed, table, sent });
             }
             // A program that named an end waits for it.
-            (false, Some(_)) => feed.viewers.drain(..).for_each(|viewer| viewer.end("the range ends here")),
+            (false, Some(_)) => feed.viewers.drain(..).for_each(|viewer| viewer.end(RANGE_ENDS)),
             // The page would connect again.
             (false, None) => self.ended.append(&mut feed.viewers),
         }
@@ -332,7 +348,8 @@ impl PastLog {
         let mut axis = thinned(samples, spacing);
         // The last sample is sent as such, with its reasons and marks.
         axis.retain(|time| samples.last() != Some(time));
-        let mut table = SeriesTable::new(limits.series, axis.len().saturating_add(1));
+        let mut table =
+            SeriesTable::numbered_from(&self.next_id, limits.series, axis.len().saturating_add(1));
         axis.iter().for_each(|time| table.begin(&ClockReading::recorded(*time)));
         let mut machine = self.machine().clone();
         let paths: Vec<CounterPath> = asks.iter().map(|ask| ask.path.clone()).collect();

@@ -1,7 +1,9 @@
 //! Series: one counter of one instance, its number for clients, and its stored values.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::rc::Rc;
 
 use perfset::catalogue::value_range;
 use perfset::clock::ClockReading;
@@ -109,7 +111,8 @@ struct Series {
 pub struct SeriesTable {
     by_key: HashMap<SeriesKey, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
-    next: SeriesId,
+    /// Number of the next series, of this table or of another one of the server.
+    next: Rc<Cell<SeriesId>>,
     /// Maximum number of series.
     most: usize,
     /// Number of samples for which values are stored.
@@ -125,11 +128,17 @@ pub struct SeriesTable {
 }
 
 impl SeriesTable {
+    /// Creates the only table of a server.
     pub fn new(most: usize, depth: usize) -> Self {
+        Self::numbered_from(&Rc::new(Cell::new(1)), most, depth)
+    }
+
+    /// Creates one of several tables, whose series have different numbers.
+    pub fn numbered_from(next: &Rc<Cell<SeriesId>>, most: usize, depth: usize) -> Self {
         Self {
             by_key: HashMap::new(),
             by_id: HashMap::new(),
-            next: 1,
+            next: Rc::clone(next),
             most,
             depth: depth.max(1),
             sample: 0,
@@ -233,8 +242,8 @@ impl SeriesTable {
             }
         }
         // Numbers are never reused, so a client cannot take a new series for one that it knows.
-        let id = self.next;
-        self.next = id.saturating_add(1);
+        let id = self.next.get();
+        self.next.set(id.saturating_add(1));
         let mut about = about(id);
         // The closing brace is added with the index of the request, which differs from client to client.
         about.pop();
