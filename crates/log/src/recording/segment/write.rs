@@ -360,6 +360,15 @@ impl TableBuilder {
             self.move_rows(reading, &new.rows, &alignment);
         }
         for ((row, column), delta) in &changes.cells {
+            // Rows that are new or have moved are read with their values below. A foreign writer may store differences
+            // of those, too.
+            let is_kept = |row: &u32| {
+                let old = alignment.old.get(index(*row)).copied().unwrap_or(NONE);
+                old != NONE && alignment.moved.binary_search(row).is_err()
+            };
+            if differs && !is_kept(row) {
+                continue;
+            }
             let run = self.run_of(index(*row));
             // A difference of 0 is none, although a foreign writer may store it.
             if let Some(log) = self.changes.get_mut(index(*column)).filter(|_| *delta != 0) {
@@ -602,6 +611,48 @@ fn each_difference(
         let was = olds.next_if(|(at, _)| place(at) == first).map(|(_, number)| *number);
         if is_now != was {
             each(first, is_now.map_or(0, |number| u64::from(number).saturating_add(1)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tick::{RowStep, TickTable};
+    use super::super::tests::written;
+    use super::*;
+
+    /// A foreign journal can have a difference for a row that it inserts at the same tick: it is in the row's values.
+    #[test]
+    fn differences_of_rows_that_are_new_are_not_added_again() {
+        let row = |id: u32| RowIdentity { name: "name".into(), id, birth: 0, owner: None };
+        let tick = |sequence: u64, rows: &[(u32, u64)]| {
+            let content = Content::Rows(RecordedTable {
+                columns: 1,
+                rows: rows.iter().map(|(id, _)| row(*id)).collect(),
+                values: rows.iter().map(|(_, value)| *value).collect(),
+                ..RecordedTable::default()
+            });
+            let clocks = ClockReading::recorded(i64::try_from(sequence).unwrap());
+            let table = TickTable { collected: Some(sequence), clocks, content };
+            TickState { sequence, clocks, tables: vec![table], ..TickState::default() }
+        };
+        let step = |kept, dropped, inserted| RowStep { kept, dropped, inserted };
+        for (rows, steps, cells) in [
+            (&[(1, 15), (2, 7)][..], vec![step(1, 0, 1)], vec![((0, 0), 5), ((1, 0), 3)]),
+            // The first row has moved.
+            (&[(3, 9), (1, 15)], vec![step(0, 1, 0), step(1, 0, 1)], vec![((0, 0), 4), ((1, 0), 2)]),
+        ] {
+            let first: &[(u32, u64)] = if steps.len() == 1 { &[(1, 10)] } else { &[(1, 10), (3, 5)] };
+            let ticks = [tick(1, first), tick(2, rows)];
+            let mut writer = SegmentWriter::new();
+            writer.begin_table(0, 1);
+            let mut trace = TickTrace::new(1);
+            writer.add_traced_tick(&ticks[0], &trace).unwrap();
+            let changes = trace.table(0).unwrap();
+            (changes.before, changes.is_known) = (Some(1), true);
+            (changes.steps, changes.cells) = (steps, cells);
+            writer.add_traced_tick(&ticks[1], &trace).unwrap();
+            assert!(writer.finish().unwrap() == written(&ticks, &[1]), "{rows:?}");
         }
     }
 }
