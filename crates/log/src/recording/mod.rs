@@ -2,6 +2,7 @@
 
 mod about;
 mod block;
+mod budget;
 mod bytes;
 mod closable;
 mod files;

@@ -12,9 +12,10 @@ use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Entry, Player, Provider, Rows, SourceError, Window,
 };
 
+use super::budget::StepBudget;
 use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::registration::TableDefinition;
-use super::segment::{MOST_STEPS, StoredSegment};
+use super::segment::MOST_STEPS;
 use super::table::{CellStateNumber, Content, RowIdentity, index};
 use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks_in, time_of};
@@ -49,37 +50,6 @@ struct Played {
     instance: Option<(Utf16, InstanceId)>,
     /// `true` if there is a current sample.
     is_begun: bool,
-}
-
-/// Steps that a player may take through all segments together: each can have very many changes in few bytes.
-#[derive(Debug)]
-struct StepBudget {
-    left: usize,
-    /// Steps that each byte of a segment adds.
-    of_a_byte: usize,
-    /// File and index of the segment that is played, and the steps that it has taken.
-    segment: Option<(usize, usize)>,
-    taken: usize,
-}
-
-impl StepBudget {
-    /// A multiple of the steps that a byte of an honest segment takes.
-    const OF_A_BYTE: usize = 64;
-
-    fn new() -> Self {
-        Self { left: MOST_STEPS, of_a_byte: Self::OF_A_BYTE, segment: None, taken: 0 }
-    }
-
-    fn take(&mut self, of: &RecordingFile, file: usize, state: Option<&ReachedTick>) {
-        let Some(ReachedTick::Segment { segment, ticks }) = state else { return };
-        if self.segment.replace((file, *segment)) != Some((file, *segment)) {
-            let len = of.segment(*segment).map_or(0, StoredSegment::len);
-            self.left = self.left.saturating_add(len.saturating_mul(self.of_a_byte));
-            self.taken = 0;
-        }
-        let taken = std::mem::replace(&mut self.taken, ticks.steps_taken());
-        self.left = self.left.saturating_sub(self.taken.saturating_sub(taken));
-    }
 }
 
 impl RecordingPlayer {
@@ -127,16 +97,14 @@ impl RecordingPlayer {
     }
 
     /// Limits the steps through all segments.
-    #[cfg(test)]
-    pub fn with_steps(self, steps: usize) -> Self {
-        self.played().budget = StepBudget { left: steps, of_a_byte: 0, ..StepBudget::new() };
+    pub fn with_budget(self, budget: StepBudget) -> Self {
+        self.played().budget = budget;
         self
     }
 
-    /// Returns the number of steps that are left.
-    #[cfg(test)]
-    pub fn steps_left(&self) -> usize {
-        self.played().budget.left
+    /// Returns what is left of the limit.
+    pub fn budget(&self) -> StepBudget {
+        self.played().budget
     }
 
     /// Reads the tables of a counterset from now on.
@@ -247,7 +215,7 @@ impl Played {
             columns: &is_wanted_column,
             rows: instance.is_some().then_some(&is_wanted_row),
             last,
-            steps: budget.left.min(MOST_STEPS),
+            steps: budget.left().min(MOST_STEPS),
         };
         let found = of.reach(tick, state, contents)?;
         budget.take(of, file, state.as_ref());

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use perfset_core::{Guid, Instance, InstanceId};
 
 use super::about::RecordingAbout;
+use super::budget::StepBudget;
 use super::files::{ReachedTick, RecordingFile, TickPlace, WantedContents};
 use super::segment::MOST_STEPS;
 use super::table::{Content, RowIdentity};
@@ -33,6 +34,7 @@ pub(super) struct SeenInstances {
     boots: HashMap<String, usize>,
     /// Bytes of memory that further instances may take.
     room: usize,
+    budget: StepBudget,
 }
 
 impl SeenInstances {
@@ -44,12 +46,12 @@ impl SeenInstances {
 
     /// Finds all instances. Of segments only the runs are read, and the ticks of journals one after the other.
     pub fn read(files: &RecordingFiles) -> Self {
-        Self::read_at_most(files, Self::MOST)
+        Self::read_at_most(files, Self::MOST, StepBudget::new())
     }
 
-    fn read_at_most(files: &RecordingFiles, room: usize) -> Self {
+    fn read_at_most(files: &RecordingFiles, room: usize, budget: StepBudget) -> Self {
         let (found, places, boots) = Default::default();
-        let mut seen = Self { found, places, boots, room };
+        let mut seen = Self { found, places, boots, room, budget };
         for (at, (file, next)) in with_next(files).enumerate() {
             let mut rest = file.ticks();
             let mut first = 0_usize;
@@ -59,9 +61,12 @@ impl SeenInstances {
                 let end = (first..first.saturating_add(rest.len())).find(|at| is_other(*at));
                 let len = end.map_or(rest.len(), |end| end.saturating_sub(first));
                 let (group, others) = rest.split_at_checked(len).unwrap_or((rest, &[]));
-                let is_complete = match segment.and_then(|segment| file.segment(segment)) {
-                    Some(segment) if tick.sequence >= next => {
-                        let (runs, damages) = segment.seen_runs(&|number| file.has_table(number));
+                let segment = segment.and_then(|segment| Some((segment, file.segment(segment)?)));
+                let is_complete = match segment {
+                    Some((number, segment)) if tick.sequence >= next => {
+                        seen.budget.enter((at, number), segment.len());
+                        let is_wanted = |number| file.has_table(number);
+                        let (runs, damages) = segment.seen_runs(&is_wanted, &mut seen.budget);
                         damages.iter().for_each(|damage| files.damaged_part(at, damage));
                         runs.into_iter().all(|run| {
                             let ends = group.get(run.first).zip(group.get(run.last));
@@ -134,13 +139,16 @@ impl SeenInstances {
     ) -> bool {
         let mut reached = None;
         let last = first.saturating_add(len).saturating_sub(1);
-        let wanted =
-            WantedContents { tables: &|_| true, columns: &|_, _| false, rows: None, last, steps: MOST_STEPS };
         for (number, tick) in (first..).zip(file.ticks().iter().skip(first).take(len)) {
             if tick.sequence < next {
                 continue;
             }
-            match file.reach(number, &mut reached, wanted) {
+            let steps = self.budget.left().min(MOST_STEPS);
+            let wanted =
+                WantedContents { tables: &|_| true, columns: &|_, _| false, rows: None, last, steps };
+            let found = file.reach(number, &mut reached, wanted);
+            self.budget.take(file, at, reached.as_ref());
+            match found {
                 Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(at, damage)),
                 Err(error) => {
                     files.damaged((at, number), &error);
@@ -179,10 +187,17 @@ mod tests {
         }
         let recording = Recording::open(&folder.0).unwrap();
         assert_eq!(recording.seen_instances(&guid).unwrap(), journals);
-        let few = SeenInstances::read_at_most(recording.files(), 3 * SeenInstances::EACH);
+        let few = SeenInstances::read_at_most(recording.files(), 3 * SeenInstances::EACH, StepBudget::new());
         let instances = |of: &[SeenInstance]| of.iter().map(|seen| seen.instance.clone()).collect::<Vec<_>>();
         assert_eq!(instances(few.of(&guid)), instances(&journals[..2]));
         let damages = recording.all_damages();
         assert!(damages.first()[0].what.contains("more instances"), "{damages:?}");
+        // The steps through all segments are limited together.
+        let recording = Recording::open(&folder.0).unwrap();
+        let none = SeenInstances::read_at_most(recording.files(), SeenInstances::MOST, StepBudget::of(3));
+        assert!(none.of(&guid).is_empty());
+        let damages = recording.all_damages();
+        assert!(damages.first().iter().all(|damage| damage.what.contains("in time")), "{damages:?}");
+        assert!(damages.count() > 1);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use perfset_core::{CounterId, Counterset, Identity, NoValue, Sample, Utf16};
 use perfset_engine::{CellState, Clock, Player, Provider, RecordedSample, Sampler, SourceError, Window};
 
+use super::budget::StepBudget;
 use super::files::RecordingFile;
 use super::player::{RecordingPlayer, chosen, holds, not_recorded};
 use super::registration::TableDefinition;
@@ -31,6 +32,8 @@ pub(super) struct SeriesReader<'r, 'e, 'a> {
     /// `true` if segments are read directly.
     is_direct: bool,
     decompressor: Decompressor,
+    /// Limit of the steps through all segments, read directly or played.
+    budget: StepBudget,
     batch: SampleBatch<'e, 'a>,
 }
 
@@ -78,6 +81,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
             is_direct: sampler.selects_itself(),
             sampler,
             decompressor: Decompressor::default(),
+            budget: StepBudget::new(),
             batch: SampleBatch { samples: Vec::with_capacity(SampleBatch::LEN), each },
         })
     }
@@ -86,6 +90,13 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
     #[cfg(test)]
     pub fn played(mut self) -> Self {
         self.is_direct = false;
+        self
+    }
+
+    /// Limits the steps through all segments.
+    #[cfg(test)]
+    pub fn with_budget(mut self, budget: StepBudget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -121,9 +132,16 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
     ) -> Result<ControlFlow<()>, SourceError> {
         let files = Arc::clone(self.files);
         let Some(of) = files.files.get(file) else { return Ok(ControlFlow::Continue(())) };
-        let segment = segment.filter(|_| self.is_direct).and_then(|segment| of.segment(segment));
-        match segment.and_then(|segment| self.columns(of, segment)) {
+        let segment = segment.and_then(|number| Some((number, of.segment(number)?)));
+        let Some((number, segment)) = segment else { return self.play(ticks, before) };
+        self.budget.enter((file, number), segment.len());
+        let columns = if self.is_direct { self.columns(of, segment) } else { None };
+        match columns {
             Some(columns) => Ok(self.pass_on(of, &columns, ticks, before)),
+            None if self.budget.left() == 0 => {
+                self.files.damaged_part(file, &segment.too_long());
+                Ok(ControlFlow::Continue(()))
+            }
             None => self.play(ticks, before),
         }
     }
@@ -147,6 +165,9 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
             columns.extend(column);
         }
         slots.first().copied().flatten()?;
+        if !self.budget.spend(segment.raw_len(number, &columns)) {
+            return None;
+        }
         let columns = segment.instance(number, &columns, &self.wanted, &mut self.decompressor)?;
         Some(SeriesColumns { definition, columns, slots })
     }
@@ -195,7 +216,8 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         ticks: &[(usize, usize)],
         before: Option<(usize, usize)>,
     ) -> Result<ControlFlow<()>, SourceError> {
-        let mut player = RecordingPlayer::of_ticks(self.files, ticks.to_vec(), before);
+        let player = RecordingPlayer::of_ticks(self.files, ticks.to_vec(), before);
+        let mut player = player.with_budget(self.budget);
         player.want(self.set.guid);
         player.want_instance(self.instance.instance, self.instance.instance_id);
         if let Some(counter) = self.set.counter(self.counter) {
@@ -208,6 +230,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
                 return Ok(ControlFlow::Break(()));
             }
         }
+        self.budget = player.budget();
         Ok(ControlFlow::Continue(()))
     }
 }

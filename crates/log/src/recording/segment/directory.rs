@@ -132,6 +132,15 @@ pub struct TableEntry {
     pub columns: Vec<StreamInfo>,
 }
 
+impl TableEntry {
+    /// Returns the number of bytes that the rows, the clocks and some columns have, once they are decompressed.
+    pub fn raw_len(&self, columns: &[usize]) -> usize {
+        let columns = columns.iter().filter_map(|column| self.columns.get(*column));
+        let streams = columns.chain(&self.clocks).chain([&self.runs]);
+        streams.map(|stream| index(stream.raw)).fold(0, usize::saturating_add)
+    }
+}
+
 /// Directory of a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directory {

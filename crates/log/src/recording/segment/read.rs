@@ -135,6 +135,19 @@ impl StoredSegment {
         index(self.stored)
     }
 
+    /// Returns the number of bytes that rows, clocks and some columns of a table have, once they are decompressed.
+    pub fn raw_len(&self, table: usize, columns: &[usize]) -> usize {
+        let entries = self.directory().map_or(&[][..], |directory| &*directory.tables);
+        let entry = entries.iter().find(|entry| entry.number == table);
+        entry.map_or(0, |entry| entry.raw_len(columns))
+    }
+
+    /// Returns the damage of a segment for which no steps are left.
+    pub(in super::super) fn too_long(&self) -> Damage {
+        let what = "it and those before have too much to be read in time".to_owned();
+        Damage { offset: self.offset, what }
+    }
+
     /// Returns the sequence numbers of the ticks, and their clocks.
     pub fn ticks(&self) -> &[(u64, ClockReading)] {
         self.directory().map_or(&[], |directory| &directory.ticks)

@@ -1,5 +1,6 @@
 //! Instances of a segment with their first and last sample, without any values.
 
+use super::super::budget::StepBudget;
 use super::super::table::{MOST_CELLS, RowIdentity, index};
 use super::read::{Decompressor, SegmentTable, StoredSegment};
 use super::rows::{cells_of_places, take_key};
@@ -21,7 +22,11 @@ pub struct SeenRun {
 
 impl StoredSegment {
     /// Returns the runs of all wanted tables in the order of their first samples, and the damage that was found.
-    pub fn seen_runs(&self, wanted: &dyn Fn(usize) -> bool) -> (Vec<SeenRun>, Vec<Damage>) {
+    pub fn seen_runs(
+        &self,
+        wanted: &dyn Fn(usize) -> bool,
+        budget: &mut StepBudget,
+    ) -> (Vec<SeenRun>, Vec<Damage>) {
         let (mut runs, mut damages) = (Vec::new(), Vec::new());
         let (mut room, mut decompressor) = (MOST_CELLS, Decompressor::default());
         let entries = match self.directory() {
@@ -30,6 +35,10 @@ impl StoredSegment {
             Err(_) => &[],
         };
         for entry in entries.iter().filter(|entry| wanted(entry.number)) {
+            if !budget.spend(entry.raw_len(&[])) {
+                damages.push(self.too_long());
+                break;
+            }
             match SegmentTable::read(self, entry, room, &mut decompressor) {
                 Ok(table) => {
                     room = room.saturating_sub(cells_of_places(table.runs.len(), table.placements.len()));

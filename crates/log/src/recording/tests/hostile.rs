@@ -7,6 +7,7 @@ use allocation_counter::measure;
 use perfset_engine::Player;
 
 use super::super::block::{Compressor, ReadAt, directory, put_block};
+use super::super::budget::StepBudget;
 use super::super::bytes::{put_int, put_len, put_text, put_uint};
 use super::super::files::{RecordingFile, WantedContents};
 use super::super::player::RecordingPlayer;
@@ -179,11 +180,12 @@ fn steps_through_many_segments_are_limited() {
     let play = |steps: usize| {
         let recording = Recording::open(&folder.0).unwrap();
         let files = recording.shared_files();
-        let mut player = RecordingPlayer::new(files, Window::default(), crate::Pick::All).with_steps(steps);
+        let mut player = RecordingPlayer::new(files, Window::default(), crate::Pick::All)
+            .with_budget(StepBudget::of(steps));
         player.want(Guid::from_u128(1));
         let ticks = std::iter::from_fn(|| player.step().unwrap().then_some(())).count();
         assert_eq!(ticks, some_samples().len());
-        (steps - player.steps_left(), recording.all_damages())
+        (steps - player.budget().left(), recording.all_damages())
     };
     let (taken, damages) = play(MOST_STEPS);
     assert!(taken > 10 && damages.is_empty(), "{taken} {damages:?}");

@@ -7,6 +7,7 @@ use perfset_engine::Window;
 use super::part::{any_run, record_runs};
 use super::*;
 use crate::Pick;
+use crate::recording::budget::StepBudget;
 use crate::recording::files::RecordingFile;
 use crate::recording::segment::{Decompressor, InstanceTick, WantedInstance};
 use crate::recording::series::SeriesReader;
@@ -100,4 +101,40 @@ fn segments_are_read_directly() {
     assert_eq!(read("a", 7), [row(0), None, None, row(3), None, None]);
     assert_eq!(read("a", 8), [None; 6]);
     assert_eq!(read("", 7), [None; 6]);
+}
+
+/// The steps through all segments are limited together: each of very many can be large once it is decompressed.
+#[test]
+fn series_of_many_segments_are_limited() {
+    let folder = TestFolder::new("long-series");
+    record(&folder, &some_samples(), "boot", 1);
+    unsealed(&folder.0, None).unwrap().iter().for_each(|journal| drop(seal(journal).unwrap()));
+    let read = |steps: usize, is_played: bool| {
+        let recording = Recording::open(&folder.0).unwrap();
+        let (mut count, name) = (0, "c\0".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+        let instance = Identity {
+            counterset: Guid::from_u128(1),
+            instance: Name::until_nul(&name),
+            instance_id: InstanceId(7),
+            birth: None,
+        };
+        let mut each = |batch: &[RecordedSample<'_>]| {
+            count += batch.len();
+            ControlFlow::Continue(())
+        };
+        let reader = SeriesReader::new(recording.shared_files(), CounterId(1), instance, &mut each).unwrap();
+        let reader = reader.with_budget(StepBudget::of(steps));
+        let reader = if is_played { reader.played() } else { reader };
+        reader.read(Window::default(), Pick::All).unwrap();
+        (count, recording.all_damages())
+    };
+    let all = some_samples().len();
+    for is_played in [false, true] {
+        let (count, damages) = read(1_000_000, is_played);
+        assert_eq!((count, damages.count()), (all, 0), "{damages:?}");
+    }
+    let (count, damages) = read(60, false);
+    assert!((1..all).contains(&count), "{count}");
+    assert!(damages.count() >= 1, "{damages:?}");
+    assert!(damages.first().iter().all(|damage| damage.what.contains("in time")), "{damages:?}");
 }
