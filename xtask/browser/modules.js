@@ -417,6 +417,41 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     return `${got.retries.map(ms => (ms / 1000).toFixed(1)).join(", ")} s`;
   },
 
+  async "a log that does not grow is live, and stays so when it goes on"() {
+    const page = await open("#none=1");
+    const got = await page.evaluate(async () => {
+      const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
+      const [tried, later, bodies, watches] = [[], [], [], []];
+      window.setTimeout = (act, ms) => { later.push([act, ms]); return later.length; };
+      window.clearTimeout = id => { if (id) later[id - 1] = null; };
+      const turn = () => new Promise(done => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); });
+      const settle = async () => { for (let n = 0; n < 20; n++) await turn(); };
+      window.fetch = async (address, { headers }) => {
+        tried.push(headers["Last-Event-ID"] ?? null);
+        return new Response(new ReadableStream({ start(body) { bodies.push(body); } }));
+      };
+      const stream = new Stream(new Store(1000, 60_000), true);
+      const states = [];
+      stream.addEventListener("state", () => states.push(stream.state));
+      stream.ask([{ path: "\\Set(a)\\Counter", top: 0 }], 60);
+      await settle();
+      bodies[0].enqueue(new TextEncoder().encode("event: sample\nid: 5000\ndata: {\"time\":5000,\"ids\":[],\"values\":[]}\n\n"));
+      await settle();
+      watches.push(later.filter(Boolean).length);
+      bodies[0].close();
+      await settle();
+      const [retry] = later.filter(Boolean).at(-1);
+      later.fill(null);
+      retry();
+      await settle();
+      watches.push(later.filter(Boolean).length);
+      return { tried, states, watches };
+    });
+    same([got.tried, got.states, got.watches], [[null, "5000"], ["live", "lost", "live"], [0, 0]], "requests, states and watches");
+    await close(page);
+    return "no watch";
+  },
+
   async "fifty lines of an hour are drawn within a frame or a few"() {
     const page = await open("#w=3600&none=1");
     const { key, took, shown } = await page.evaluate(async () => {

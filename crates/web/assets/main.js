@@ -38,7 +38,7 @@ class Page {
     this.#about = about;
     this.view = View.fromFragment(location.hash.slice(1));
     this.store = new Store(about.interval_ms, about.history_s * 1000);
-    this.#stream = new Stream(this.store);
+    this.#stream = new Stream(this.store, Boolean(about.log));
     this.#findings = new Findings(byId("findings"), about.machine, about.interval_ms);
     this.#stream.addEventListener("data", () => {
       this.draw();

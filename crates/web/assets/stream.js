@@ -30,9 +30,11 @@ export class Stream extends EventTarget {
   #attempt = 0;
   #watch = 0;
 
-  constructor(store) {
+  /** With `isLog`, nothing may come for long: a log that does not grow has no new samples. */
+  constructor(store, isLog) {
     super();
     this.store = store;
+    this.isLog = isLog;
     onLogin(() => { if (this.state === "login") this.#open(); });
   }
 
@@ -79,6 +81,11 @@ export class Stream extends EventTarget {
         return;
       }
       this.store.connected();
+      if (this.isLog && this.#last !== null) {
+        // It goes on from the last sample, and another one may never come.
+        this.#attempt = 0;
+        this.#become("live");
+      }
       await read(response, event => { if (isCurrent()) this.#take(event); });
       if (isCurrent()) this.#lost(null); // it has ended without saying why
     } catch {
@@ -153,6 +160,7 @@ export class Stream extends EventTarget {
   /** A connection that is silent for long may be dead without knowing. */
   #heard() {
     clearTimeout(this.#watch);
+    if (this.isLog) return;
     const patience = 10000 + 3 * this.store.interval;
     this.#watch = setTimeout(() => {
       this.#become("lost");
