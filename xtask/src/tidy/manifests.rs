@@ -71,11 +71,11 @@ mod tests {
             problems.into_iter().map(|problem| problem.what).collect()
         };
         assert_eq!(problems("", ""), [""; 0]);
+        assert_eq!(problems("rust-version.workspace = true", "rust-version = \"1.90\""), [""; 0]);
         for (from, to, lacks) in [
             ("readme.workspace = true", "", "readme.workspace = true"),
             ("keywords.workspace = true", "keywords = [\"a\"]", "keywords.workspace = true"),
             ("rust-version.workspace = true", "", "rust-version.workspace = true"),
-            ("rust-version.workspace = true", "rust-version = \"1.90\"", "rust-version.workspace = true"),
             ("all-features = true", "", "all-features = true in [package.metadata.docs.rs]"),
         ] {
             assert_eq!(problems(from, to), [format!("is published and lacks {lacks}")], "{from}");
