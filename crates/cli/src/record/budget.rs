@@ -88,6 +88,20 @@ impl CpuBudget {
         self.quiet = 0;
         Some(BudgetChange::Restore(self.slowed.pop()?, share))
     }
+
+    /// Takes back a change that could not be made.
+    pub fn failed(&mut self, change: BudgetChange) {
+        match change {
+            BudgetChange::Slow(counterset, _) => {
+                if let Some(at) = self.slowed.iter().rposition(|slowed| *slowed == counterset) {
+                    self.slowed.remove(at);
+                }
+            }
+            // The others get their intervals back first: this counterset may never come again.
+            BudgetChange::Restore(counterset, _) => self.slowed.insert(0, counterset),
+            BudgetChange::Exhausted(_) => {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +184,20 @@ mod tests {
             restored.extend(counterset_of(change).map(|(set, _)| (minute, set)));
         }
         assert_eq!(restored, [(15, CHEAP), (25, DEAR)]);
+    }
+
+    /// A change that could not be made is not taken back later, and one that could not be taken back is tried again.
+    #[test]
+    fn failed_changes_did_not_happen() {
+        let mut minutes = FakeMinutes::new(Some(1.0));
+        minutes.minute(1_200, |_| true);
+        minutes.minute(1_200, |set| *set != DEAR);
+        minutes.budget.failed(BudgetChange::Slow(DEAR, 2.0));
+        assert_eq!(minutes.budget.slowed, [CHEAP]);
+        minutes.minute(1_200, |_| true);
+        let restored = minutes.budget.slowed.pop().unwrap();
+        minutes.budget.failed(BudgetChange::Restore(restored, 0.4));
+        assert_eq!(minutes.budget.slowed, [DEAR, CHEAP]);
     }
 
     #[test]

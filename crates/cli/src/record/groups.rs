@@ -156,33 +156,44 @@ impl Groups {
     }
 
     /// Doubles the interval of a counterset, or halves it if it was doubled before. Returns its name and the longest
-    /// interval that its counters have now.
+    /// interval that its counters have now, or `None` if nothing has changed.
     pub fn change_interval(
         &mut self,
         asked: &QuerySource,
         counterset: &Guid,
         is_slower: bool,
-    ) -> (String, Duration) {
-        let mut moved = Vec::new();
-        for group in &mut self.groups {
-            let every = if is_slower { group.every.saturating_mul(2) } else { (group.every / 2).max(1) };
-            // From the end on, so that the positions of those before stay.
-            for at in (0..group.paths.len()).rev() {
-                if group.paths.get(at).is_some_and(|path| path.counterset == *counterset) {
-                    group.query.remove(at);
-                    moved.push((every, group.paths.remove(at)));
-                }
+    ) -> Option<(String, Duration)> {
+        let of_set = |path: &&RecordedPath| path.counterset == *counterset;
+        let mut moves = Vec::new();
+        for group in &self.groups {
+            let paths = group.paths.iter().filter(of_set);
+            moves.extend(paths.map(|path| (group.every, path.clone())));
+        }
+        // A path leaves the group to which another one goes before that comes.
+        moves.sort_by_key(|(every, _)| *every);
+        if is_slower {
+            moves.reverse();
+        }
+        let mut longest = None;
+        for (before, path) in moves {
+            let every = if is_slower { before.saturating_mul(2) } else { (before / 2).max(1) };
+            // It stays where it is if it cannot be added: its counterset may be missing only for a moment.
+            if every == before || self.add(asked, every, &path.path, path.all).is_err() {
+                continue;
+            }
+            longest = longest.max(Some(every));
+            let Some(group) = self.groups.iter_mut().find(|group| group.every == before) else { continue };
+            let is_moved =
+                |known: &RecordedPath| known.counterset == path.counterset && known.path == path.path;
+            if let Some(at) = group.paths.iter().position(is_moved) {
+                group.query.remove(at);
+                group.paths.remove(at);
             }
         }
         self.groups.retain(|group| !group.paths.is_empty());
-        let longest = moved.iter().map(|(every, _)| *every).max().unwrap_or(1);
-        for (every, path) in moved.into_iter().rev() {
-            // One that was uninstalled meanwhile is left out.
-            let _ = self.add(asked, every, &path.path, path.all);
-        }
         let name = asked.machine().counterset(counterset).map(|set| set.name.to_string());
-        let interval = self.interval.saturating_mul(u32::try_from(longest).unwrap_or(u32::MAX));
-        (name.unwrap_or_else(|_| counterset.to_string()), interval)
+        let interval = self.interval.saturating_mul(u32::try_from(longest?).unwrap_or(u32::MAX));
+        Some((name.unwrap_or_else(|_| counterset.to_string()), interval))
     }
 
     /// Returns the time that each counterset took in the last tick.
@@ -311,5 +322,54 @@ fn path_of(set: &Counterset) -> CounterPath {
         counterset: format!("{{{}}}", set.guid),
         instance: set.instance_type.is_multiple().then(|| "*".to_owned()),
         counter: "*".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perfset::testing::{FixedClock, Scripted};
+    use perfset::{Counter, CounterId, CounterType, InstanceType, Machine};
+
+    use super::*;
+
+    /// Paths change their groups. One whose counterset is missing at that moment stays where it is.
+    #[test]
+    fn counters_are_not_lost_by_changes_of_their_interval() {
+        let guid = Guid::from_u128(7);
+        let counter = Counter::new(CounterId(1), CounterType::PERF_COUNTER_LARGE_RAWCOUNT).name("Stock");
+        let set = Counterset::new(guid, "Shop", InstanceType::Single)
+            .provider(Guid::NIL, "Test")
+            .counters([counter]);
+        let provider = Scripted::new(vec![set]);
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        machine.register(Box::new(provider.clone()));
+        let asked = QuerySource::Machine(machine);
+        let mut groups = Groups {
+            groups: Vec::new(),
+            tick: 0,
+            interval: Duration::from_secs(1),
+            defined: Vec::new(),
+            everything: None,
+            costs: HashMap::new(),
+        };
+        let path: CounterPath = r"\Shop\*".parse().unwrap();
+        for every in [1, 2, 5] {
+            groups.add(&asked, every, &path, true).unwrap();
+        }
+        let intervals = |groups: &Groups| {
+            let mut all: Vec<_> =
+                groups.groups.iter().map(|group| (group.every, group.paths.len())).collect();
+            all.sort_unstable();
+            all
+        };
+        let changed = |ticks| Some(("Shop".to_owned(), Duration::from_secs(ticks)));
+        assert_eq!(groups.change_interval(&asked, &guid, true), changed(10));
+        assert_eq!(intervals(&groups), [(2, 1), (4, 1), (10, 1)]);
+        let before = provider.with(|script| std::mem::take(&mut script.catalogue));
+        assert_eq!(groups.change_interval(&asked, &guid, true), None);
+        assert_eq!(intervals(&groups), [(2, 1), (4, 1), (10, 1)]);
+        provider.with(|script| script.catalogue = before);
+        assert_eq!(groups.change_interval(&asked, &guid, false), changed(5));
+        assert_eq!(intervals(&groups), [(1, 1), (2, 1), (5, 1)]);
     }
 }

@@ -251,13 +251,19 @@ impl Recorder {
         let seconds = |interval: Duration| interval.as_secs_f64();
         let text = match change {
             BudgetChange::Slow(counterset, share) => {
-                let (name, interval) = groups.change_interval(asked, &counterset, true);
+                let Some((name, interval)) = groups.change_interval(asked, &counterset, true) else {
+                    budget.failed(change);
+                    return;
+                };
                 self.slowed = self.slowed.saturating_add(1);
                 let interval = seconds(interval);
                 format!("{BUDGET} exceeded with {share:.2} %: {name} is read every {interval} s from now on")
             }
             BudgetChange::Restore(counterset, share) => {
-                let (name, interval) = groups.change_interval(asked, &counterset, false);
+                let Some((name, interval)) = groups.change_interval(asked, &counterset, false) else {
+                    budget.failed(change);
+                    return;
+                };
                 self.slowed = self.slowed.saturating_sub(1);
                 let interval = seconds(interval);
                 format!("{BUDGET} used with {share:.2} %: {name} is read every {interval} s again")
