@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,12 +79,41 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     Ok(ServedLog { logs, files: args.log.clone(), window, parse_instant: Arc::new(parse_instant) })
 }
 
-/// Returns `true` if other users may not read a log: its file, or the directory of a recording.
+/// Returns `true` if other users may not read a log: a file, or the directory of a recording with all its files.
 #[cfg(unix)]
-fn is_private(file: &PathBuf) -> bool {
+fn is_private(log: &PathBuf) -> bool {
+    !others_can_read(log).unwrap_or(false)
+}
+
+#[cfg(unix)]
+fn others_can_read(log: &Path) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
-    const OTHERS: u32 = 0o004;
-    std::fs::metadata(file).map_or(true, |found| found.permissions().mode() & OTHERS == 0)
+    const READ: u32 = 0o004;
+    const SEARCH: u32 = 0o001;
+    let has = |path: &Path, wanted: u32| {
+        std::fs::metadata(path).map(|found| found.permissions().mode() & wanted == wanted)
+    };
+    // The directories in which it lies, and not those of a link to it.
+    let log = std::fs::canonicalize(log)?;
+    for parent in log.ancestors().skip(1) {
+        if !has(parent, SEARCH)? {
+            return Ok(false);
+        }
+    }
+    if !log.is_dir() {
+        return has(&log, READ);
+    }
+    if !has(&log, READ | SEARCH)? {
+        return Ok(false);
+    }
+    for entry in std::fs::read_dir(&log)? {
+        let file = entry?.path();
+        let is_part = file.extension().is_some_and(|kind| kind == "perfset" || kind == "journal");
+        if is_part && !has(&file, READ)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns `true`: permissions on other systems than Unix are not looked at.
@@ -164,6 +195,49 @@ fn tell(server: &Server, args: &ServeArgs) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A log is one that others can read only if they can open all of its files, in all directories around them.
+    #[test]
+    #[cfg(unix)]
+    fn logs_that_others_cannot_read_are_private() {
+        use std::fs::{Permissions, set_permissions};
+        use std::os::unix::fs::PermissionsExt;
+        let top = std::env::temp_dir().join(format!("perfset-private-{}", std::process::id()));
+        let (log, alone) = (top.join("around/log"), top.join("around/alone.perfset"));
+        std::fs::create_dir_all(&log).unwrap();
+        let files = [log.join("1.perfset"), log.join("2.journal"), log.join("notes.txt")];
+        for file in files.iter().chain([&alone]) {
+            std::fs::write(file, "").unwrap();
+        }
+        let around = top.join("around");
+        let [sealed, journal, notes] = &files;
+        let open = |path: &PathBuf| {
+            set_permissions(path, Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 })).unwrap();
+        };
+        let all = [&top, &around, &log, &alone, sealed, journal, notes];
+        all.into_iter().for_each(open);
+        assert!(!is_private(&log) && !is_private(&alone));
+        for (path, mode, log_is, alone_is) in [
+            (&log, 0o750, true, false),
+            (&log, 0o754, true, false),
+            (&log, 0o751, true, false),
+            (sealed, 0o640, true, false),
+            (journal, 0o600, true, false),
+            (notes, 0o600, false, false),
+            (&alone, 0o640, false, true),
+            (&around, 0o750, true, true),
+            (&around, 0o754, true, true),
+            (&around, 0o711, false, false),
+            (&top, 0o700, true, true),
+        ] {
+            set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            let found = (is_private(&log), is_private(&alone));
+            assert_eq!(found, (log_is, alone_is), "{} {mode:o}", path.display());
+            open(path);
+        }
+        assert!(is_private(&top.join("none")));
+        std::fs::remove_dir_all(&top).unwrap();
+    }
 
     #[test]
     fn clear_text_beyond_loopback_is_said() {
