@@ -2,9 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-#[cfg(unix)]
 use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
@@ -81,7 +79,7 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
 
 /// Returns `true` if other users may not read a log: a file, or the directory of a recording with all its files.
 #[cfg(unix)]
-fn is_private(log: &PathBuf) -> bool {
+fn is_private(log: &Path) -> bool {
     !others_can_read(log).unwrap_or(false)
 }
 
@@ -118,7 +116,7 @@ fn others_can_read(log: &Path) -> io::Result<bool> {
 
 /// Returns `true`: permissions on other systems than Unix are not looked at.
 #[cfg(not(unix))]
-fn is_private(_: &PathBuf) -> bool {
+fn is_private(_: &Path) -> bool {
     true
 }
 
@@ -146,7 +144,7 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     let why = match (is_exposed, is_privileged()) {
         (true, _) => "other machines can connect",
         (false, true) => "the server can read data that its clients may not",
-        (false, false) if args.log.iter().any(is_private) => "other users may not read the log",
+        (false, false) if args.log.iter().any(|log| is_private(log)) => "other users may not read the log",
         (false, false) => return Ok(None),
     };
     if args.insecure {
@@ -211,11 +209,11 @@ mod tests {
         }
         let around = top.join("around");
         let [sealed, journal, notes] = &files;
-        let open = |path: &PathBuf| {
+        let open = |path: &Path| {
             set_permissions(path, Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 })).unwrap();
         };
         let all = [&top, &around, &log, &alone, sealed, journal, notes];
-        all.into_iter().for_each(open);
+        all.into_iter().for_each(|path| open(path));
         assert!(!is_private(&log) && !is_private(&alone));
         for (path, mode, log_is, alone_is) in [
             (&log, 0o750, true, false),
