@@ -1,7 +1,7 @@
 //! Limit of the work that the segments of a recording take together.
 
-use super::files::{ReachedTick, RecordingFile};
-use super::segment::{MOST_STEPS, StoredSegment};
+/// Most steps of a way through a segment: some seconds, and a hundred times those of a large machine.
+pub(super) const MOST_STEPS: usize = 4_000_000_000;
 
 /// Steps that a reader may take through all segments together: each can have very many changes in few bytes.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +49,10 @@ impl StepBudget {
         left.is_some()
     }
 
-    /// Takes the steps that a player has taken.
-    pub fn take(&mut self, of: &RecordingFile, file: usize, state: Option<&ReachedTick>) {
-        let Some(ReachedTick::Segment { segment, ticks }) = state else { return };
-        self.enter((file, *segment), of.segment(*segment).map_or(0, StoredSegment::len));
-        let taken = std::mem::replace(&mut self.taken, ticks.steps_taken());
-        self.left = self.left.saturating_sub(self.taken.saturating_sub(taken));
+    /// Takes the steps that a player has taken so far in a segment of this length.
+    pub fn take(&mut self, segment: (usize, usize), len: usize, so_far: usize) {
+        self.enter(segment, len);
+        let taken = std::mem::replace(&mut self.taken, so_far);
+        self.left = self.left.saturating_sub(so_far.saturating_sub(taken));
     }
 }

@@ -10,12 +10,13 @@ use perfset_engine::{FactKind, Window};
 
 use super::about::RecordingAbout;
 use super::block::{BlockHeader, BlockKind, Codec, Compressor, put_block_of, put_stored};
+use super::budget::MOST_STEPS;
 use super::bytes::Malformed;
 use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::notes::{InstanceNote, put_notes};
 use super::registration::{RegistrationTexts, TableDefinition, put_definition};
 use super::seal::Payloads;
-use super::segment::{MOST_STEPS, MOST_TICKS, SegmentTicks, SegmentWriter, StoredSegment};
+use super::segment::{MOST_TICKS, SegmentTicks, SegmentWriter, StoredSegment};
 use super::source::Recording;
 use super::table::{Content, RowIdentity};
 use super::tick::{MOST_TABLES, TickState, key};

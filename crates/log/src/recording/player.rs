@@ -12,10 +12,10 @@ use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Entry, Player, Provider, Rows, SourceError, Window,
 };
 
-use super::budget::StepBudget;
+use super::budget::{MOST_STEPS, StepBudget};
 use super::files::{ReachedTick, RecordingError, RecordingFile, WantedContents};
 use super::registration::TableDefinition;
-use super::segment::MOST_STEPS;
+use super::segment::StoredSegment;
 use super::table::{CellStateNumber, Content, RowIdentity, index};
 use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks_in, time_of};
@@ -218,7 +218,10 @@ impl Played {
             steps: budget.left().min(MOST_STEPS),
         };
         let found = of.reach(tick, state, contents)?;
-        budget.take(of, file, state.as_ref());
+        if let Some(ReachedTick::Segment { segment, ticks }) = &state {
+            let len = of.segment(*segment).map_or(0, StoredSegment::len);
+            budget.take((file, *segment), len, ticks.steps_taken());
+        }
         found.iter().for_each(|damage| files.damaged_part(file, damage));
         Ok(())
     }

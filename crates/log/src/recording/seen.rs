@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use perfset_core::{Guid, Instance, InstanceId};
 
 use super::about::RecordingAbout;
-use super::budget::StepBudget;
+use super::budget::{MOST_STEPS, StepBudget};
 use super::files::{ReachedTick, RecordingFile, TickPlace, WantedContents};
-use super::segment::MOST_STEPS;
+use super::segment::StoredSegment;
 use super::table::{Content, RowIdentity};
 use super::timeline::{RecordingFiles, with_next};
 
@@ -147,7 +147,10 @@ impl SeenInstances {
             let wanted =
                 WantedContents { tables: &|_| true, columns: &|_, _| false, rows: None, last, steps };
             let found = file.reach(number, &mut reached, wanted);
-            self.budget.take(file, at, reached.as_ref());
+            if let Some(ReachedTick::Segment { segment, ticks }) = &reached {
+                let len = file.segment(*segment).map_or(0, StoredSegment::len);
+                self.budget.take((at, *segment), len, ticks.steps_taken());
+            }
             match found {
                 Ok(damages) => damages.iter().for_each(|damage| files.damaged_part(at, damage)),
                 Err(error) => {

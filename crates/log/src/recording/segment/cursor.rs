@@ -6,6 +6,7 @@ use std::sync::Arc;
 use perfset_core::NoValue;
 use perfset_engine::CellState;
 
+use super::super::budget::MOST_STEPS;
 use super::super::bytes::Malformed;
 use super::super::table::{Content, MOST_CELLS, RecordedTable, RowIdentity, StateList, index, position};
 use super::super::tick::{TickState, TickTable, WantedTables};
@@ -18,8 +19,6 @@ use crate::damage::Damage;
 
 /// Most changes of all tables together that are decoded at once.
 const MOST_CHANGES: usize = 8 << 20;
-/// Most steps of a way through the segment: some seconds, and a hundred times those of a large machine.
-pub const MOST_STEPS: usize = 4_000_000_000;
 /// Cells that are copied in the time of one step.
 const CELLS_OF_A_STEP: usize = 8;
 

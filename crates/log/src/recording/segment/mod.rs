@@ -17,7 +17,7 @@ mod seen;
 mod stream;
 mod write;
 
-pub(super) use cursor::{MOST_STEPS, SegmentTicks};
+pub(super) use cursor::SegmentTicks;
 pub(super) use directory::{DirectoryHead, TickSpan};
 pub(super) use instance::{FoundRow, InstanceColumns, InstanceTick, WantedInstance};
 pub(super) use parts::repaired_segment;

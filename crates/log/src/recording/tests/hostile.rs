@@ -7,12 +7,12 @@ use allocation_counter::measure;
 use perfset_engine::Player;
 
 use super::super::block::{Compressor, ReadAt, directory, put_block};
-use super::super::budget::StepBudget;
+use super::super::budget::{MOST_STEPS, StepBudget};
 use super::super::bytes::{put_int, put_len, put_text, put_uint};
 use super::super::files::{RecordingFile, WantedContents};
 use super::super::player::RecordingPlayer;
+use super::super::segment::SegmentTicks;
 use super::super::segment::tests::{cpu_time, opened, written};
-use super::super::segment::{MOST_STEPS, SegmentTicks};
 use super::super::table::{Content, RecordedTable, RowIdentity};
 use super::super::tick::{TickState, TickTable, key};
 use super::*;
