@@ -341,7 +341,8 @@ fn a_generated_day_is_right_at_every_instant() {
             _ => {}
         }
     }
-    assert!(removed > 0, "the ring was never full");
+    // A short run can fit the ring.
+    assert!(removed > 0 || ticks <= 20_000, "the ring was never full");
     assert!(most <= settled + 4_096, "{settled} kB after a quarter, later {most} kB");
     let recording = Recording::open(&folder.0).unwrap();
     let times: Vec<i64> = recording.times().collect();
