@@ -46,7 +46,7 @@ pub fn beside_others(is_full: bool) -> Result<String> {
         Running(command.spawn().with_context(|| format!("cannot start {SADC}: is sysstat installed?"))?);
     let pids: Vec<String> = loads.iter().map(|load| load.0.id().to_string()).collect();
     let mut command = Command::new("pidstat");
-    command.args(["-u", "-r", "-d", "-h", "-p", &pids.join(",")]);
+    command.args(["-u", "-r", "-d", "-h", "-H", "-p", &pids.join(",")]);
     command.args([window, seconds / window].map(|number| number.to_string()));
     command.env("LC_ALL", "C").stdout(File::create(at("pidstat"))?);
     let mut pidstat = Running(command.spawn().context("cannot start pidstat: is sysstat installed?")?);
