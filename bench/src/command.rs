@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Where `cargo build --release` puts it.
+/// Path at which `cargo build --release` puts the program.
 pub fn path() -> PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/perfset")
 }

@@ -47,7 +47,7 @@ impl Exporter {
         Ok(Self { child, address })
     }
 
-    /// Where it listens.
+    /// Address at which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -15,7 +15,7 @@ use crate::{Options, Out};
 
 /// Numbers of viewers, one table each.
 const VIEWERS: [usize; 2] = [1, 50];
-/// What each of them views: every line of `/proc/meminfo` and `/proc/vmstat`.
+/// Paths that each of them views: every line of `/proc/meminfo` and `/proc/vmstat`.
 const PATHS: &str = "path=/Linux+Memory/*";
 /// Time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -340,7 +340,7 @@ fn a_torn_end_is_reported() {
     assert!(line.ends_with(" bytes at the end, of a sample that was not finished"), "{line}");
 }
 
-/// What a directory has besides a recording's files neither hangs a reader nor leads it elsewhere, and costs no memory.
+/// Other files in a directory than a recording's neither hang a reader nor lead it elsewhere, and cost no memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_of_somebody_else_hangs_nobody() {

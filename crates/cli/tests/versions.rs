@@ -148,7 +148,7 @@ impl Place {
     }
 }
 
-/// Whether a table of the command lists a counterset with these numbers of instances and counters.
+/// Returns `true` if a table of the command lists a counterset with these numbers of instances and counters.
 fn lists(out: &str, name: &str, instances: usize, counters: usize) -> bool {
     let line = out.lines().find(|line| line.starts_with(&format!("{name}  "))).unwrap_or_default();
     let words: Vec<_> = line[name.len().min(line.len())..].split_whitespace().take(2).collect();

@@ -28,7 +28,7 @@ mod linux {
 
     use super::*;
 
-    /// Who runs this test, to whom some files are another user's. Root has such files; other users
+    /// User who runs this test, with files of another user. Root has such files; other users
     /// pretend to be another user.
     struct Others {
         folder: PathBuf,
