@@ -393,8 +393,10 @@ fn a_generated_day_is_right_at_every_instant() {
 fn a_reader_beside_a_recorder_finds_all_samples() {
     let folder = PathBuf::from(std::env::var_os("PERFSET_TEST_FOLDER").unwrap());
     let rounds = count("PERFSET_TEST_ROUNDS", 100_000);
-    let (mut before, mut grown) = (0, 0_u64);
-    for round in 0..rounds {
+    let (mut before, mut grown, mut round) = (0, 0_u64, 0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // On a fast machine the rounds end before many samples are new.
+    while round < rounds || (grown < 100 && Instant::now() < deadline) {
         let recording = Recording::open(&folder).unwrap_or_else(|error| panic!("round {round}: {error}"));
         let damages = recording.all_damages();
         assert!(damages.is_empty(), "round {round}: {:?}", damages.first());
@@ -406,9 +408,10 @@ fn a_reader_beside_a_recorder_finds_all_samples() {
             let times = recording.times().collect::<Vec<_>>();
             assert!(times.is_sorted_by(|a, b| a < b), "round {round}: a tick is there twice");
         }
+        round += 1;
     }
-    assert!(grown > rounds.min(100) / 4, "it did not grow: {grown} of {rounds} rounds");
-    println!("figure: {rounds} rounds, {grown} with new samples");
+    assert!(grown >= 100, "it did not grow: {grown} of {round} rounds");
+    println!("figure: {round} rounds, {grown} with new samples");
 }
 
 /// Rates of `process 3` by the time of their sample, in seconds since the first tick by the clock that never jumps.

@@ -153,7 +153,7 @@ fn beside_in_process(is_full: bool) -> Result<String> {
     let folder = Folder::new("beside-ring")?;
     let rounds = if is_full { 100_000 } else { 500 };
     let mut command = perfset();
-    command.args(["record", "mem", "10ms", "--keep", "200kB", "--dir"]).arg(&folder.0).stderr(Stdio::null());
+    command.args(["record", "mem", "10ms", "--keep", "1MB", "--dir"]).arg(&folder.0).stderr(Stdio::null());
     let _recorder = Running(command.spawn().context("cannot start perfset record")?);
     sleep(Duration::from_millis(500));
     let variables = [
@@ -242,8 +242,11 @@ fn killed_in(kills: u64, mut moment: u64) -> Result<u64> {
 fn samples(log: &Path) -> Result<u64> {
     let mut command = perfset();
     command.args(["log", "info", "--format", "json"]).arg(log);
-    let info: Value = serde_json::from_str(&finished(command.output()?)?)?;
-    ensure!(info["damage_count"] == 0, "damage: {}", info["damages"]);
+    let output = command.output()?;
+    // A damaged recording has a status of its own, and its damages are printed.
+    let info: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    ensure!(info["damage_count"].as_u64().unwrap_or(0) == 0, "damage: {}", info["damages"]);
+    finished(output)?;
     info["samples"].as_u64().context("no number of samples")
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use perfset::log::recording::seal;
+use perfset::log::recording::{RecordingError, seal};
 use perfset::output::text::name_of;
 
 use super::control::say;
@@ -58,6 +58,8 @@ impl Sealer {
                     // The journal stays, and is as good for readers.
                     match seal(&path) {
                         Ok(_) => counters.sealed(begin.elapsed()),
+                        // It had nothing, and is gone.
+                        Err(RecordingError::NotBegun) => {}
                         Err(error) if is_reported => {
                             say(&format!("warning: {} is not sealed: {error}", name_of(&path)));
                         }

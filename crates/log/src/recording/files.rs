@@ -115,6 +115,13 @@ pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
+/// Returns `true` if a file begins with a block, or has only a part of its magic.
+fn has_begin_of_block(source: &dyn ReadAt) -> io::Result<bool> {
+    let mut magic = BlockHeader::MAGIC.map(|_| 0);
+    let len = source.read_at_most(&mut magic, 0)?;
+    Ok(magic.get(..len) == BlockHeader::MAGIC.get(..len))
+}
+
 /// Returns the path of the file that replaces a journal when it is sealed; `None` if it is no journal.
 pub(super) fn sealed_path(journal: &Path) -> Option<PathBuf> {
     (journal.extension()?.to_str()? == JOURNAL).then(|| journal.with_extension(FINISHED))
@@ -224,6 +231,9 @@ pub enum RecordingError {
     /// The file does not begin as a recording does.
     #[error("no recording: it does not begin with a block that says whose it is")]
     NotARecording,
+    /// The file ends within its first block: its recorder is about to write it, or was ended while it did.
+    #[error("no recording yet: the file ends in its first block")]
+    NotBegun,
     /// The file is of a later version.
     #[error(
         "written by {writer}, which is later than this program: block {kind} at byte {offset} is unknown"
@@ -259,6 +269,9 @@ impl RecordingFile {
             Some(block) if block.header.kind == BlockKind::About => {
                 let number = block.header.about_number();
                 (block.into_payload(), number)
+            }
+            None if walker.damages().is_empty() && has_begin_of_block(&*source)? => {
+                return Err(RecordingError::NotBegun);
             }
             _ => return Err(RecordingError::NotARecording),
         };

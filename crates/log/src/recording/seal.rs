@@ -25,15 +25,21 @@ const OF_A_FILE: usize = 300;
 /// new file.
 ///
 /// Whenever this ends early, either file has all ticks, or both have. A reader takes each tick once. A journal with
-/// damage stays as it is.
+/// damage stays as it is, and one that its recorder has not begun is removed.
 ///
 /// # Errors
-/// If the journal cannot be read or is damaged, or the file not written.
+/// If the journal cannot be read, is damaged or was not begun, or if the file cannot be written.
 pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let Some(path) = files::sealed_path(journal) else { return Err(RecordingError::NotARecording) };
     // What a recorder that was ended has left.
     remove(&temporary_path(&path))?;
-    write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue))?;
+    match write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue)) {
+        Err(RecordingError::NotBegun) => {
+            remove(journal)?;
+            return Err(RecordingError::NotBegun);
+        }
+        written => written?,
+    }
     // The directory may have been too large meanwhile.
     remove(journal)?;
     Ok(path)

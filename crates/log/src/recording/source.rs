@@ -80,6 +80,13 @@ impl Recording {
                 Err(error) => refused.push((path, error)),
             }
         }
+        // A recorder can be ended before it has written the first block of its journal.
+        let is_damage = |path: &Path, error: &RecordingError| {
+            files::sealed_path(path).is_none() || !matches!(error, RecordingError::NotBegun)
+        };
+        if !all.is_empty() {
+            refused.retain(|(path, error)| is_damage(path, error));
+        }
         if all.is_empty() {
             return Err(refused.pop().map_or(RecordingError::Empty, |(_, error)| error));
         }

@@ -521,6 +521,36 @@ fn cut_and_changed_files() {
     }
 }
 
+/// The journal of a recorder that is ended at any moment beside an earlier file: never damage, and after its first
+/// sample never fewer samples. Sealing removes a journal that was not begun.
+#[test]
+fn journals_that_end_at_any_byte() {
+    let folder = TestFolder::new("begun-recording");
+    let samples = some_samples();
+    let (earlier, later) = samples.split_at(3);
+    record(&folder, earlier, "boot", 100);
+    seal(&unsealed(&folder.0, None).unwrap().remove(0)).unwrap();
+    record_run(&folder, later, ("boot", "later run"), 100);
+    let journal = unsealed(&folder.0, None).unwrap().remove(0);
+    let whole = std::fs::read(&journal).unwrap();
+    let mut before = earlier.len();
+    for len in 0..=whole.len() {
+        std::fs::write(&journal, &whole[..len]).unwrap();
+        let recording = Recording::open(&folder.0).unwrap();
+        assert!(recording.all_damages().is_empty(), "{len}: {:?}", recording.all_damages());
+        let now = recording.times().count();
+        assert!(now >= before, "{len}");
+        before = now;
+    }
+    assert_eq!(before, samples.len());
+    for (bytes, is_damaged) in [(&b"PFS1"[..], false), (b"PF", false), (b"", false), (b"PFX1", true)] {
+        std::fs::write(&journal, bytes).unwrap();
+        assert_eq!(Recording::open(&folder.0).unwrap().all_damages().is_empty(), !is_damaged);
+        assert!(seal(&journal).is_err());
+        assert_eq!(journal.exists(), is_damaged, "{bytes:?}");
+    }
+}
+
 /// Samples of two times since the start of the machine, or of two recorders, are separated by one without values.
 #[test]
 fn samples_of_two_boots_are_separated() {
