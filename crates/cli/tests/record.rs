@@ -181,6 +181,18 @@ fn a_file_is_written_once() {
     assert_eq!(samples(&file), (3, 0));
 }
 
+/// Names as they are typed in the directory of the file: alone, and with the sign of that directory.
+#[test]
+fn files_of_the_current_directory() {
+    let folder = scratch("recorded-here");
+    for name in ["one.perfset", "./two.perfset"] {
+        let mut command = perfset("small-vm", &["record", "-o", name, "mem", "10ms", "3"]);
+        let (code, _, err) = outcome(command.current_dir(&folder).output().unwrap());
+        assert!(code == 0 && !err.contains("warning"), "{code} {err}");
+        assert_eq!(samples(&folder.join(name)), (3, 0));
+    }
+}
+
 /// Returns the words of the lines of a screen that do not depend on when it was drawn.
 fn steady(screen: &str) -> Vec<String> {
     // Next commands of findings need the log in the past, which the last line says.

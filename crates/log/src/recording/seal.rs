@@ -128,8 +128,11 @@ fn invalid(what: &str) -> io::Error {
 fn synchronize_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         // Windows has no such call, and needs none.
-        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
-        _ => Ok(()),
+        _ if !cfg!(unix) => Ok(()),
+        // A name alone is in the current directory.
+        Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
     }
 }
 
