@@ -60,11 +60,24 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Libraries that were built, to be installed.
+pub struct BuiltLibraries {
+    /// Shared library.
+    pub shared: PathBuf,
+    /// Static library.
+    pub archive: PathBuf,
+}
+
 /// Builds and installs.
 pub fn install(prefix: &Path) -> Result<()> {
     let mut progress = Progress::new(4);
     progress.step("building the C library (profile dist, minutes)");
-    let (shared, archive) = build()?;
+    let built = build()?;
+    install_built(prefix, &built, &mut progress)
+}
+
+/// Installs libraries that are there.
+pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progress) -> Result<()> {
     progress.step("copying the headers");
     let (include, lib) = (prefix.join("include"), prefix.join("lib"));
     for header in HEADERS {
@@ -85,10 +98,10 @@ pub fn install(prefix: &Path) -> Result<()> {
     progress.step("copying the libraries");
     let version = &version()?;
     let (major, _) = version.split_once('.').context("a version has parts")?;
-    copy(&shared, &lib.join(format!("libperflib.so.{version}")))?;
+    copy(&built.shared, &lib.join(format!("libperflib.so.{version}")))?;
     link(&format!("libperflib.so.{version}"), &lib.join(format!("libperflib.so.{major}")))?;
     link(&format!("libperflib.so.{major}"), &lib.join("libperflib.so"))?;
-    copy(&own_symbols_alone(&archive)?, &lib.join("libperflib.a"))?;
+    copy(&own_symbols_alone(&built.archive)?, &lib.join("libperflib.a"))?;
     copy(&support_library()?, &lib.join("libperflib-windows.a"))?;
 
     progress.step("writing the files of pkg-config and CMake");
@@ -104,8 +117,8 @@ pub fn install(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds the library: where Cargo says that the shared one and the archive are.
-fn build() -> Result<(PathBuf, PathBuf)> {
+/// Builds the library. Cargo says where the shared one and the archive are.
+fn build() -> Result<BuiltLibraries> {
     // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");
     build.args(["rustc", "--profile", "dist", "--locked", "--package", "perflib", "--lib"]);
@@ -121,7 +134,8 @@ fn build() -> Result<(PathBuf, PathBuf)> {
         })
     };
     let found = built("libperflib.so").zip(built("libperflib.a"));
-    found.context("cargo does not say where it put the library")
+    let (shared, archive) = found.context("cargo does not say where it put the library")?;
+    Ok(BuiltLibraries { shared, archive })
 }
 
 fn folder() -> PathBuf {
@@ -131,6 +145,7 @@ fn folder() -> PathBuf {
 /// The archive as one object that shows our functions and nothing of Rust's library, which another archive may have
 /// too.
 fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder())?;
     let (plain, one, own) =
         (folder().join("plain.a"), folder().join("perflib.o"), folder().join("libperflib.a"));
     // What these sections hold is for compilers, and some linkers take it for an object of theirs.

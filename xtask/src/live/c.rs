@@ -6,11 +6,13 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
 use super::{Load, finished, median, perfset};
-use crate::install::install;
+use crate::install::{BuiltLibraries, install, install_built};
+use crate::progress::Progress;
 use crate::repository::{output_of, root, target};
 
 /// Every compiler with the languages it is asked for.
@@ -43,6 +45,9 @@ fn folder() -> PathBuf {
     target().join("live-c")
 }
 
+/// Build of the library that the checks use, once it was chosen: `true` for that of packages.
+pub static IS_SHIPPED: AtomicBool = AtomicBool::new(false);
+
 /// Where the library of this very source is installed: by the first check that needs it, into an empty folder.
 fn prefix() -> Result<PathBuf> {
     static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
@@ -51,7 +56,14 @@ fn prefix() -> Result<PathBuf> {
             std::fs::remove_dir_all(folder())?;
         }
         let prefix = folder().join("prefix");
-        install(&prefix)?;
+        if IS_SHIPPED.load(Relaxed) {
+            install(&prefix)?;
+            return Ok(prefix);
+        }
+        // Compiled with the command, so that their crates are compiled once.
+        let built = |name: &str| target().join("release").join(name);
+        let built = BuiltLibraries { shared: built("libperflib.so"), archive: built("libperflib.a") };
+        install_built(&prefix, &built, &mut Progress::new(3))?;
         Ok(prefix)
     };
     let installed = INSTALLED.get_or_init(|| install().map_err(|error| format!("{error:#}")));
