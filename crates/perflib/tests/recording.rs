@@ -205,7 +205,8 @@ fn v1_blocks_are_the_samples_too_and_a_small_buffer_loses_none() {
         };
         (code, block)
     };
-    let time = |block: &[u8]| i64::from_le_bytes(block[48..56].try_into().unwrap());
+    // PerfTime; SystemTime before it has milliseconds only.
+    let time = |block: &[u8]| i64::from_le_bytes(block[56..64].try_into().unwrap());
     let mut times = Vec::new();
     for sample in 0..SAMPLES {
         // Windows' programs begin with a small buffer, and enlarge it.
