@@ -1,6 +1,7 @@
-//! Settings file of the command: named sets of counter paths.
+//! Settings file of the command: named sets of counter paths, and tables of the interactive screens.
 //!
-//! The user's own file comes first, then that of the machine. A set is taken from the first file that has it.
+//! The user's own file comes first, then that of the machine. A set or a table is taken from the first file that has
+//! it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,10 +20,67 @@ use crate::input;
 /// Content of a settings file. Unknown names are errors, because they are mistyped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
 struct Settings {
     /// Counter paths by the name of their set.
     #[serde(default)]
     paths: BTreeMap<String, Spanned<Vec<Spanned<String>>>>,
+    /// Tables of the interactive screens by their name.
+    #[serde(default)]
+    tables: BTreeMap<String, TableSettings>,
+    /// Settings of all interactive screens.
+    #[serde(default)]
+    top: TopSettings,
+}
+
+/// Table of the interactive screens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSettings {
+    /// Name of the counterset.
+    pub counterset: String,
+    /// Names of the counters, from left to right; those of a new table if there are none.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// Name of the counter that decides about the order.
+    pub sort: Option<String>,
+    /// Filter of the rows, as it is typed on the screen.
+    pub filter: Option<String>,
+}
+
+/// Settings of all interactive screens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopSettings {
+    /// Paths of the counters on the strip.
+    #[serde(default)]
+    pub strip: Vec<String>,
+    /// `true` to use the mouse.
+    pub mouse: Option<bool>,
+}
+
+/// Returns the settings of the interactive screens, and the table with a name if a file has it.
+#[cfg(feature = "tui")]
+pub fn screens(table: Option<&str>) -> Result<(TopSettings, Option<TableSettings>), Failure> {
+    screens_of(table, &files(|variable| std::env::var_os(variable)))
+}
+
+#[cfg(feature = "tui")]
+fn screens_of(
+    table: Option<&str>,
+    files: &[PathBuf],
+) -> Result<(TopSettings, Option<TableSettings>), Failure> {
+    let (mut top, mut found) = (TopSettings::default(), None);
+    for file in files {
+        let Some(text) = text_of(file)? else { continue };
+        let mut settings = parse(file, &text)?;
+        if top.strip.is_empty() {
+            top.strip = settings.top.strip;
+        }
+        top.mouse = top.mouse.or(settings.top.mouse);
+        found = found.or_else(|| settings.tables.remove(table?));
+    }
+    Ok((top, found))
 }
 
 /// Returns the counter paths of a named set.
@@ -179,7 +237,7 @@ mod tests {
             (&b"[paths]\nweb = ['/A/B'\n"[..], 2, ""),
             (b"[paths]\n\nweb = ['/A/B', 'A']\n", 3, "\"A\" does not begin with \\ or /"),
             (b"[paths]\nweb = [\n  '/A/B',\n  '/A',\n]\n", 4, "\"/A\" names a counterset but no counter"),
-            (b"\n[pahts]\nweb = []\n", 2, "unknown field `pahts`, expected `paths`"),
+            (b"\n[pahts]\nweb = []\n", 2, "unknown field `pahts`, expected one of `paths`, `tables`, `top`"),
             (b"[paths]\n\nweb = []\n", 3, "the set \"web\" has no counter path"),
             (b"[paths]\nweb = 5\n", 2, "invalid type: integer `5`, expected a sequence"),
             (b"[paths]\n# \xFF\n", 2, "the line is not UTF-8"),
@@ -192,6 +250,35 @@ mod tests {
             let want = format!("{}:{line}: {what}", file.display());
             assert!(error.starts_with(&want), "{error}\n{want}");
         }
+    }
+
+    #[cfg(feature = "tui")]
+    #[test]
+    fn tables_of_screens() {
+        let own = written(
+            "own-tables.toml",
+            b"[tables.web]\ncounterset = 'Process V2'\ncolumns = ['Working Set']\nfilter = 'web'\n\
+              [top]\nmouse = true\n",
+        );
+        let system =
+            written("system-tables.toml", b"[tables.db]\ncounterset = 'A'\n[top]\nstrip = ['/A/B']\n");
+        let files = [own, system];
+        let (top, table) =
+            screens_of(Some("web"), &files).map_err(|failure| failure.error.to_string()).unwrap();
+        assert_eq!(top, TopSettings { strip: vec!["/A/B".into()], mouse: Some(true) });
+        let want = TableSettings {
+            counterset: "Process V2".into(),
+            columns: vec!["Working Set".into()],
+            sort: None,
+            filter: Some("web".into()),
+        };
+        assert_eq!(table, Some(want));
+        let table = |name| screens_of(Some(name), &files).map(|(_, table)| table).unwrap_or_default();
+        assert_eq!(table("db").map(|table| table.counterset).as_deref(), Some("A"));
+        assert_eq!(table("none"), None);
+        let wrong = written("wrong-tables.toml", b"[tables.web]\ncolumns = []\n");
+        let error = screens_of(None, &[wrong]).unwrap_err().error.to_string();
+        assert!(error.contains("wrong-tables.toml:1: missing field `counterset`"), "{error}");
     }
 
     #[cfg(unix)]

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use perfset::log::recording::{Annotation, Recording};
 use perfset::output::text::escaped;
 use perfset_tui::screen::{self, Look};
-use perfset_tui::{Feed, FeedError, RunError, RunOptions, Viewer};
+use perfset_tui::{Feed, FeedError, RunError, RunOptions, TableChoice, Viewer};
 
 use crate::args::{TableScreenArgs, TopArgs, ViewArgs};
 use crate::bpf_capabilities;
@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::log::quoted;
 use crate::pace::Pace;
 use crate::query_source::{opened, zone_of};
+use crate::settings::{self, TableSettings};
 use crate::terminal::{shows_blocks, stdout};
 
 /// Shows tables of this machine.
@@ -76,9 +77,23 @@ fn show(
     interval: Duration,
     count: Option<u64>,
 ) -> Result<Exit, Failure> {
-    if let Some(name) = &args.counterset {
-        viewer.begin_with(name).map_err(|text| Failure::escaped(Exit::NothingMatched, anyhow!(text)))?;
+    let nothing = |text: String| Failure::escaped(Exit::NothingMatched, anyhow!(text));
+    let (settings, table) = settings::screens(args.counterset.as_deref())?;
+    if !settings.strip.is_empty() {
+        viewer.set_strip(&settings.strip).map_err(nothing)?;
     }
+    match (table, &args.counterset) {
+        (Some(table), Some(name)) => {
+            let TableSettings { counterset, columns, sort, filter } = table;
+            let choice = TableChoice { title: escaped(name), counterset, columns, sort, filter };
+            viewer
+                .begin_with_table(&choice)
+                .map_err(|text| nothing(format!("table \"{name}\" of the settings file: {text}")))?;
+        }
+        (None, Some(name)) => viewer.begin_with(name).map_err(nothing)?,
+        (_, None) => {}
+    }
+    let has_mouse = args.mouse || settings.mouse == Some(true);
     if args.plain {
         return print(viewer, interval, count);
     }
@@ -88,7 +103,7 @@ fn show(
         .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     let is_utf8 = shows_blocks(|name| std::env::var(name).ok());
     let look = Look { has_colours: args.color.applies_to(true), is_utf8 };
-    match perfset_tui::run(viewer, &RunOptions { interval, look, stop }) {
+    match perfset_tui::run(viewer, &RunOptions { interval, look, has_mouse, stop }) {
         Ok(()) => Ok(Exit::Ok),
         Err(RunError::Feed(error)) => Err(unread(error)),
         Err(error) => Err(Failure::new(Exit::SourceFailed, error)),

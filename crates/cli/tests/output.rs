@@ -459,6 +459,12 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
 fn commands_in_helps_and_documents_work() {
     let folder = scratch("man-of-documents");
     let published = Published::new("documents");
+    // The settings file is that of the guide.
+    let settings = scratch("settings-of-documents");
+    let guide = fs::read_to_string(repository("docs/guides/top.md")).unwrap();
+    let shown = guide.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    fs::create_dir(settings.join("perfset")).unwrap();
+    fs::write(settings.join("perfset/config.toml"), shown).unwrap();
     let mut texts = helps();
     let guides = fs::read_dir(repository("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
     for path in guides.chain(["docs/output.md", "docs/v1.md", "docs/manifests.md"].map(repository)) {
@@ -471,8 +477,8 @@ fn commands_in_helps_and_documents_work() {
             let Some(words) = quick(words, &folder) else { continue };
             let words: Vec<_> = words.iter().map(String::as_str).collect();
             let mut command = perfset("small-vm", &words);
-            let (code, _, err) =
-                outcome(command.env("PERFSET_RUNTIME_DIR", published.folder()).output().unwrap());
+            command.env("PERFSET_RUNTIME_DIR", published.folder()).env("XDG_CONFIG_HOME", &settings);
+            let (code, _, err) = outcome(command.output().unwrap());
             assert_eq!(code != 0, fails, "{name}: perfset {shown}: {err}");
             count += 1;
         }

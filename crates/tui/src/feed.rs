@@ -1,8 +1,9 @@
 //! Source of a screen: it collects the shown table and the strip now, or reads them at an instant of a log.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use perfset::log::Logs;
+use perfset::log::{Logs, Pick};
 use perfset::path::{BindError, CounterPath, PathQuery};
 use perfset::{
     Attributes, CostClass, Counter, CounterId, Counterset, Fact, FactOptions, Identity, InstanceId, Machine,
@@ -16,6 +17,10 @@ use crate::timeline::StripSample;
 /// Samples before an instant that are read too, from few to many: rates need one, and counters that are recorded less
 /// often need more.
 const BEFORE: [usize; 3] = [1, 30, 310];
+
+/// Most samples of a range that its totals are computed from. Rates of samples that are far apart are those of the
+/// whole time between them.
+const OF_A_RANGE: usize = 600;
 
 /// Reason that a screen cannot show something.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -180,6 +185,34 @@ impl Feed {
         while query.collect()? == NextOutcome::Sample {}
         found.strip = TableSample::read(&query, 0, &strip, None).strip;
         Ok(found)
+    }
+
+    /// Reads the samples of a log from one number to another, the later one included, or every n-th of them if they are
+    /// many. Returns n. The function gets each sample, and ends the reading with `false`.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or does not have the counterset.
+    pub fn range(
+        &self,
+        (times, first, last): (&[i64], usize, usize),
+        plan: &TablePlan,
+        take: &mut dyn FnMut(&TableSample) -> bool,
+    ) -> Result<usize, FeedError> {
+        let every = last.saturating_sub(first).div_ceil(OF_A_RANGE).max(1);
+        let Some(logs) = &self.logs else { return Ok(every) };
+        let window = Window { begin: times.get(first).copied(), end: times.get(last).copied() };
+        let mut logs = logs.within(window);
+        if let Some(every) = u64::try_from(every).ok().and_then(NonZeroU64::new).filter(|n| n.get() > 1) {
+            logs = logs.picking(Pick::Nth(every));
+        }
+        let mut query = PathQuery::open(&mut logs)?;
+        plan.bind_columns(&mut query, &mut logs)?;
+        while query.collect()? == NextOutcome::Sample {
+            if !take(&TableSample::read(&query, plan.columns.len(), &[], None)) {
+                break;
+            }
+        }
+        Ok(every)
     }
 
     /// Reads the strip's counters in a range of a log: for each sample its time and values.

@@ -145,7 +145,7 @@ mod tests {
             None => TableValue::Missing(Arc::new(NoValue::NotGiven)),
         };
         let identity = RowIdentity { name: name.into(), id: None, birth: None, occurrence: 0 };
-        SampleRow { identity, number: 0, sums_up: false, values: [value].into() }
+        SampleRow { identity, number: 0, sums_up: false, change: None, values: [value].into() }
     }
 
     #[test]

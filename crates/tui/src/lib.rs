@@ -12,6 +12,7 @@ use std::time::Duration;
 
 pub use feed::{Feed, FeedError, TablePlan};
 pub use run::{RunError, RunOptions, run};
+pub use tab::TableChoice;
 pub use viewer::{KeyOutcome, Viewer};
 
 mod feed;
@@ -20,6 +21,7 @@ mod presets;
 mod run;
 mod sample;
 pub mod screen;
+mod spans;
 mod tab;
 mod timeline;
 mod viewer;

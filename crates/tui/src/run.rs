@@ -8,9 +8,13 @@ use std::time::{Duration, Instant};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
-use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::event::{
+    self, DisableMouseCapture, EnableMouseCapture, Event, KeyEventKind, MouseButton, MouseEvent,
+    MouseEventKind,
+};
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 
@@ -25,6 +29,8 @@ pub struct RunOptions {
     pub interval: Duration,
     /// Colours and glyphs of the terminal.
     pub look: Look,
+    /// `true` to take clicks and the wheel; the terminal then selects no text without Shift.
+    pub has_mouse: bool,
     /// `true` ends the run, within half a second: a signal sets it.
     pub stop: Arc<AtomicBool>,
 }
@@ -48,17 +54,16 @@ pub enum RunError {
 }
 
 /// Terminal with a screen of its own, in raw mode; dropping it restores the terminal.
-struct OwnTerminal(Terminal<CrosstermBackend<Stdout>>);
+struct OwnTerminal {
+    drawn: Terminal<CrosstermBackend<Stdout>>,
+    has_mouse: bool,
+}
 
 impl OwnTerminal {
-    fn open() -> Result<Self, RunError> {
-        enable_raw_mode()?;
-        let opened = (|| {
-            execute!(stdout(), EnterAlternateScreen, Hide)?;
-            Terminal::new(CrosstermBackend::new(stdout()))
-        })();
+    fn open(has_mouse: bool) -> Result<Self, RunError> {
+        let opened = enter(has_mouse).and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
         match opened {
-            Ok(terminal) => Ok(Self(terminal)),
+            Ok(drawn) => Ok(Self { drawn, has_mouse }),
             Err(error) => {
                 restore();
                 Err(error.into())
@@ -70,10 +75,16 @@ impl OwnTerminal {
 impl OwnTerminal {
     /// Takes a terminal again that was restored, and draws all of it next time.
     fn take(&mut self) -> Result<(), RunError> {
-        enable_raw_mode()?;
-        execute!(stdout(), EnterAlternateScreen, Hide)?;
-        Ok(self.0.clear()?)
+        enter(self.has_mouse)?;
+        Ok(self.drawn.clear()?)
     }
+}
+
+/// Takes the terminal for a screen of its own.
+fn enter(has_mouse: bool) -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, Hide)?;
+    if has_mouse { execute!(stdout(), EnableMouseCapture) } else { Ok(()) }
 }
 
 impl Drop for OwnTerminal {
@@ -84,7 +95,7 @@ impl Drop for OwnTerminal {
 
 /// Restores the terminal. It may be gone, so failures are ignored.
 fn restore() {
-    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
@@ -101,7 +112,7 @@ pub fn run(mut viewer: Viewer, options: &RunOptions) -> Result<(), RunError> {
         restore();
         before(info);
     }));
-    let mut terminal = OwnTerminal::open()?;
+    let mut terminal = OwnTerminal::open(options.has_mouse)?;
     show(&mut terminal, &mut viewer, options)
 }
 
@@ -111,7 +122,7 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
     let mut is_changed = true;
     loop {
         if std::mem::take(&mut is_changed) {
-            terminal.0.draw(|frame| {
+            terminal.drawn.draw(|frame| {
                 let area = frame.area();
                 viewer.page = screen::page(viewer, area);
                 screen::draw(viewer, options.look, area, frame.buffer_mut());
@@ -138,6 +149,11 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
                         stdout().flush()?;
                     }
                 },
+                Event::Mouse(mouse) => {
+                    let size = terminal.drawn.size()?;
+                    let area = Rect { x: 0, y: 0, width: size.width, height: size.height };
+                    mouse_event(viewer, options.look, area, mouse);
+                }
                 _ => {} // a resized window is drawn like any other
             }
         }
@@ -150,6 +166,19 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
                 terminal.take()?;
             }
         }
+    }
+}
+
+/// Handles clicks and the wheel.
+fn mouse_event(viewer: &mut Viewer, look: Look, area: Rect, mouse: MouseEvent) {
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => {
+            let place = screen::place_at(viewer, look, area, (mouse.column, mouse.row));
+            place.into_iter().for_each(|place| viewer.click(place));
+        }
+        MouseEventKind::ScrollDown => viewer.wheel(true),
+        MouseEventKind::ScrollUp => viewer.wheel(false),
+        _ => {}
     }
 }
 

@@ -45,6 +45,29 @@ impl TableValue {
     }
 }
 
+/// Change of an instance within a span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowChange {
+    /// The instance was not there at the begin.
+    Began,
+    /// The instance was not there at the end.
+    Ended,
+    /// The instance was there in between only.
+    BeganAndEnded,
+}
+
+impl RowChange {
+    /// Returns the sign before the name.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Began => "+",
+            Self::Ended => "-",
+            Self::BeganAndEnded => "+-",
+        }
+    }
+}
+
 /// Row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleRow {
@@ -54,6 +77,8 @@ pub struct SampleRow {
     pub number: usize,
     /// `true` for a sum over other rows, and for idle time.
     pub sums_up: bool,
+    /// Change of the instance, if the table is of a span of time.
+    pub change: Option<RowChange>,
     /// Values of the columns, in their order.
     pub values: Box<[TableValue]>,
 }
@@ -159,6 +184,7 @@ fn rows(
                 identity,
                 number: cell.occurrence,
                 sums_up: cell.sums_up(),
+                change: None,
                 values: vec![TableValue::Missing(Arc::clone(&missing)); columns].into(),
             });
         }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use perfset::output::text::escaped;
+use perfset::path::nearest;
 use perfset::{Counter, CounterId, Counterset};
 
 use crate::feed::shown_counters;
@@ -40,7 +41,61 @@ pub struct TableTab {
     pub filter: Option<RowFilter>,
 }
 
+/// Table that a user has chosen, by names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableChoice {
+    /// Title of the tab, without control characters.
+    pub title: String,
+    /// Name of the counterset.
+    pub counterset: String,
+    /// Names of the counters, from left to right; those of a new tab if there are none.
+    pub columns: Vec<String>,
+    /// Name of the counter that decides about the order.
+    pub sort: Option<String>,
+    /// Filter of the rows.
+    pub filter: Option<String>,
+}
+
 impl TableTab {
+    /// Creates the tab of a choice.
+    ///
+    /// # Errors
+    /// A sentence that names the counterset, counter or filter that is wrong, and the nearest names.
+    pub fn of_choice(choice: &TableChoice, sets: &[Arc<Counterset>]) -> Result<Self, String> {
+        let none = |what: &str, name: &str, names: Vec<String>| {
+            let near = nearest(name, names.iter().map(String::as_str), 3);
+            let hint =
+                if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
+            format!("no {what} is called \"{name}\"{hint}")
+        };
+        let is_named = |name: &str, wanted: &str| name.to_lowercase() == wanted.to_lowercase();
+        let set = sets.iter().find(|set| is_named(&set.name, &choice.counterset)).ok_or_else(|| {
+            none("counterset", &choice.counterset, sets.iter().map(|set| set.name.to_string()).collect())
+        })?;
+        let counters = shown_counters(set, true);
+        let counter = |name: &String| {
+            let found = counters.iter().find(|counter| is_named(&counter.shown_name(), name));
+            let names = || counters.iter().map(|counter| counter.shown_name().into_owned()).collect();
+            found.map(|counter| heading(counter)).ok_or_else(|| none("counter", name, names()))
+        };
+        let mut tab = Self::of(set);
+        choice.title.clone_into(&mut tab.title);
+        if !choice.columns.is_empty() {
+            tab.columns = choice.columns.iter().map(counter).collect::<Result<_, _>>()?;
+        }
+        if let Some(sort) = &choice.sort {
+            let wanted = counter(sort)?;
+            let at = tab.columns.iter().position(|column| column.counter.id == wanted.counter.id);
+            tab.sorted_by = Some(at.unwrap_or(tab.columns.len()));
+            tab.columns.extend(at.is_none().then_some(wanted));
+        }
+        if let Some(filter) = &choice.filter {
+            let titles: Vec<&str> = tab.columns.iter().map(|column| &*column.title).collect();
+            tab.filter = Some(RowFilter::parse(filter, &titles)?);
+        }
+        Ok(tab)
+    }
+
     /// Creates the tab of a preset, if one of its countersets is there.
     #[must_use]
     pub fn of_preset(preset: &TabPreset, sets: &[Arc<Counterset>]) -> Option<Self> {

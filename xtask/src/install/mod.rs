@@ -62,9 +62,9 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Libraries that were built, to be installed.
 pub struct BuiltLibraries {
-    /// Shared library.
+    /// Path of the shared library.
     pub shared: PathBuf,
-    /// Static library.
+    /// Path of the static library.
     pub archive: PathBuf,
 }
 

@@ -14,7 +14,7 @@ use super::finished;
 use super::kernel_own::{Group, hierarchy};
 use super::network::ip;
 use super::owned::{Folder, Running};
-use crate::repository::target;
+use super::tmux::Terminal;
 
 /// Tools, and the commands that start them.
 const TOOLS: [(&str, &str); 4] =
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const SETTLED: Duration = Duration::from_millis(1_500);
 
 /// Something that is ended when it is dropped.
-type Load = Vec<Box<dyn Any>>;
+pub type Load = Vec<Box<dyn Any>>;
 
 /// Function that returns `true` if a line of a screen answers.
 type IsAnswer = fn(&str) -> bool;
@@ -249,41 +249,6 @@ fn number_after(line: &str, word: &str) -> Option<f64> {
     behind[..digits].parse().ok()
 }
 
-/// Terminal of 80 by 24 with a command, on a server of its own, which ends when this is dropped.
-struct Terminal {
-    server: String,
-}
-
-impl Terminal {
-    fn start(command: &str) -> Result<Self> {
-        let terminal = Self { server: format!("perfset-live-{}", std::process::id()) };
-        let path = format!("{}:{}", target().join("release").display(), std::env::var("PATH")?);
-        let command = format!("PATH={path} LC_ALL=C.UTF-8 exec {command}");
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &command])?;
-        Ok(terminal)
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> Result<String> {
-        let mut tmux = Command::new("tmux");
-        tmux.args(["-L", &self.server]).args(arguments).stdin(Stdio::null());
-        finished(tmux.output().context("cannot start tmux (Debian package tmux)")?)
-    }
-
-    fn press(&self, keys: &str) -> Result<()> {
-        self.tmux(&["send-keys", "-l", keys]).map(drop)
-    }
-
-    fn screen(&self) -> Result<String> {
-        self.tmux(&["capture-pane", "-p"])
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.tmux(&["kill-server"]); // it ends with its last command
-    }
-}
-
 /// Copies a program under another name, which its processes then have.
 fn copy(place: &Folder, program: &str, name: &str) -> Result<PathBuf> {
     let copy = place.0.join(name);
@@ -309,7 +274,7 @@ fn python(place: &Folder, name: &str, script: &str) -> Result<Box<dyn Any>> {
 }
 
 /// Writes to a file, past the page cache.
-fn writer(place: &Folder) -> Result<Load> {
+pub fn writer(place: &Folder) -> Result<Load> {
     let file = place.0.join("written");
     let script = format!(
         "import mmap, os\nm = mmap.mmap(-1, 1 << 20)\n\

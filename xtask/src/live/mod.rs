@@ -49,6 +49,8 @@ mod record;
 mod recordings;
 mod relations;
 mod services;
+mod tables;
+mod tmux;
 mod totals;
 mod v1;
 mod vmstat;
@@ -160,6 +162,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("a recording of a day is right at every instant", &|| recordings::day(args.full)),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
+        ("interactive tables of a recording name who wrote most, in six keys", &tables::past_writer),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
         ("draws in place on a terminal", &terminal),
         ("ends quietly on Ctrl+C", &interrupt),

@@ -11,12 +11,18 @@ use crate::when::InstantArg;
 /// Options of both interactive screens.
 #[derive(Debug, clap::Args)]
 pub struct TableScreenArgs {
-    /// Counterset to begin with: process, cgroup, processor, disk, network, memory, or any by its name
+    /// Table to begin with: process, cgroup, processor, disk, network, memory, one of the settings file, or any
+    /// counterset by its name
     #[arg(short, long, value_name = "NAME")]
     pub counterset: Option<String>,
     /// Print each table as text instead of drawing it, for screen readers and pipes
     #[arg(long)]
     pub plain: bool,
+    /// Take clicks and the wheel: a row selects, a tab shows, the strip goes to that time
+    ///
+    /// While the mouse is used, the terminal selects text with Shift. The settings file can say mouse = true.
+    #[arg(long)]
+    pub mouse: bool,
     /// Use of colours and other styles
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorChoice,

@@ -9,7 +9,7 @@ use ratatui_widgets::clear::Clear;
 use super::Look;
 
 /// Keys with what they do.
-pub const KEYS: [(&str, &str); 22] = [
+pub const KEYS: [(&str, &str); 23] = [
     ("↑ ↓ PgUp PgDn Home End", "rows"),
     ("1-9 Tab", "tabs"),
     (":", "any counterset, by name"),
@@ -23,14 +23,15 @@ pub const KEYS: [(&str, &str); 22] = [
     ("g", "go to a time or mark"),
     ("space", "stand still, live again"),
     ("w W", "next, previous peak of the counter"),
+    ("R", "range: mean, again greatest, total"),
+    ("d", "difference from here on"),
+    ("b", "instances that began or ended"),
     ("m M", "set a mark, go to the next one"),
     ("+", "counter on the strip, or off it"),
     ("Enter", "everything about a cell"),
     ("y", "copy the command for a cell"),
-    ("x", "raw values"),
-    ("u", "units"),
-    ("Esc", "remove the filter, else quit"),
-    ("q", "quit"),
+    ("x u", "raw values, numbers without units"),
+    ("Esc q", "end the filter or range; quit"),
     ("F9", "nothing: perfset ends no processes"),
 ];
 

@@ -13,7 +13,7 @@ use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::feed::shown_counters;
-use crate::sample::{SampleRow, TableValue};
+use crate::sample::{RowChange, SampleRow, TableValue};
 use crate::tab::{TableHeading, TableTab};
 use crate::timeline::Timeline;
 use crate::viewer::{Overlay, Viewer};
@@ -37,8 +37,9 @@ const COLUMN: usize = 8;
 /// Greatest width of a title.
 const LONGEST: usize = 24;
 
-/// Least width of the names.
-const NAME: usize = 12;
+/// Least and greatest width of the names that all columns leave to them. The names are as wide as the longest one
+/// between.
+const NAME: (usize, usize) = (12, 24);
 
 /// Colours and glyphs that the terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,9 +124,7 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     line(tabs(viewer, look, usize::from(area.width)), y);
     line(reason(viewer, look), area.bottom().saturating_sub(2));
     line(bottom(viewer, look, usize::from(area.width)), area.bottom().saturating_sub(1));
-    let rows = usize::from(layout.table.height.saturating_sub(1));
-    let top = viewer.row.saturating_sub(rows.saturating_sub(1));
-    table(viewer, look, layout.table, top, out);
+    table(viewer, look, layout.table, top_row(viewer, layout.table), out);
     match (&viewer.overlay, layout.detail) {
         (Overlay::Help, _) => help::draw(look, area, out),
         (Overlay::Columns(chosen), _) => columns(viewer, look, *chosen, layout.table, out),
@@ -155,7 +154,8 @@ pub fn plain(viewer: &Viewer, width: u16) -> String {
     let mut top = 0_usize;
     loop {
         let rows = viewer.rows().saturating_sub(top).min(most);
-        let height = u16::try_from(rows.saturating_add(1)).unwrap_or(u16::MAX);
+        // An empty table has a line that says so.
+        let height = u16::try_from(rows.max(1).saturating_add(1)).unwrap_or(u16::MAX);
         let area = Rect { x: 0, y: 0, width, height };
         let mut buffer = Buffer::empty(area);
         table(viewer, look, area, top, &mut buffer);
@@ -219,23 +219,26 @@ fn span(seconds: i64) -> String {
 }
 
 fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
-    let mut spans = Vec::new();
-    let mut used = 0_usize;
-    for (at, tab) in viewer.tabs.iter().enumerate() {
-        let text = format!(" {} {} ", at.saturating_add(1), tab.title);
-        used = used.saturating_add(text.width());
-        // The shown tab is there, whatever else has room.
-        if used > width && at != viewer.tab {
-            continue;
-        }
-        spans.push(Span::styled(text, if at == viewer.tab { look.selected() } else { look.dim() }));
-    }
+    let style = |at: usize| if at == viewer.tab { look.selected() } else { look.dim() };
+    let mut spans: Vec<_> =
+        tab_texts(viewer, width).into_iter().map(|(at, text)| Span::styled(text, style(at))).collect();
     spans.push(Span::styled(" : any", look.dim()));
     Line::from(spans)
 }
 
+/// Returns the tabs that have room, each with its number and text. The shown one is there, whatever else has room.
+fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
+    let mut used = 0_usize;
+    let texts = viewer.tabs.iter().enumerate().filter_map(|(at, tab)| {
+        let text = format!(" {} {} ", at.saturating_add(1), tab.title);
+        used = used.saturating_add(text.width());
+        (used <= width || at == viewer.tab).then_some((at, text))
+    });
+    texts.collect()
+}
+
 fn reason(viewer: &Viewer, look: Look) -> Line<'static> {
-    let mut text = String::new();
+    let mut text = viewer.span_words().map(|words| format!(" {words}")).unwrap_or_default();
     if let Some(TableValue::Missing(reason)) = viewer.value() {
         text.push_str(&format!(" {}", escaped(&reason.to_string())));
     }
@@ -284,37 +287,123 @@ fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     Line::from(vec![Span::raw(text), Span::styled(keys, look.dim())])
 }
 
+/// Rows from one on, as many as have room.
+fn shown_rows(viewer: &Viewer, top: usize, height: usize) -> impl Iterator<Item = &SampleRow> {
+    let rows = viewer.sample().map(|sample| &*sample.rows).unwrap_or_default();
+    viewer.order.iter().skip(top).take(height).filter_map(|at| rows.get(*at).map(|row| &**row))
+}
+
+fn cell_text(viewer: &Viewer, look: Look, row: &SampleRow, (at, column): (usize, &TableHeading)) -> String {
+    match row.values.get(at) {
+        Some(value) => compact(&cell(viewer, look, &column.counter, value), viewer.is_raw),
+        None => "-".to_owned(),
+    }
+}
+
+/// Columns of a table that have room, with their widths.
+struct TableColumns {
+    name_width: usize,
+    /// Number and width of each column.
+    columns: Vec<(usize, usize)>,
+}
+
+impl TableColumns {
+    fn of(viewer: &Viewer, look: Look, area: Rect, top: usize) -> Self {
+        let (width, height) = (usize::from(area.width), usize::from(area.height.saturating_sub(1)));
+        // A number is never cut, so columns are as wide as what they show now.
+        let width_of = |column: (usize, &TableHeading)| {
+            let title = title_of(viewer, column.1).width().min(LONGEST).saturating_add(1);
+            let texts =
+                shown_rows(viewer, top, height).map(|row| cell_text(viewer, look, row, column).width());
+            texts.fold(title, usize::max).saturating_add(1).max(COLUMN)
+        };
+        let all = viewer.shown_tab().map(|tab| &*tab.columns).unwrap_or_default();
+        let widths: Vec<usize> = all.iter().enumerate().map(width_of).collect();
+        // Columns are left out at the left until the selected one has room; the names always have some.
+        let names = shown_rows(viewer, top, height).map(|row| escaped(&row.path_name()).width());
+        let longest = names.max().unwrap_or(0).saturating_add(1).clamp(NAME.0, NAME.1);
+        let room = width.saturating_sub(longest).saturating_sub(1);
+        let first = first_column(&widths, viewer.column, room);
+        let columns: Vec<(usize, usize)> = columns_that_fit(&widths, first, room)
+            .into_iter()
+            .filter_map(|at| Some((at, *widths.get(at)?)))
+            .collect();
+        let taken: usize = columns.iter().map(|(_, width)| width).sum();
+        Self { name_width: width.saturating_sub(taken).saturating_sub(1).max(NAME.0), columns }
+    }
+}
+
+/// Place on a screen that a click is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScreenPlace {
+    /// Sample of the strip.
+    Time(i64),
+    /// Tab with this number.
+    Tab(usize),
+    /// Head of a column.
+    Column(usize),
+    /// Row of the table, and the column if it is at one.
+    Row(usize, Option<usize>),
+}
+
+/// Returns the place at a position of a screen of this size.
+#[must_use]
+pub fn place_at(viewer: &Viewer, look: Look, area: Rect, (x, y): (u16, u16)) -> Option<ScreenPlace> {
+    let layout = Layout::of(viewer, area);
+    let (table, width) = (layout.table, usize::from(area.width));
+    let at = usize::from(x.saturating_sub(area.x));
+    let line = y.checked_sub(area.y)?;
+    if line > 0 && line <= layout.strip.saturating_add(1) && layout.strip > 0 {
+        return strip::time_at(viewer, width, at).map(ScreenPlace::Time);
+    }
+    if y == table.y.checked_sub(1)? {
+        let mut end = 0_usize;
+        let is_it = |(_, text): &(usize, String)| {
+            end = end.saturating_add(text.width());
+            at < end
+        };
+        return tab_texts(viewer, width).into_iter().find(is_it).map(|(tab, _)| ScreenPlace::Tab(tab));
+    }
+    if y >= table.bottom() || x >= table.right() {
+        return None;
+    }
+    let row = usize::from(y.checked_sub(table.y)?);
+    let top = top_row(viewer, table);
+    let is_single = viewer.shown_tab().is_some_and(TableTab::is_single);
+    let column = || {
+        let TableColumns { name_width, columns } = TableColumns::of(viewer, look, table, top);
+        let mut end = name_width;
+        let is_it = |(_, width): &&(usize, usize)| {
+            let begin = end;
+            end = end.saturating_add(*width);
+            (begin..end).contains(&at)
+        };
+        columns.iter().find(is_it).map(|(column, _)| *column)
+    };
+    let column = if is_single { None } else { column() };
+    match row.checked_sub(1) {
+        None => column.map(ScreenPlace::Column),
+        Some(row) => {
+            let row = top.saturating_add(row);
+            (row < viewer.rows()).then_some(ScreenPlace::Row(row, column))
+        }
+    }
+}
+
+/// Returns the first row that is shown, so that the selected one is.
+fn top_row(viewer: &Viewer, table: Rect) -> usize {
+    viewer.row.saturating_sub(usize::from(table.height.saturating_sub(1)).saturating_sub(1))
+}
+
 /// Draws the table from a row on.
 fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
-    let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
+    let Some(tab) = viewer.shown_tab().filter(|_| viewer.sample().is_some()) else { return };
     let height = usize::from(area.height.saturating_sub(1));
     if tab.is_single() {
         return single(viewer, look, area, top, out);
     }
-    let width = usize::from(area.width);
-    let shown: Vec<&SampleRow> = viewer
-        .order
-        .iter()
-        .skip(top)
-        .take(height)
-        .filter_map(|at| sample.rows.get(*at).map(|row| &**row))
-        .collect();
-    let text = |row: &SampleRow, at: usize, column: &TableHeading| match row.values.get(at) {
-        Some(value) => compact(&cell(viewer, look, &column.counter, value), viewer.is_raw),
-        None => "-".to_owned(),
-    };
-    // A number is never cut, so columns are as wide as what they show now.
-    let width_of = |(at, column): (usize, &TableHeading)| {
-        let title = column.title.width().min(LONGEST).saturating_add(1);
-        let widest = shown.iter().map(|row| text(row, at, column).width()).fold(title, usize::max);
-        widest.saturating_add(1).max(COLUMN)
-    };
-    let widths: Vec<usize> = tab.columns.iter().enumerate().map(width_of).collect();
-    // Columns are left out at the left until the selected one has room; the names always have some.
-    let first = first_column(&widths, viewer.column, width);
-    let columns = columns_that_fit(&widths, first, width);
-    let taken: usize = columns.iter().map(|at| widths.get(*at).copied().unwrap_or(0)).sum();
-    let name_width = width.saturating_sub(taken).saturating_sub(1).max(NAME);
+    let shown: Vec<&SampleRow> = shown_rows(viewer, top, height).collect();
+    let TableColumns { name_width, columns } = TableColumns::of(viewer, look, area, top);
     let mark = |at: Option<usize>| match (tab.sorted_by == at, tab.is_descending, look.is_utf8) {
         (false, ..) => "",
         (true, true, true) => "▼",
@@ -324,10 +413,13 @@ fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) 
     };
     // The head has the sign of the order at the column that decides.
     let mut head = vec![Span::raw(fitted(&format!(" instance{}", mark(None)), name_width))];
-    for at in &columns {
-        let (Some(column), Some(width)) = (tab.columns.get(*at), widths.get(*at)) else { continue };
-        let title =
-            format!("{}{}", fitted(&column.title, width.saturating_sub(2)).trim_end(), mark(Some(*at)));
+    for (at, width) in &columns {
+        let Some(column) = tab.columns.get(*at) else { continue };
+        let title = format!(
+            "{}{}",
+            fitted(title_of(viewer, column), width.saturating_sub(2)).trim_end(),
+            mark(Some(*at))
+        );
         head.push(Span::raw(right(&title, *width)));
     }
     let style = look.head();
@@ -336,17 +428,18 @@ fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) 
         let is_selected = top.saturating_add(line) == viewer.row;
         let style = if is_selected { look.selected() } else { Style::new() };
         let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.path_name()) };
-        let mut spans = vec![Span::styled(fitted(&format!(" {name}"), name_width), style)];
-        for at in &columns {
-            let (Some(column), Some(width)) = (tab.columns.get(*at), widths.get(*at)) else { continue };
-            let text = right(&text(row, *at, column), *width);
+        let sign = row.change.map_or(" ", RowChange::sign);
+        let mut spans = vec![Span::styled(fitted(&format!("{sign}{name}"), name_width), style)];
+        for (at, width) in &columns {
+            let Some(column) = tab.columns.get(*at) else { continue };
+            let text = right(&cell_text(viewer, look, row, (*at, column)), *width);
             let is_cell = is_selected && *at == viewer.column;
             spans.push(Span::styled(text, if is_cell { style.add_modifier(Modifier::BOLD) } else { style }));
         }
         let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
         out.set_line(area.x, y, &Line::from(spans), area.width);
     }
-    if shown.is_empty() {
+    if shown.is_empty() && height > 0 {
         let text =
             if tab.filter.is_some() { " no row fulfils the filter; Esc removes it" } else { " no instances" };
         out.set_line(area.x, area.y.saturating_add(1), &Line::styled(text, look.dim()), area.width);
@@ -372,18 +465,17 @@ fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer)
 }
 
 /// Returns the first column to draw, so that the selected one has room.
-fn first_column(widths: &[usize], selected: usize, width: usize) -> usize {
+fn first_column(widths: &[usize], selected: usize, room: usize) -> usize {
     (0..=selected)
-        .find(|first| columns_that_fit(widths, *first, width).contains(&selected))
+        .find(|first| columns_that_fit(widths, *first, room).contains(&selected))
         .unwrap_or(selected)
 }
 
-/// Returns the columns from the first one on that have room beside the names.
-fn columns_that_fit(widths: &[usize], first: usize, width: usize) -> Vec<usize> {
-    let mut left = width.saturating_sub(NAME).saturating_sub(1);
-    let fits = |(_, column): &(usize, &usize)| match left.checked_sub(**column) {
+/// Returns the columns from the first one on that have room.
+fn columns_that_fit(widths: &[usize], first: usize, mut room: usize) -> Vec<usize> {
+    let fits = |(_, column): &(usize, &usize)| match room.checked_sub(**column) {
         Some(rest) => {
-            left = rest;
+            room = rest;
             true
         }
         None => false,
@@ -401,7 +493,23 @@ fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> S
         TableValue::Number { raw, .. } if viewer.is_raw => {
             raw.map_or_else(|| "-".to_owned(), |raw| grouped_digits(&raw.to_string()))
         }
-        TableValue::Number { value, .. } => number(*value, &counter.unit, viewer.has_units),
+        TableValue::Number { value, .. } => number(*value, unit_of(viewer, counter), viewer.has_units),
+    }
+}
+
+/// Returns the unit of a counter's numbers in the table.
+fn unit_of<'a>(viewer: &Viewer, counter: &'a Counter) -> &'a str {
+    match viewer.span {
+        Some(span) => span.kind.unit(&counter.unit),
+        None => &counter.unit,
+    }
+}
+
+/// Returns the title of a column in the table.
+fn title_of<'a>(viewer: &Viewer, column: &'a TableHeading) -> &'a str {
+    match viewer.span {
+        Some(span) => span.kind.title(&column.title),
+        None => &column.title,
     }
 }
 
@@ -478,7 +586,7 @@ fn detail(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut Buf
         Some(TableValue::Number { value, raw }) => {
             let raw =
                 raw.map(|raw| format!("   raw {}", grouped_digits(&raw.to_string()))).unwrap_or_default();
-            lines.push(Line::raw(format!("{}{raw}", escaped(&human(*value, &counter.unit)))));
+            lines.push(Line::raw(format!("{}{raw}", escaped(&human(*value, unit_of(viewer, counter))))));
         }
         Some(TableValue::Missing(reason)) => {
             lines.push(Line::styled(format!("no value: {}", escaped(&reason.to_string())), look.warning()));

@@ -21,7 +21,7 @@ const PEAK: usize = 17;
 /// Times the usual distance of two samples, from which there is a gap between them.
 const GAP: i64 = 3;
 
-/// BarSpan of a bar: the samples that it stands for, or a gap.
+/// Content of a bar: the samples that it stands for, or a gap.
 enum BarSpan<'a> {
     Samples(&'a [&'a StripSample]),
     Gap,
@@ -33,7 +33,7 @@ pub fn lines(viewer: &Viewer, look: Look, width: usize, height: usize) -> Vec<Li
         return Vec::new();
     }
     let samples: Vec<&StripSample> = viewer.timeline.strip().collect();
-    let bars = width.saturating_sub(LABEL).saturating_sub(VALUE).saturating_sub(PEAK).max(1);
+    let bars = bars(width);
     let places = places(&samples, bars);
     let mut lines: Vec<Line<'static>> = Vec::new();
     for (number, counter) in viewer.strip.iter().take(height).enumerate() {
@@ -41,6 +41,22 @@ pub fn lines(viewer: &Viewer, look: Look, width: usize, height: usize) -> Vec<Li
     }
     lines.push(axis(viewer, look, &places, bars));
     lines
+}
+
+/// Returns the number of bars on a screen of this width.
+fn bars(width: usize) -> usize {
+    width.saturating_sub(LABEL).saturating_sub(VALUE).saturating_sub(PEAK).max(1)
+}
+
+/// Returns the time of the bar at a column of the screen: that of its last sample.
+pub fn time_at(viewer: &Viewer, width: usize, column: usize) -> Option<i64> {
+    let samples: Vec<&StripSample> = viewer.timeline.strip().collect();
+    let places = places(&samples, bars(width));
+    let first = LABEL.saturating_add(VALUE).saturating_add(bars(width)).saturating_sub(places.len());
+    match places.get(column.checked_sub(first)?)? {
+        BarSpan::Samples(samples) => samples.last().map(|(time, _)| *time),
+        BarSpan::Gap => None,
+    }
 }
 
 /// Divides samples among bars, the newest one at the right edge. A gap between samples has a place of its own.
@@ -81,7 +97,7 @@ fn line(
     let text = |value: Option<f64>| {
         value.map_or_else(|| "-".to_owned(), |value| escaped(&human(value, &counter.unit)))
     };
-    let now = viewer.sample().and_then(|sample| *sample.strip.get(number)?);
+    let now = viewer.timeline.sample().and_then(|sample| *sample.strip.get(number)?);
     let values: Vec<Option<f64>> = places.iter().map(|place| greatest(place, number)).collect();
     let peak = values.iter().flatten().copied().reduce(f64::max);
     // Percentages have a fixed scale, others that of their greatest value.

@@ -50,10 +50,52 @@ fn screens_of_overlays() {
         ("g 10:00:03 <enter> <down>", "missing"),
         ("/ nothing <enter>", "nothing"),
         ("x u", "raw"),
+        ("g 10:00:01 <enter> R R R <space>", "total"),
+        ("d g 10:00:01 <enter>", "difference"),
     ] {
         let mut viewer = viewer();
         press(&mut viewer, keys);
         golden(name, &screen(&mut viewer, 80, 24));
+    }
+}
+
+/// Each place of a screen is found where it is drawn, at any size.
+#[test]
+fn clicks_hit_what_is_drawn() {
+    for (width, height) in [(80, 24), (200, 50), (60, 12)] {
+        let mut viewer = viewer();
+        press(&mut viewer, "g 10:00:05 <enter>");
+        let area = Rect { x: 0, y: 0, width, height };
+        let at = |viewer: &mut Viewer, text: &str| {
+            let screen = screen(viewer, width, height);
+            let (y, line) = screen.lines().enumerate().find(|(_, line)| line.contains(text)).unwrap();
+            let x = line[..line.find(text).unwrap()].chars().count();
+            place_at(viewer, LOOK, area, (u16::try_from(x).unwrap(), u16::try_from(y).unwrap()))
+        };
+        assert_eq!(at(&mut viewer, "2 Processor"), Some(ScreenPlace::Tab(1)));
+        assert_eq!(at(&mut viewer, "WRITE/s"), Some(ScreenPlace::Column(1)));
+        assert_eq!(at(&mut viewer, "web "), Some(ScreenPlace::Row(1, None)));
+        assert_eq!(at(&mut viewer, "70.0"), Some(ScreenPlace::Row(0, Some(0))));
+        assert_eq!(at(&mut viewer, " perfset"), None);
+        // The greatest processor time is that of the second sample.
+        let Some(ScreenPlace::Time(time)) = at(&mut viewer, "█") else { panic!("no time at {width}") };
+        assert_eq!(viewer.shown_time(time, "%S"), "01");
+        viewer.click(ScreenPlace::Time(time));
+        assert_eq!(viewer.timeline.now(), Some(time));
+        viewer.click(ScreenPlace::Row(1, Some(1)));
+        assert_eq!(viewer.path().unwrap().to_string(), r"\Process(web)\IO Write Bytes/sec");
+        viewer.wheel(false);
+        assert_eq!(viewer.row, 0);
+        press(&mut viewer, "?");
+        viewer.click(ScreenPlace::Tab(1));
+        assert_eq!((viewer.tab, &viewer.overlay), (0, &Overlay::None), "a click closes the list of keys");
+        viewer.click(ScreenPlace::Tab(1));
+        assert_eq!(viewer.tab, 1);
+        // Nothing is outside, also of a screen that is too small.
+        for x in 0..width + 2 {
+            (0..height + 2).for_each(|y| _ = place_at(&viewer, LOOK, area, (x, y)));
+        }
+        let _ = place_at(&viewer, LOOK, Rect { x: 0, y: 0, width: 1, height: 1 }, (0, 0));
     }
 }
 
@@ -70,6 +112,17 @@ fn plain_text_has_all_rows() {
         &["web", "7.0", "7"],
     ];
     assert_eq!(words, want);
+}
+
+#[test]
+fn plain_text_of_no_rows_says_so() {
+    let mut viewer = viewer();
+    press(&mut viewer, "/ none <enter>");
+    assert!(
+        plain(&viewer, 60).ends_with("\n no row fulfils the filter; Esc removes it\n"),
+        "{}",
+        plain(&viewer, 60)
+    );
 }
 
 #[test]

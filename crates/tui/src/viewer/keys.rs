@@ -6,6 +6,7 @@ use perfset::output::text::{escaped, is_harmful};
 use super::{Overlay, Prompt, PromptKind, STRIP_MOST, StripCounter, Viewer};
 use crate::feed::shown_counters;
 use crate::filter::RowFilter;
+use crate::screen::ScreenPlace;
 use crate::tab::TableTab;
 use crate::timeline::Timeline;
 
@@ -58,9 +59,43 @@ impl Viewer {
         }
     }
 
+    /// Handles a click at a place of the screen. What covers the table is closed.
+    pub fn click(&mut self, place: ScreenPlace) {
+        self.message = None;
+        if self.overlay != Overlay::None || self.prompt.is_some() {
+            // Columns may have been chosen there.
+            self.prompt = None;
+            if self.overlay != Overlay::None {
+                self.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+            }
+            return;
+        }
+        match place {
+            ScreenPlace::Time(time) => self.go_to_time(time),
+            ScreenPlace::Tab(tab) => self.show_tab(tab),
+            ScreenPlace::Column(column) => {
+                self.column = column;
+                self.sort_by(Some(column));
+            }
+            ScreenPlace::Row(row, column) => {
+                self.column = column.unwrap_or(self.column);
+                self.select(row);
+            }
+        }
+    }
+
+    /// Handles the wheel: it moves the selected row.
+    pub fn wheel(&mut self, down: bool) {
+        const LINES: usize = 3;
+        if self.overlay == Overlay::None && self.prompt.is_none() {
+            let row = if down { self.row.saturating_add(LINES) } else { self.row.saturating_sub(LINES) };
+            self.select(row);
+        }
+    }
+
     fn table_key(&mut self, code: KeyCode) -> KeyOutcome {
         match code {
-            KeyCode::Char('q') | KeyCode::Esc if self.take_filter(code) => {}
+            KeyCode::Char('q') | KeyCode::Esc if self.take_filter(code) || self.end_span(code) => {}
             KeyCode::Char('q') | KeyCode::Esc => return KeyOutcome::Quit,
             KeyCode::Char('y') => return self.copied(),
             KeyCode::Up | KeyCode::Char('k') => self.select(self.row.saturating_sub(1)),
@@ -98,6 +133,9 @@ impl Viewer {
             KeyCode::Char('N') => self.sort_by(None),
             KeyCode::Char('P') => self.sort_by_title("%CPU"),
             KeyCode::Char('D') => self.sort_by_title("WRITE/s"),
+            KeyCode::Char('R') => self.next_total(),
+            KeyCode::Char('d') => self.toggle_difference(),
+            KeyCode::Char('b') => self.toggle_changes(),
             KeyCode::Char('x') => self.is_raw = !self.is_raw,
             KeyCode::Char('u') => self.has_units = !self.has_units,
             KeyCode::Char('c') => self.overlay = Overlay::Columns(0),
@@ -121,6 +159,15 @@ impl Viewer {
             self.arrange();
         }
         taken
+    }
+
+    /// Shows the instant again by Esc. Returns `false` if it is shown, or the key is another one.
+    fn end_span(&mut self, code: KeyCode) -> bool {
+        let ended = code == KeyCode::Esc && self.span.take().is_some();
+        if ended {
+            self.arrange();
+        }
+        ended
     }
 
     fn ask(&mut self, kind: PromptKind) {

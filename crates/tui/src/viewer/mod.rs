@@ -10,16 +10,19 @@ use perfset::{Counterset, Fact, FactOptions, Window};
 use crate::feed::{Feed, FeedError, TablePlan};
 use crate::presets::{STRIP, TABS};
 use crate::sample::{RowIdentity, TableSample, TableValue};
-use crate::tab::TableTab;
+use crate::spans::{SpanTable, TableSpan};
+use crate::tab::{TableChoice, TableTab};
 use crate::timeline::Timeline;
 
 mod keys;
 mod prompt;
+mod span;
 #[cfg(test)]
 pub mod tests;
 
 pub use keys::KeyOutcome;
 pub use prompt::{Prompt, PromptKind};
+use span::SpanSource;
 
 /// Most counters of the strip.
 pub const STRIP_MOST: usize = 6;
@@ -82,6 +85,10 @@ pub struct Viewer {
     pub(crate) message: Option<String>,
     /// Marks of the user, and those of the recording, by time.
     pub(crate) marks: Vec<(i64, String)>,
+    /// Span of time that the table shows instead of an instant.
+    pub(crate) span: Option<TableSpan>,
+    /// Table of that span, and what it was computed from.
+    spanned: Option<(SpanSource, SpanTable)>,
     /// `true` if columns were chosen and the table was not read with them yet.
     has_new_columns: bool,
     /// Rows of the table's last drawn height: a page.
@@ -154,6 +161,8 @@ impl Viewer {
             prompt: None,
             message: None,
             marks: Vec::new(),
+            span: None,
+            spanned: None,
             has_new_columns: false,
             page: 1,
             zone,
@@ -181,10 +190,13 @@ impl Viewer {
         self.tabs.get(self.tab)
     }
 
-    /// Returns the sample that is shown.
+    /// Returns the sample that is shown: of the instant, or computed from a span of time.
     #[must_use]
     pub fn sample(&self) -> Option<&TableSample> {
-        self.timeline.sample().map(|sample| &**sample)
+        self.span_table()
+            .map(|table| &table.sample)
+            .or_else(|| self.timeline.sample())
+            .map(|sample| &**sample)
     }
 
     /// Returns the number of rows of the table: of instances, or of counters if there is one instance.
@@ -333,8 +345,49 @@ impl Viewer {
         Ok(())
     }
 
+    /// Begins with a table that the user has chosen, in a tab of its own behind all others.
+    ///
+    /// # Errors
+    /// A sentence, if the source has no such counterset or counter, or the filter is wrong.
+    pub fn begin_with_table(&mut self, choice: &TableChoice) -> Result<(), String> {
+        self.tabs.push(TableTab::of_choice(choice, &self.countersets)?);
+        self.tab = self.tabs.len().saturating_sub(1);
+        self.column = self.shown_tab().and_then(|tab| tab.sorted_by).unwrap_or(0);
+        if self.waits_for_keys() {
+            self.reload();
+        }
+        Ok(())
+    }
+
+    /// Puts counters on the strip in place of those that are there. Counters that the source lacks are left out.
+    ///
+    /// # Errors
+    /// A sentence, if a path is malformed, or is that of several values.
+    pub fn set_strip(&mut self, paths: &[String]) -> Result<(), String> {
+        self.strip.clear();
+        for text in paths.iter().take(STRIP_MOST) {
+            let path: CounterPath =
+                text.parse().map_err(|error| format!("the strip's path {text}: {error}"))?;
+            if path.instance.as_deref().is_some_and(|instance| instance.contains(['*', '?']))
+                || path.counter.contains(['*', '?'])
+            {
+                return Err(format!("the strip's path {text} is that of several values"));
+            }
+            let instance = path.instance.as_deref().filter(|name| *name != "_Total").map(escaped);
+            let label = instance.unwrap_or_else(|| escaped(&path.counter));
+            let counter = self.strip_counter(&label, text);
+            self.strip.extend(counter);
+        }
+        if let Timeline::Log { at, .. } = self.timeline {
+            self.timeline.change_strip(|_| {});
+            self.go_to(at);
+        }
+        Ok(())
+    }
+
     /// Orders the rows, and keeps the cursor at its instance.
     pub(crate) fn arrange(&mut self) {
+        self.compute_span();
         self.order = match (self.shown_tab(), self.sample()) {
             (Some(tab), Some(sample)) => tab.order(sample),
             _ => Vec::new(),

@@ -213,6 +213,72 @@ fn marks_are_places_to_go_to() {
     assert_eq!(second(&viewer), "04");
 }
 
+/// Returns the shown numbers of a process, in the order of the columns.
+fn numbers(viewer: &Viewer, name: &str) -> Vec<Option<f64>> {
+    let row = viewer.sample().unwrap().rows.iter().find(|row| &*row.identity.name == name);
+    row.unwrap().values.iter().map(|value| value.number()).collect()
+}
+
+#[test]
+fn totals_of_a_range() {
+    let mut viewer = viewer();
+    // Each sample is of one second, and the third second of "db" has no value.
+    press(&mut viewer, "g 10:00:01 <enter> R g 10:00:05 <enter>");
+    assert_eq!(numbers(&viewer, "web"), [Some(8.5), Some(7.0)], "mean");
+    assert_eq!(numbers(&viewer, "db"), [Some(112.0 / 3.0), Some(5_000_010.0 / 3.0)]);
+    assert_eq!(viewer.span_words().as_deref(), Some("mean of 10:00:01 to 10:00:05  +0 -0"));
+    press(&mut viewer, "R");
+    assert_eq!(numbers(&viewer, "db"), [Some(70.0), Some(5_000_000.0)], "greatest value");
+    press(&mut viewer, "R");
+    assert_eq!(numbers(&viewer, "db"), [None, Some(5_000_010.0)], "total");
+    // The range grows and shrinks with the cursor, also to the other side of its begin.
+    press(&mut viewer, "<left>");
+    assert_eq!(numbers(&viewer, "db"), [None, Some(5_000_000.0)]);
+    press(&mut viewer, "R g begin <enter>");
+    assert_eq!(viewer.span_words().as_deref(), Some("mean of 10:00:00 to 10:00:01  +0 -0"));
+    assert_eq!(numbers(&viewer, "db"), [Some(90.0), Some(1_000.0)]);
+    // Another table has the same range.
+    press(&mut viewer, "g 10:00:02 <enter> 2");
+    assert_eq!(numbers(&viewer, "_Total"), [Some(47.0)]);
+    press(&mut viewer, "<esc>");
+    assert_eq!(viewer.span, None);
+}
+
+#[test]
+fn differences_of_two_instants() {
+    let mut viewer = viewer();
+    press(&mut viewer, "g 10:00:01 <enter> d <right>");
+    assert_eq!(numbers(&viewer, "web"), [Some(1.0), Some(0.0)]);
+    assert_eq!(numbers(&viewer, "db"), [Some(-50.0), Some(4_999_000.0)]);
+    assert_eq!(viewer.span_words().as_deref(), Some("difference of 10:00:02 from 10:00:01  +0 -0"));
+    press(&mut viewer, "g begin <enter>");
+    assert_eq!(numbers(&viewer, "db"), [Some(-89.0), Some(-1_000.0)], "of an earlier instant");
+    press(&mut viewer, "d");
+    assert_eq!(numbers(&viewer, "db"), [Some(1.0), Some(0.0)]);
+}
+
+#[test]
+fn instances_that_began_and_ended_are_shown() {
+    let (machine, provider) = machine();
+    let mut viewer = Viewer::live(Feed::live(machine), "vm").unwrap();
+    for processes in [&[("stays", 1, 10), ("ends", 2, 20)][..], &[("stays", 1, 10), ("begins", 3, 5)]] {
+        rows(&provider, processes);
+        viewer.collect().unwrap();
+    }
+    press(&mut viewer, "b");
+    assert_eq!(names(&viewer), ["ends", "begins"], "by memory");
+    assert_eq!(viewer.span_words().as_deref().map(|words| words.ends_with("+1 -1")), Some(true));
+    // The next sample has no change.
+    rows(&provider, &[("stays", 1, 10), ("begins", 3, 5)]);
+    viewer.collect().unwrap();
+    assert_eq!(names(&viewer), [""; 0]);
+    press(&mut viewer, "b");
+    assert_eq!(names(&viewer), ["stays", "begins"]);
+    // Since the first sample.
+    press(&mut viewer, "<left> <left> R <space> b");
+    assert_eq!(names(&viewer), ["ends", "begins"]);
+}
+
 #[test]
 fn tabs_and_countersets_are_shown() {
     let mut viewer = viewer();
@@ -262,6 +328,46 @@ fn columns_are_chosen() {
     assert_eq!(titles(&viewer), ["WRITE/s"]);
     press(&mut viewer, "c <up> <space> <enter>");
     assert_eq!(titles(&viewer), ["WRITE/s", "% Processor Time"]);
+}
+
+#[test]
+fn tables_are_chosen_by_name() {
+    let choice = |columns: &[&str], sort: Option<&str>, filter: Option<&str>| TableChoice {
+        title: "web".to_owned(),
+        counterset: "process".to_owned(),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        sort: sort.map(str::to_owned),
+        filter: filter.map(str::to_owned),
+    };
+    let mut viewer = viewer();
+    let chosen = choice(&["% processor time"], Some("IO Write Bytes/sec"), Some("write<=10"));
+    viewer.begin_with_table(&chosen).unwrap();
+    assert_eq!(
+        (viewer.shown_tab().unwrap().title.as_str(), names(&viewer)),
+        ("web", vec!["web".into(), "db".into()])
+    );
+    assert_eq!(viewer.path().unwrap().counter, "IO Write Bytes/sec");
+    for (choice, want) in [
+        (
+            TableChoice { counterset: "Proces".to_owned(), ..TableChoice::default() },
+            "no counterset is called \"Proces\"; nearest: Process",
+        ),
+        (
+            choice(&["% Processor Tim"], None, None),
+            "no counter is called \"% Processor Tim\"; nearest: % Processor Time",
+        ),
+        (choice(&[], Some("none"), None), "no counter is called \"none\""),
+        (choice(&[], None, Some("(")), "not a regular expression"),
+    ] {
+        let error = viewer.begin_with_table(&choice).unwrap_err();
+        assert!(error.starts_with(want), "{error}");
+    }
+    viewer.set_strip(&["/Process(db)/% Processor Time".to_owned(), "/No/Such".to_owned()]).unwrap();
+    assert_eq!(viewer.strip.iter().map(|counter| &*counter.label).collect::<Vec<_>>(), ["db"]);
+    assert_eq!(viewer.timeline.strip().filter_map(|(_, values)| values[0]).count(), 6);
+    for wrong in ["Memory", "/Process(*)/% Processor Time"] {
+        assert!(viewer.set_strip(&[wrong.to_owned()]).unwrap_err().contains(wrong));
+    }
 }
 
 #[test]
@@ -349,7 +455,7 @@ fn any_keys_are_harmless() {
     let keys = [
         "<left>", "<right>", "<down>", "<up>", "<tab>", "w", "W", "m", "M", "+", "x", "u", "c", "<space>",
         "<enter>", "<esc>", "/", "g", ":", "S", ">", "<", "?", "9", "1", "<end>", "<pgdn>", "[", "}", "a",
-        "<back>",
+        "<back>", "R", "d", "b",
     ];
     let (mut viewer, mut state) = (viewer(), 7_u64);
     for _ in 0..3_000 {
