@@ -207,7 +207,9 @@ pub fn check_folder(input: &[u8]) {
     for set in recording.countersets() {
         let _ = recording.seen_instances(&set.guid);
     }
-    let _ = (recording.annotations(), recording.missed(), recording.all_damages());
+    let _ = (recording.annotations(), recording.missed());
+    // A link beside the recording, for example.
+    let was_damaged = !recording.all_damages().is_empty();
     drop(recording);
     let mut is_sealed = false;
     for journal in unsealed(&folder.0, None).expect("the folder can be read") {
@@ -218,7 +220,7 @@ pub fn check_folder(input: &[u8]) {
         let recording = Recording::open(&folder.0).expect("it was sealed");
         assert!(recording.times().eq(times), "times of a sealed file");
         assert_eq!(played(&recording), want, "sealed");
-        assert!(recording.all_damages().is_empty(), "{:?}", recording.all_damages());
+        assert!(was_damaged || recording.all_damages().is_empty(), "{:?}", recording.all_damages());
     }
 }
 

@@ -48,39 +48,51 @@ pub struct TableSettings {
     pub filter: Option<String>,
 }
 
-/// Settings of all interactive screens.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Strip and mouse of the interactive screens.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TopSettings {
+#[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
+struct TopSettings {
     /// Paths of the counters on the strip.
     #[serde(default)]
-    pub strip: Vec<String>,
+    strip: Vec<Spanned<String>>,
     /// `true` to use the mouse.
-    pub mouse: Option<bool>,
+    mouse: Option<bool>,
+}
+
+/// Settings of the interactive screens, of all files.
+#[cfg(feature = "tui")]
+#[derive(Debug, Default, PartialEq)]
+pub struct ScreenSettings {
+    /// Paths of the counters on the strip; empty if no file has any.
+    pub strip: Vec<CounterPath>,
+    /// `true` to use the mouse.
+    pub has_mouse: bool,
+    /// Table with the name that was asked for.
+    pub table: Option<TableSettings>,
 }
 
 /// Returns the settings of the interactive screens, and the table with a name if a file has it.
 #[cfg(feature = "tui")]
-pub fn screens(table: Option<&str>) -> Result<(TopSettings, Option<TableSettings>), Failure> {
+pub fn screens(table: Option<&str>) -> Result<ScreenSettings, Failure> {
     screens_of(table, &files(|variable| std::env::var_os(variable)))
 }
 
 #[cfg(feature = "tui")]
-fn screens_of(
-    table: Option<&str>,
-    files: &[PathBuf],
-) -> Result<(TopSettings, Option<TableSettings>), Failure> {
-    let (mut top, mut found) = (TopSettings::default(), None);
+fn screens_of(table: Option<&str>, files: &[PathBuf]) -> Result<ScreenSettings, Failure> {
+    let (mut screens, mut mouse) = (ScreenSettings::default(), None);
     for file in files {
         let Some(text) = text_of(file)? else { continue };
         let mut settings = parse(file, &text)?;
-        if top.strip.is_empty() {
-            top.strip = settings.top.strip;
+        if screens.strip.is_empty() {
+            let paths = settings.top.strip.iter().map(|path| counter_path(file, &text, path));
+            screens.strip = paths.collect::<Result<_, _>>()?;
         }
-        top.mouse = top.mouse.or(settings.top.mouse);
-        found = found.or_else(|| settings.tables.remove(table?));
+        mouse = mouse.or(settings.top.mouse);
+        screens.table = screens.table.or_else(|| settings.tables.remove(table?));
     }
-    Ok((top, found))
+    screens.has_mouse = mouse.unwrap_or(false);
+    Ok(screens)
 }
 
 /// Returns the counter paths of a named set.
@@ -263,9 +275,10 @@ mod tests {
         let system =
             written("system-tables.toml", b"[tables.db]\ncounterset = 'A'\n[top]\nstrip = ['/A/B']\n");
         let files = [own, system];
-        let (top, table) =
-            screens_of(Some("web"), &files).map_err(|failure| failure.error.to_string()).unwrap();
-        assert_eq!(top, TopSettings { strip: vec!["/A/B".into()], mouse: Some(true) });
+        let screens =
+            |name| screens_of(Some(name), &files).map_err(|failure| failure.error.to_string()).unwrap();
+        let ScreenSettings { strip, has_mouse, table } = screens("web");
+        assert_eq!((strip, has_mouse), (vec!["/A/B".parse().unwrap()], true));
         let want = TableSettings {
             counterset: "Process V2".into(),
             columns: vec!["Working Set".into()],
@@ -273,12 +286,14 @@ mod tests {
             filter: Some("web".into()),
         };
         assert_eq!(table, Some(want));
-        let table = |name| screens_of(Some(name), &files).map(|(_, table)| table).unwrap_or_default();
-        assert_eq!(table("db").map(|table| table.counterset).as_deref(), Some("A"));
-        assert_eq!(table("none"), None);
+        assert_eq!(screens("db").table.map(|table| table.counterset).as_deref(), Some("A"));
+        assert_eq!(screens("none").table, None);
         let wrong = written("wrong-tables.toml", b"[tables.web]\ncolumns = []\n");
         let error = screens_of(None, &[wrong]).unwrap_err().error.to_string();
         assert!(error.contains("wrong-tables.toml:1: missing field `counterset`"), "{error}");
+        let wrong = written("wrong-strip.toml", b"[top]\nstrip = ['/A/B', 'C']\n");
+        let error = screens_of(None, &[wrong]).unwrap_err().error.to_string();
+        assert!(error.contains("wrong-strip.toml:2: \"C\" does not begin with \\ or /"), "{error}");
     }
 
     #[cfg(unix)]

@@ -17,7 +17,8 @@ use crate::exit::{Exit, Failure};
 use crate::log::quoted;
 use crate::pace::Pace;
 use crate::query_source::{opened, zone_of};
-use crate::settings::{self, TableSettings};
+use crate::record::running_folder;
+use crate::settings::{self, ScreenSettings, TableSettings};
 use crate::terminal::{shows_blocks, stdout};
 
 /// Shows tables of this machine.
@@ -29,8 +30,8 @@ pub fn top(args: &TopArgs) -> Result<Exit, Failure> {
     args.processes.apply()?;
     // Before the first thread: threads would keep the capabilities.
     bpf_capabilities::settle(true);
-    let viewer =
-        Viewer::live(Feed::live(perfset::local()), &escaped(&perfset::computer_name())).map_err(unread)?;
+    let feed = Feed::live(perfset::local()).with_recorded(running_folder());
+    let viewer = Viewer::live(feed, &escaped(&perfset::computer_name())).map_err(unread)?;
     show(viewer, &args.screen, args.interval, args.count)
 }
 
@@ -78,9 +79,10 @@ fn show(
     count: Option<u64>,
 ) -> Result<Exit, Failure> {
     let nothing = |text: String| Failure::escaped(Exit::NothingMatched, anyhow!(text));
-    let (settings, table) = settings::screens(args.counterset.as_deref())?;
-    if !settings.strip.is_empty() {
-        viewer.set_strip(&settings.strip).map_err(nothing)?;
+    let ScreenSettings { strip, has_mouse, table } = settings::screens(args.counterset.as_deref())?;
+    if !strip.is_empty() {
+        let wrong = |text| Failure::escaped(Exit::Usage, anyhow!("strip of the settings file: {text}"));
+        viewer.set_strip(&strip).map_err(wrong)?;
     }
     match (table, &args.counterset) {
         (Some(table), Some(name)) => {
@@ -93,7 +95,7 @@ fn show(
         (None, Some(name)) => viewer.begin_with(name).map_err(nothing)?,
         (_, None) => {}
     }
-    let has_mouse = args.mouse || settings.mouse == Some(true);
+    let has_mouse = args.mouse || has_mouse;
     if args.plain {
         return print(viewer, interval, count);
     }

@@ -1,7 +1,9 @@
 //! Source of a screen: it collects the shown table and the strip now, or reads them at an instant of a log.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use perfset::log::{Logs, Pick};
 use perfset::path::{BindError, CounterPath, PathQuery};
@@ -12,6 +14,7 @@ use perfset::{
 
 use crate::WARMUP;
 use crate::sample::{RowIdentity, TableSample};
+use crate::spans::SpanTotals;
 use crate::timeline::StripSample;
 
 /// Samples before an instant that are read too, from few to many: rates need one, and counters that are recorded less
@@ -21,6 +24,9 @@ const BEFORE: [usize; 3] = [1, 30, 310];
 /// Most samples of a range that its totals are computed from. Rates of samples that are far apart are those of the
 /// whole time between them.
 const OF_A_RANGE: usize = 600;
+
+/// Longest reading of a range. What it had not reached then is left out, which the times of the table say.
+const RANGE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reason that a screen cannot show something.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -32,6 +38,9 @@ pub enum FeedError {
     /// A path does not fit the source.
     #[error("{0}")]
     Path(#[from] BindError),
+    /// The recording of the recorder that runs cannot be opened.
+    #[error("the recorder's samples cannot be read: {0}")]
+    Recorder(String),
 }
 
 /// Counterset and counters of a table, and the counters of the strip.
@@ -95,6 +104,8 @@ fn bind_strip(query: &mut PathQuery, source: &mut dyn Source, strip: &[CounterPa
 pub struct Feed {
     machine: Machine,
     logs: Option<Logs>,
+    /// Directory of a recorder that runs on the live machine.
+    recorded: Option<PathBuf>,
     /// Query of a live source, with the plan that it was made for.
     live: Option<(PathQuery, TablePlan, Vec<Option<usize>>)>,
 }
@@ -103,13 +114,33 @@ impl Feed {
     /// Creates a feed of a live machine.
     #[must_use]
     pub fn live(machine: Machine) -> Self {
-        Self { machine, logs: None, live: None }
+        Self { machine, logs: None, recorded: None, live: None }
+    }
+
+    /// Returns the same feed with the directory of a recorder that runs: samples before the first live one are read
+    /// from it.
+    #[must_use]
+    pub fn with_recorded(self, folder: Option<PathBuf>) -> Self {
+        Self { recorded: folder, ..self }
+    }
+
+    /// Opens the samples of the recorder that runs; `None` if there is no recorder.
+    ///
+    /// # Errors
+    /// If its recording cannot be read.
+    pub fn open_past(&self) -> Result<Option<FeedPast>, FeedError> {
+        let Some(folder) = &self.recorded else { return Ok(None) };
+        let logs = Logs::open(&[folder]).map_err(|error| FeedError::Recorder(error.to_string()))?;
+        let mut times = logs.times()?;
+        times.sort_unstable(); // a clock that was set back has times twice
+        times.dedup();
+        Ok(Some(FeedPast { logs, times }))
     }
 
     /// Creates a feed of logs.
     #[must_use]
     pub fn of_logs(logs: Logs) -> Self {
-        Self { machine: logs.machine().clone(), logs: Some(logs), live: None }
+        Self { machine: logs.machine().clone(), logs: Some(logs), recorded: None, live: None }
     }
 
     /// Returns the log, if the feed is of one.
@@ -137,6 +168,7 @@ impl Feed {
         plan: &TablePlan,
         before: Option<&TableSample>,
     ) -> Result<Option<TableSample>, FeedError> {
+        let mut first = None;
         let fits = self.live.as_ref().is_some_and(|(_, known, _)| known == plan);
         if !fits {
             let mut source = self.machine.clone();
@@ -144,12 +176,17 @@ impl Feed {
             let strip = plan.bind(&mut query, &mut source)?;
             // Rates need two samples, and the next one may be seconds away.
             query.collect()?;
+            first = Some(TableSample::read(&query, 0, &[], None));
             std::thread::sleep(WARMUP);
             self.live = Some((query, plan.clone(), strip));
         }
         let Some((query, plan, strip)) = &mut self.live else { return Ok(None) };
         Ok(match query.collect()? {
-            NextOutcome::Sample => Some(TableSample::read(query, plan.columns.len(), strip, before)),
+            NextOutcome::Sample => {
+                let sample = TableSample::read(query, plan.columns.len(), strip, before);
+                let own_seconds = first.map(|first| sample.seconds_since(&first));
+                Some(TableSample { own_seconds, ..sample })
+            }
             NextOutcome::End => None,
         })
     }
@@ -187,32 +224,75 @@ impl Feed {
         Ok(found)
     }
 
-    /// Reads the samples of a log from one number to another, the later one included, or every n-th of them if they are
-    /// many. Returns n. The function gets each sample, and ends the reading with `false`.
+    /// Returns the totals of the samples of a log from one number to another, the later one included. Of many samples,
+    /// some at equal distances are read.
     ///
     /// # Errors
     /// If the log cannot be read, or does not have the counterset.
     pub fn range(
         &self,
-        (times, first, last): (&[i64], usize, usize),
+        times: &[i64],
+        (first, last): (usize, usize),
         plan: &TablePlan,
-        take: &mut dyn FnMut(&TableSample) -> bool,
-    ) -> Result<usize, FeedError> {
-        let every = last.saturating_sub(first).div_ceil(OF_A_RANGE).max(1);
-        let Some(logs) = &self.logs else { return Ok(every) };
+    ) -> Result<SpanTotals, FeedError> {
+        let count = last.saturating_sub(first);
+        let every = count.div_ceil(OF_A_RANGE).max(1);
         let window = Window { begin: times.get(first).copied(), end: times.get(last).copied() };
+        let totals = self.totals(window, every, plan)?;
+        // A counterset that is recorded less often can lack most samples that were picked.
+        match every > 1 && totals.samples() < OF_A_RANGE / 4 {
+            true => self.totals(window, 1, plan),
+            false => Ok(totals),
+        }
+    }
+
+    fn totals(&self, window: Window, every: usize, plan: &TablePlan) -> Result<SpanTotals, FeedError> {
+        let begun = Instant::now();
+        let mut totals = SpanTotals::default();
+        let Some(logs) = &self.logs else { return Ok(totals) };
         let mut logs = logs.within(window);
         if let Some(every) = u64::try_from(every).ok().and_then(NonZeroU64::new).filter(|n| n.get() > 1) {
             logs = logs.picking(Pick::Nth(every));
         }
         let mut query = PathQuery::open(&mut logs)?;
         plan.bind_columns(&mut query, &mut logs)?;
-        while query.collect()? == NextOutcome::Sample {
-            if !take(&TableSample::read(&query, plan.columns.len(), &[], None)) {
+        while query.collect()? == NextOutcome::Sample && begun.elapsed() < RANGE_PATIENCE {
+            if !totals.add(&TableSample::read(&query, plan.columns.len(), &[], None)) {
                 break;
             }
         }
-        Ok(every)
+        Ok(totals)
+    }
+
+    /// Returns the totals of the collection that the sample with a number of a log is of, and of the one before it.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or does not have the counterset.
+    pub fn last_two(&self, times: &[i64], number: usize, plan: &TablePlan) -> Result<SpanTotals, FeedError> {
+        let mut found = Vec::new();
+        // One sample more, for the rates of the earlier one.
+        for before in BEFORE.map(|before| before.saturating_add(1)) {
+            let Some(logs) = &self.logs else { break };
+            let begin = times.get(number.saturating_sub(before)).copied();
+            let mut logs = logs.within(Window { begin, end: times.get(number).copied() });
+            let mut query = PathQuery::open(&mut logs)?;
+            plan.bind_columns(&mut query, &mut logs)?;
+            found.clear();
+            while query.collect()? == NextOutcome::Sample {
+                let sample = TableSample::read(&query, plan.columns.len(), &[], None);
+                if !sample.is_missing {
+                    found.push(sample);
+                    let surplus = found.len().saturating_sub(2);
+                    found.drain(..surplus);
+                }
+            }
+            if found.len() == 2 || number <= before {
+                break;
+            }
+        }
+        let mut totals = SpanTotals::default();
+        found.iter().for_each(|sample| _ = totals.add(sample));
+        Ok(totals)
     }
 
     /// Reads the strip's counters in a range of a log: for each sample its time and values.
@@ -247,6 +327,39 @@ impl Feed {
             None => self.machine.clone().facts(&identity, options),
         };
         found.unwrap_or_default() // a row without facts
+    }
+}
+
+/// Samples of a recorder that runs, as they were when they were opened.
+#[derive(Debug)]
+pub struct FeedPast {
+    logs: Logs,
+    times: Vec<i64>,
+}
+
+impl FeedPast {
+    /// Reads the newest samples before a time, at most a number of them, the oldest first.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the recorder does not have the counterset.
+    pub fn before(&self, time: i64, most: usize, plan: &TablePlan) -> Result<Vec<TableSample>, FeedError> {
+        let end = self.times.partition_point(|other| *other < time);
+        let Some(last) = end.checked_sub(1).and_then(|last| self.times.get(last)) else {
+            return Ok(Vec::new());
+        };
+        let first = end.saturating_sub(most);
+        // One more, for the rates of the first one.
+        let begin = self.times.get(first.saturating_sub(1)).copied();
+        let mut logs = self.logs.within(Window { begin, end: Some(*last) });
+        let mut query = PathQuery::open(&mut logs)?;
+        let strip = plan.bind(&mut query, &mut logs)?;
+        let mut samples: Vec<TableSample> = Vec::new();
+        while query.collect()? == NextOutcome::Sample {
+            let sample = TableSample::read(&query, plan.columns.len(), &strip, samples.last());
+            samples.push(sample);
+        }
+        samples.retain(|sample| self.times.get(first).is_some_and(|begin| sample.time >= *begin));
+        Ok(samples)
     }
 }
 

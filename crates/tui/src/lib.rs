@@ -24,6 +24,7 @@ pub mod screen;
 mod spans;
 mod tab;
 mod timeline;
+mod tree;
 mod viewer;
 
 /// Time between the two first samples of a table, because rates need two.

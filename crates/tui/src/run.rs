@@ -95,7 +95,9 @@ impl Drop for OwnTerminal {
 
 /// Restores the terminal. It may be gone, so failures are ignored.
 fn restore() {
-    let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
+    // On Windows this fails if the mouse was not taken.
+    let _ = execute!(stdout(), DisableMouseCapture);
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
@@ -119,7 +121,7 @@ pub fn run(mut viewer: Viewer, options: &RunOptions) -> Result<(), RunError> {
 fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -> Result<(), RunError> {
     // Rates need a second sample, which is taken before the first interval has passed.
     let mut next = Instant::now().checked_add(crate::WARMUP).unwrap_or_else(Instant::now);
-    let mut is_changed = true;
+    let (mut is_changed, mut has_past) = (true, false);
     loop {
         if std::mem::take(&mut is_changed) {
             terminal.drawn.draw(|frame| {
@@ -135,11 +137,18 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
         if options.stop.load(Relaxed) {
             return Ok(());
         }
+        // The first screen does not wait for the past.
+        if !std::mem::replace(&mut has_past, true) {
+            is_changed = viewer.load_past();
+        }
         let mut wait = wait;
         // All keys that are there: the terminal says only of unread ones that they are.
         while is_readable(wait)? && event::poll(Duration::ZERO)? {
-            (wait, is_changed) = (Duration::ZERO, true);
-            match event::read()? {
+            wait = Duration::ZERO;
+            let event = event::read()?;
+            // With the mouse, each of its movements is an event.
+            is_changed |= !matches!(&event, Event::Mouse(mouse) if mouse.kind == MouseEventKind::Moved);
+            match event {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match viewer.key(key) {
                     KeyOutcome::Draw => {}
                     KeyOutcome::Quit => return Ok(()),

@@ -30,6 +30,8 @@ pub enum TableValue {
         /// Raw value, if it was delivered.
         raw: Option<u64>,
     },
+    /// Lower bound of a total: parts of it are unknown.
+    AtLeast(f64),
     /// Reason for no number.
     Missing(Arc<NoValue>),
 }
@@ -39,7 +41,7 @@ impl TableValue {
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::Number { value, .. } => Some(*value),
+            Self::Number { value, .. } | Self::AtLeast(value) => Some(*value),
             Self::Missing(_) => None,
         }
     }
@@ -64,6 +66,16 @@ impl RowChange {
             Self::Began => "+",
             Self::Ended => "-",
             Self::BeganAndEnded => "+-",
+        }
+    }
+
+    /// Returns the change of the same span from its end to its begin.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Began => Self::Ended,
+            Self::Ended => Self::Began,
+            Self::BeganAndEnded => Self::BeganAndEnded,
         }
     }
 }
@@ -99,6 +111,12 @@ impl SampleRow {
 pub struct TableSample {
     /// Time in 100 ns since 1601 UTC.
     pub time: i64,
+    /// Reading and ticks a second of the clock that is never set, if they are known.
+    pub perf: Option<(i64, i64)>,
+    /// Seconds that the rates are of, if these are not the time since the sample before: the query is new.
+    pub own_seconds: Option<f64>,
+    /// `true` if the counterset could not be collected: the table has a row that says why.
+    pub is_missing: bool,
     /// Time of the collection that the rows are of, if it was before: some countersets are recorded less often.
     pub collected: Option<i64>,
     /// Rows in the order of the source. Rows that equal those of the sample before are shared with it.
@@ -115,7 +133,12 @@ impl TableSample {
     #[must_use]
     pub fn read(query: &PathQuery, columns: usize, strip: &[Option<usize>], before: Option<&Self>) -> Self {
         let values = query.values();
-        let mut sample = Self { time: query.snapshot().clocks().utc_100ns(), ..Self::default() };
+        let clocks = query.snapshot().clocks();
+        let mut sample = Self {
+            time: clocks.utc_100ns(),
+            perf: (clocks.perf_freq > 0).then_some((clocks.perf_time, clocks.perf_freq)),
+            ..Self::default()
+        };
         let (cells, others) = values.split_at(values.partition_point(|value| value.path < columns));
         let of_path = |path: usize| others.iter().find(|value| value.path == path);
         let number = |path: &Option<usize>| NumberForm::Formatted.number(of_path((*path)?)?);
@@ -137,7 +160,34 @@ impl TableSample {
                 }
             }
         }
+        // A failed entry has one row with the name that was asked for, and the reason in each column.
+        sample.is_missing = matches!(&*sample.rows, [row]
+            if matches!(&*row.identity.name, "" | "*") && row.values.iter().all(|value| value.number().is_none()));
         sample
+    }
+
+    /// Returns the same sample without its rows.
+    #[must_use]
+    pub fn without_rows(&self) -> Self {
+        Self { rows: Vec::new(), strip: Vec::new(), ..*self }
+    }
+
+    /// Returns the seconds since an earlier sample, by the clock that is never set if both have readings of it; 0 if
+    /// it is not earlier.
+    #[must_use]
+    pub fn seconds_since(&self, earlier: &Self) -> f64 {
+        let by_perf = self.perf.zip(earlier.perf).filter(|((_, freq), (_, other))| freq == other);
+        let by_perf = by_perf.map(|((now, freq), (before, _))| (now.saturating_sub(before), freq));
+        // A machine that started again begins to count anew.
+        let by_time = (self.time.saturating_sub(earlier.time), 10_000_000);
+        let (ticks, freq) = by_perf.filter(|(ticks, _)| *ticks > 0).unwrap_or(by_time);
+        let number = |ticks: Option<i64>| {
+            f64::from(ticks.and_then(|ticks| u32::try_from(ticks).ok()).unwrap_or(u32::MAX))
+        };
+        if ticks <= 0 {
+            return 0.0;
+        }
+        number(ticks.checked_div(freq)) + number(ticks.checked_rem(freq)) / number(Some(freq))
     }
 }
 

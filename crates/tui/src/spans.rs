@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset::NoValue;
+use perfset::{Counter, CounterType, NoValue};
 
 use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 
-/// Units of a clock reading in a second.
-const SECOND: f64 = 1e7;
-
 /// Most instances of a range. A log can have any number of them.
 const MOST_ROWS: usize = 100_000;
+
+/// Times the usual distance of two samples, from which there is a gap between them.
+const GAP: f64 = 3.0;
 
 /// Computation of the numbers of a table over a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,35 +29,45 @@ pub enum SpanKind {
 }
 
 impl SpanKind {
-    /// Returns the word before the times of the span.
+    /// Returns the words before the times of the span.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
-            Self::Mean => "mean",
-            Self::Greatest => "greatest value",
-            Self::Total => "total",
-            Self::Difference => "difference",
-            Self::Changes => "began + or ended -",
+            Self::Mean => "mean from",
+            Self::Greatest => "greatest from",
+            Self::Total => "total from",
+            Self::Difference => "difference from",
+            Self::Changes => "began + or ended - from",
         }
     }
 
     /// Returns the unit of the numbers, from that of the counter.
     #[must_use]
-    pub fn unit(self, unit: &str) -> &str {
+    pub fn unit(self, counter: &Counter) -> &str {
         match self {
-            Self::Total => unit.strip_suffix("/s").unwrap_or(unit),
-            _ => unit,
+            Self::Total if is_rate(counter) => counter.unit.strip_suffix("/s").unwrap_or(&counter.unit),
+            _ => &counter.unit,
         }
     }
 
     /// Returns the title of a column, from that of the counter.
     #[must_use]
-    pub fn title(self, title: &str) -> &str {
+    pub fn title<'a>(self, counter: &Counter, title: &'a str) -> &'a str {
         match self {
-            Self::Total => title.strip_suffix("/s").unwrap_or(title),
+            Self::Total if is_rate(counter) => {
+                title.strip_suffix("/s").or_else(|| title.strip_suffix("/sec")).unwrap_or(title)
+            }
             _ => title,
         }
     }
+}
+
+/// Returns `true` if a counter has something per second, whose sum over time is a total. Text logs do not say the type,
+/// and some counters, such as a bandwidth, are no rates.
+fn is_rate(counter: &Counter) -> bool {
+    let types = [CounterType::PERF_COUNTER_COUNTER, CounterType::PERF_COUNTER_BULK_COUNT];
+    counter.unit.ends_with("/s")
+        && (types.contains(&counter.counter_type) || counter.shown_name().contains("/sec"))
 }
 
 /// Span of time that the table shows instead of an instant.
@@ -74,7 +84,8 @@ pub struct TableSpan {
 struct RowTotals {
     first: Option<Arc<SampleRow>>,
     last: Arc<SampleRow>,
-    last_time: i64,
+    /// Number of the last sample that has the row.
+    last_sample: usize,
     columns: Box<[ColumnTotals]>,
 }
 
@@ -91,20 +102,68 @@ struct ColumnTotals {
 #[derive(Debug, Default)]
 pub struct SpanTotals {
     rows: HashMap<RowIdentity, RowTotals>,
-    first_time: Option<i64>,
-    last_time: i64,
+    /// First and last sample, without their rows.
+    ends: Option<(TableSample, TableSample)>,
+    /// Number of samples so far, except for those that have no table.
+    samples: usize,
+    /// Least distance of two samples, once two are known.
+    usual: Option<f64>,
+    /// Second sample with its distance: whether a gap is before it is known with the third one.
+    pending: Option<(TableSample, f64)>,
+    /// Seconds that the values are of.
+    seconds: f64,
+    has_gap: bool,
     /// `true` if there are more instances than fit.
     is_full: bool,
 }
 
 impl SpanTotals {
     /// Adds the next sample. The values of the first one belong to the time before the span, so only those of the
-    /// others count. Returns `false` if no further sample has room.
+    /// others count. A sample in which the counterset could not be collected is left out. Returns `false` if no further
+    /// sample has room.
     pub fn add(&mut self, sample: &TableSample) -> bool {
-        let is_first = self.first_time.is_none();
-        let seconds = if is_first { 0.0 } else { seconds_between(self.last_time, sample.time) };
-        self.first_time.get_or_insert(sample.time);
-        self.last_time = sample.time;
+        if sample.is_missing {
+            return true;
+        }
+        let mark = sample.without_rows();
+        let Some((_, last)) = &mut self.ends else {
+            self.ends = Some((mark.clone(), mark));
+            self.count(sample, 0.0);
+            return !self.is_full;
+        };
+        let seconds = sample.seconds_since(last);
+        *last = mark;
+        match (self.usual, self.pending.take(), sample.own_seconds) {
+            // The first sample of a new query has the rates of a shorter time: nothing is known of the rest.
+            (_, pending, Some(own)) => {
+                pending.into_iter().for_each(|(before, distance)| self.count_distant(&before, distance));
+                self.has_gap = true;
+                self.count(sample, own);
+            }
+            (None, None, None) => self.pending = Some((sample.clone(), seconds)),
+            (usual, pending, None) => {
+                let distances = [usual, pending.as_ref().map(|(_, distance)| *distance), Some(seconds)];
+                self.usual = distances.into_iter().flatten().reduce(f64::min);
+                pending.into_iter().for_each(|(before, distance)| self.count_distant(&before, distance));
+                self.count_distant(sample, seconds);
+            }
+        }
+        !self.is_full
+    }
+
+    /// Counts a sample so many seconds after the one before it. Nothing says that its values hold for all of a gap.
+    fn count_distant(&mut self, sample: &TableSample, distance: f64) {
+        let usual = self.usual.unwrap_or(distance);
+        let is_gap = distance > usual * GAP;
+        self.has_gap |= is_gap;
+        self.count(sample, if is_gap { usual } else { distance });
+    }
+
+    /// Counts a sample, whose values are of so many seconds.
+    fn count(&mut self, sample: &TableSample, seconds: f64) {
+        let is_first = self.samples == 0;
+        self.samples = self.samples.saturating_add(1);
+        self.seconds += seconds;
         for row in &sample.rows {
             if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&row.identity) {
                 self.is_full = true;
@@ -113,10 +172,10 @@ impl SpanTotals {
             let totals = self.rows.entry(row.identity.clone()).or_insert_with(|| RowTotals {
                 first: is_first.then(|| Arc::clone(row)),
                 last: Arc::clone(row),
-                last_time: sample.time,
+                last_sample: self.samples,
                 columns: vec![ColumnTotals::default(); row.values.len()].into(),
             });
-            (totals.last, totals.last_time) = (Arc::clone(row), sample.time);
+            (totals.last, totals.last_sample) = (Arc::clone(row), self.samples);
             if is_first {
                 continue;
             }
@@ -127,119 +186,149 @@ impl SpanTotals {
                 column.greatest = Some(column.greatest.map_or(value, |greatest| greatest.max(value)));
             }
         }
-        !self.is_full
     }
 
-    /// Returns the table of a kind. `units` are those of the columns' counters.
+    /// Returns the number of samples, except for those that have no table.
     #[must_use]
-    pub fn table(&self, kind: SpanKind, units: &[&str]) -> SpanTable {
-        let mut sample = TableSample { time: self.last_time, ..TableSample::default() };
+    pub fn samples(&self) -> usize {
+        self.samples.saturating_add(usize::from(self.pending.is_some()))
+    }
+
+    /// Returns the table of a kind; `None` without samples. `counters` are those of the columns.
+    #[must_use]
+    pub fn table(mut self, kind: SpanKind, counters: &[&Counter]) -> Option<SpanTable> {
+        if let Some((sample, distance)) = self.pending.take() {
+            self.count_distant(&sample, distance);
+        }
+        let (begin, end) = self.ends.as_ref().map(|(first, last)| (first.time, last.time))?;
+        let mut sample = TableSample { time: end, ..TableSample::default() };
         let (mut began, mut ended) = (0_usize, 0_usize);
         for totals in self.rows.values() {
-            let change = match (totals.first.is_some(), totals.last_time == self.last_time) {
+            let is_there = totals.last_sample == self.samples;
+            let change = match (totals.first.is_some(), is_there) {
                 (true, true) => None,
                 (false, true) => Some(RowChange::Began),
                 (true, false) => Some(RowChange::Ended),
                 (false, false) => Some(RowChange::BeganAndEnded),
             };
             began = began.saturating_add(usize::from(totals.first.is_none()));
-            ended = ended.saturating_add(usize::from(totals.last_time != self.last_time));
+            ended = ended.saturating_add(usize::from(!is_there));
             if kind == SpanKind::Changes && change.is_none() {
                 continue;
             }
             let value = |(at, value): (usize, &TableValue)| {
-                let unit = units.get(at).copied().unwrap_or_default();
-                let is_there = totals.last_time == self.last_time;
-                totals.value(kind, at, value, (unit, is_there))
+                let is_rate = counters.get(at).is_some_and(|counter| is_rate(counter));
+                self.value(totals, kind, at, (value, is_rate, is_there))
             };
             let values = totals.last.values.iter().enumerate().map(value).collect();
             sample.rows.push(Arc::new(SampleRow { change, values, ..SampleRow::clone(&totals.last) }));
         }
-        // The order of a map is another one each time.
-        sample.rows.sort_by(|a, b| {
-            let key = |row: &SampleRow| {
-                (row.identity.name.clone(), row.identity.id, row.identity.birth, row.number)
-            };
-            key(a).cmp(&key(b))
+        // A map has no fixed order.
+        sample.rows.sort_by_cached_key(|row| {
+            (row.identity.name.clone(), row.identity.id, row.identity.birth, row.number)
         });
-        SpanTable {
-            begin: self.first_time.unwrap_or(self.last_time),
-            end: self.last_time,
-            every: 1,
+        let (samples, has_gap, is_full) = (self.samples, self.has_gap, self.is_full);
+        Some(SpanTable {
+            kind,
+            begin,
+            end,
+            samples,
+            of: samples,
             began,
             ended,
-            is_full: self.is_full,
+            has_gap,
+            is_full,
             sample: Arc::new(sample),
-        }
+        })
     }
-}
 
-impl RowTotals {
     fn value(
         &self,
+        row: &RowTotals,
         kind: SpanKind,
         at: usize,
-        last: &TableValue,
-        (unit, is_there): (&str, bool),
+        (last, is_rate, is_there): (&TableValue, bool, bool),
     ) -> TableValue {
-        let totals = self.columns.get(at).copied().unwrap_or_default();
+        let totals = row.columns.get(at).copied().unwrap_or_default();
+        // A sum of 600 parts is not exact to the last digit.
+        let is_whole = !self.has_gap && totals.seconds >= self.seconds * (1.0 - 1e-9);
         let number = match kind {
             SpanKind::Changes => return last.clone(),
-            SpanKind::Mean if totals.seconds > 0.0 => Some(totals.sum / totals.seconds),
-            SpanKind::Mean => None,
+            SpanKind::Mean => (totals.seconds > 0.0).then(|| totals.sum / totals.seconds),
             SpanKind::Greatest => totals.greatest,
-            SpanKind::Total if !unit.ends_with("/s") => {
-                return missing(NoValue::Failed("totals are those of counters per second".into()));
-            }
+            SpanKind::Total if !is_rate => return missing("totals are those of counters per second"),
+            SpanKind::Total if totals.seconds > 0.0 && !is_whole => return TableValue::AtLeast(totals.sum),
             SpanKind::Total => (totals.seconds > 0.0).then_some(totals.sum),
-            SpanKind::Difference => match (&self.first, last.number()) {
-                (Some(first), Some(last)) if is_there => {
-                    let first = first.values.get(at).and_then(TableValue::number);
-                    first.map(|first| last - first)
+            SpanKind::Difference if self.samples < 2 => {
+                return missing("both samples are of one collection: the table is recorded less often");
+            }
+            SpanKind::Difference => {
+                let Some(first) = row.first.as_ref().filter(|_| is_there) else {
+                    return missing("the instance is not in both samples");
+                };
+                match (first.values.get(at), last.number()) {
+                    (Some(TableValue::Missing(reason)), _) => return TableValue::Missing(Arc::clone(reason)),
+                    (Some(first), Some(last)) => first.number().map(|first| last - first),
+                    _ => None,
                 }
-                (Some(_), None) if is_there => None,
-                _ => return missing(NoValue::Failed("the instance is not in both samples".into())),
-            },
+            }
         };
         match (number, last) {
             (Some(value), _) => TableValue::Number { value, raw: None },
             (None, TableValue::Missing(reason)) => TableValue::Missing(Arc::clone(reason)),
-            (None, _) => missing(NoValue::Failed("there was no value in the span".into())),
+            (None, _) => missing("there is no value in the range"),
         }
     }
 }
 
-fn missing(reason: NoValue) -> TableValue {
-    TableValue::Missing(Arc::new(reason))
-}
-
-fn seconds_between(begin: i64, end: i64) -> f64 {
-    // A clock that was set back makes no negative time.
-    i32::try_from(end.saturating_sub(begin).max(0) / 10_000).map_or_else(|_| f64::from(i32::MAX), f64::from)
-        * (1e4 / SECOND)
+fn missing(reason: &str) -> TableValue {
+    TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
 }
 
 /// Table over a span of time.
 #[derive(Clone, Debug)]
 pub struct SpanTable {
+    /// Computation of the numbers.
+    pub kind: SpanKind,
     /// Time of the first sample.
     pub begin: i64,
     /// Time of the last sample.
     pub end: i64,
-    /// Distance of the samples that it is computed from: 1 for all samples.
-    pub every: usize,
+    /// Number of samples that it is computed from.
+    pub samples: usize,
+    /// Number of samples in the span.
+    pub of: usize,
     /// Number of instances that were not there at the begin.
     pub began: usize,
     /// Number of instances that were not there at the end.
     pub ended: usize,
+    /// `true` if samples are missing in the span.
+    pub has_gap: bool,
     /// `true` if there were too many instances: the table ends before the cursor.
     pub is_full: bool,
     /// Rows of the table.
     pub sample: Arc<TableSample>,
 }
 
+impl SpanTable {
+    /// Returns the same table, of samples that were added in the reverse order of their times.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        std::mem::swap(&mut self.began, &mut self.ended);
+        let reverse = |row: &Arc<SampleRow>| {
+            let change = row.change.map(RowChange::reversed);
+            Arc::new(SampleRow { change, ..SampleRow::clone(row) })
+        };
+        let rows = self.sample.rows.iter().map(reverse).collect();
+        self.sample = Arc::new(TableSample { rows, ..TableSample::clone(&self.sample) });
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use perfset::CounterId;
+
     use super::*;
 
     fn sample(second: i64, rows: &[(&str, f64)]) -> TableSample {
@@ -255,47 +344,119 @@ mod tests {
         }
     }
 
-    fn totals() -> SpanTotals {
+    fn totals(samples: &[TableSample]) -> SpanTotals {
         let mut totals = SpanTotals::default();
-        for sample in [
-            sample(0, &[("stays", 100.0), ("ends", 7.0)]),
-            sample(1, &[("stays", 10.0), ("ends", 5.0), ("short", 3.0)]),
-            // Two seconds after the one before: its values count twice.
-            sample(3, &[("stays", 40.0), ("begins", 2.0)]),
-        ] {
-            assert!(totals.add(&sample));
-        }
+        assert!(samples.iter().all(|sample| totals.add(sample)));
         totals
     }
 
-    /// Returns the rows of a kind: name, change, and value.
-    fn rows(kind: SpanKind, unit: &str) -> Vec<(String, Option<RowChange>, Option<f64>)> {
-        let table = totals().table(kind, &[unit]);
-        assert_eq!((table.begin, table.end, table.began, table.ended), (0, 30_000_000, 2, 2));
-        let row = |row: &Arc<SampleRow>| (row.identity.name.to_string(), row.change, row.values[0].number());
-        table.sample.rows.iter().map(row).collect()
+    fn counter(kind: CounterType, unit: &'static str) -> Counter {
+        Counter::new(CounterId(1), kind).name("A").unit(unit)
+    }
+
+    /// Returns the rows of a table: name, change, number, and `true` if it is a lower bound.
+    fn rows(table: &SpanTable) -> Vec<(&str, Option<RowChange>, Option<f64>, bool)> {
+        let row = |row: &Arc<SampleRow>| {
+            let (value, is_least) = (row.values[0].number(), matches!(row.values[0], TableValue::AtLeast(_)));
+            (row.change, value, is_least)
+        };
+        let names = table.sample.rows.iter().map(|row| &*row.identity.name);
+        names.zip(table.sample.rows.iter().map(row)).map(|(name, row)| (name, row.0, row.1, row.2)).collect()
+    }
+
+    const STAYS: [&str; 4] = ["begins", "ends", "short", "stays"];
+
+    fn changing() -> [TableSample; 4] {
+        [
+            sample(0, &[("stays", 100.0), ("ends", 7.0)]),
+            sample(1, &[("stays", 10.0), ("ends", 5.0), ("short", 3.0)]),
+            // Nothing was collected.
+            TableSample { is_missing: true, ..sample(2, &[("*", 0.0)]) },
+            // Two seconds after the one before: its values count twice.
+            sample(3, &[("stays", 40.0), ("begins", 2.0)]),
+        ]
     }
 
     #[test]
     fn numbers_of_a_span() {
-        let values = |kind, unit| rows(kind, unit).into_iter().map(|row| row.2).collect::<Vec<_>>();
-        // begins, ends, short, stays
-        assert_eq!(values(SpanKind::Mean, "By/s"), [2.0, 5.0, 3.0, 30.0].map(Some));
-        assert_eq!(values(SpanKind::Greatest, "By/s"), [2.0, 5.0, 3.0, 40.0].map(Some));
-        assert_eq!(values(SpanKind::Total, "By/s"), [4.0, 5.0, 3.0, 90.0].map(Some));
-        assert_eq!(values(SpanKind::Total, "By"), [None; 4]);
-        assert_eq!(values(SpanKind::Difference, "By"), [None, None, None, Some(-60.0)]);
+        let (rate, amount) = (
+            counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s"),
+            counter(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "By"),
+        );
+        for (kind, counter, want, is_least) in [
+            (SpanKind::Mean, &rate, [Some(2.0), Some(5.0), Some(3.0), Some(30.0)], [false; 4]),
+            (SpanKind::Greatest, &rate, [Some(2.0), Some(5.0), Some(3.0), Some(40.0)], [false; 4]),
+            (
+                SpanKind::Total,
+                &rate,
+                [Some(4.0), Some(5.0), Some(3.0), Some(90.0)],
+                [true, true, true, false],
+            ),
+            (SpanKind::Total, &amount, [None; 4], [false; 4]),
+            (SpanKind::Difference, &amount, [None, None, None, Some(-60.0)], [false; 4]),
+        ] {
+            let table = totals(&changing()).table(kind, &[counter]).unwrap();
+            assert_eq!((table.begin, table.end, table.samples), (0, 30_000_000, 3));
+            assert_eq!((table.began, table.ended, table.has_gap), (2, 2, false));
+            let rows = rows(&table);
+            assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), STAYS);
+            assert_eq!(rows.iter().map(|row| row.2).collect::<Vec<_>>(), want, "{kind:?}");
+            assert_eq!(rows.iter().map(|row| row.3).collect::<Vec<_>>(), is_least, "{kind:?}");
+        }
     }
 
     #[test]
     fn instances_that_began_and_ended() {
-        let changes = rows(SpanKind::Changes, "By");
+        let amount = counter(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "By");
+        let table = totals(&changing()).table(SpanKind::Changes, &[&amount]).unwrap();
         let want = [
-            ("begins", Some(RowChange::Began), Some(2.0)),
-            ("ends", Some(RowChange::Ended), Some(5.0)),
-            ("short", Some(RowChange::BeganAndEnded), Some(3.0)),
+            ("begins", Some(RowChange::Began), Some(2.0), false),
+            ("ends", Some(RowChange::Ended), Some(5.0), false),
+            ("short", Some(RowChange::BeganAndEnded), Some(3.0), false),
         ];
-        assert_eq!(changes, want.map(|(name, change, value)| (name.to_owned(), change, value)));
+        assert_eq!(rows(&table), want);
+        let reversed = table.reversed();
+        let changes: Vec<_> = reversed.sample.rows.iter().map(|row| row.change).collect();
+        assert_eq!(changes, [RowChange::Ended, RowChange::Began, RowChange::BeganAndEnded].map(Some));
+    }
+
+    #[test]
+    fn no_value_is_multiplied_over_a_gap() {
+        let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
+        for seconds in [[0, 1, 2, 7_200], [0, 7_198, 7_199, 7_200]] {
+            let samples = seconds.map(|second| sample(second, &[("web", 1_000.0)]));
+            let table = totals(&samples).table(SpanKind::Total, &[&rate]).unwrap();
+            assert_eq!(rows(&table), [("web", None, Some(3_000.0), true)], "{seconds:?}");
+            assert!(table.has_gap);
+        }
+        // Two samples have no usual distance.
+        let samples = [0, 7_200].map(|second| sample(second, &[("web", 1.0)]));
+        assert_eq!(rows(&totals(&samples).table(SpanKind::Total, &[&rate]).unwrap())[0].2, Some(7_200.0));
+        // The first sample of a new query has the rates of 0.1 s.
+        let mut samples = [0, 2, 4, 6].map(|second| sample(second, &[("web", 10.0)]));
+        samples[2].own_seconds = Some(0.1);
+        let table = totals(&samples).table(SpanKind::Total, &[&rate]).unwrap();
+        assert_eq!(rows(&table), [("web", None, Some(41.0), true)]);
+    }
+
+    #[test]
+    fn clocks_that_are_set_do_not_matter() {
+        let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
+        let clock = |second: i64| Some((second * 1_000_000_000, 1_000_000_000));
+        let mut samples = [0, 1, 3_601, 2].map(|second| sample(second, &[("web", 10.0)]));
+        samples.iter_mut().zip(0..).for_each(|(sample, second)| sample.perf = clock(second));
+        let table = totals(&samples).table(SpanKind::Total, &[&rate]).unwrap();
+        assert_eq!(rows(&table), [("web", None, Some(30.0), false)]);
+    }
+
+    #[test]
+    fn spans_without_samples_have_no_table() {
+        assert!(SpanTotals::default().table(SpanKind::Mean, &[]).is_none());
+        let missing = TableSample { is_missing: true, ..TableSample::default() };
+        assert!(totals(&[missing]).table(SpanKind::Mean, &[]).is_none());
+        let amount = counter(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "By");
+        let table = totals(&[sample(0, &[("web", 1.0)])]).table(SpanKind::Difference, &[&amount]).unwrap();
+        assert_eq!(rows(&table)[0].2, None, "one sample has no difference");
     }
 
     #[test]
@@ -304,7 +465,22 @@ mod tests {
         let names: Vec<String> = (0..MOST_ROWS + 1).map(|at| at.to_string()).collect();
         let rows: Vec<(&str, f64)> = names.iter().map(|name| (&**name, 1.0)).collect();
         assert!(totals.add(&sample(0, &rows[..MOST_ROWS])));
-        assert!(!totals.add(&sample(1, &rows)));
-        assert_eq!(totals.table(SpanKind::Mean, &["By"]).sample.rows.len(), MOST_ROWS);
+        assert!(totals.add(&sample(1, &rows)), "it waits for the third one");
+        assert!(!totals.add(&sample(2, &rows)));
+        assert_eq!(totals.table(SpanKind::Mean, &[]).unwrap().sample.rows.len(), MOST_ROWS);
+    }
+
+    #[test]
+    fn titles_and_units_of_totals() {
+        let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
+        let bandwidth = counter(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "bit/s");
+        for (kind, counter, title, want) in [
+            (SpanKind::Total, &rate, "WRITE/s", ("By", "WRITE")),
+            (SpanKind::Total, &rate, "Disk Bytes/sec", ("By", "Disk Bytes")),
+            (SpanKind::Total, &bandwidth, "Current Bandwidth", ("bit/s", "Current Bandwidth")),
+            (SpanKind::Mean, &rate, "WRITE/s", ("By/s", "WRITE/s")),
+        ] {
+            assert_eq!((kind.unit(counter), kind.title(counter, title)), want);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Tab of a screen: a counterset, its columns and their order.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use perfset::output::text::escaped;
@@ -10,7 +11,8 @@ use perfset::{Counter, CounterId, Counterset};
 use crate::feed::shown_counters;
 use crate::filter::RowFilter;
 use crate::presets::TabPreset;
-use crate::sample::{SampleRow, TableSample};
+use crate::sample::{RowIdentity, SampleRow, TableSample};
+use crate::tree::{TreeKind, TreeRow, arranged};
 
 /// Counters of a new tab of a counterset without a preset.
 const COLUMNS: usize = 8;
@@ -39,6 +41,10 @@ pub struct TableTab {
     pub is_descending: bool,
     /// Filter of the rows.
     pub filter: Option<RowFilter>,
+    /// Relation between the rows, if they are shown as a tree.
+    pub tree: Option<TreeKind>,
+    /// Rows of the tree whose children are hidden.
+    pub folded: HashSet<RowIdentity>,
 }
 
 /// Table that a user has chosen, by names.
@@ -132,13 +138,28 @@ impl TableTab {
             sorted_by: Some(0),
             is_descending: true,
             filter: None,
+            tree: None,
+            folded: HashSet::new(),
         }
     }
 
-    /// Returns the ids of the columns' counters.
+    /// Returns the ids of the columns' counters, and behind them those that only the tree is made of.
     #[must_use]
     pub fn counters(&self) -> Vec<CounterId> {
-        self.columns.iter().map(|column| column.counter.id).collect()
+        let mut ids: Vec<CounterId> = self.columns.iter().map(|column| column.counter.id).collect();
+        for id in self.tree.map(TreeKind::counters).unwrap_or_default() {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
+    /// Returns the rows that the filter shows as a tree; nothing if they are shown as a list.
+    #[must_use]
+    pub fn tree(&self, sample: &TableSample, order: &[usize]) -> Vec<TreeRow> {
+        let tree = self.tree.map(|kind| arranged(kind, sample, &self.counters(), order, &self.folded));
+        tree.unwrap_or_default()
     }
 
     /// Returns `true` if the table has a row for each counter, because there is only one instance.

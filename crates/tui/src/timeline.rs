@@ -119,6 +119,25 @@ impl Timeline {
         }
     }
 
+    /// Adds earlier samples of a live source, the oldest first. Returns `false` if not all had room: those before
+    /// them have none either.
+    pub fn prepend(&mut self, samples: Vec<TableSample>) -> bool {
+        let Self::Live { history, strip, size, .. } = self else { return false };
+        let Some(begin) = history.back().map(|newest| newest.time.saturating_sub(KEPT)) else { return false };
+        for sample in samples.into_iter().rev() {
+            let larger = size.saturating_add(sample.size);
+            if sample.time < begin || larger > MEMORY {
+                return false;
+            }
+            *size = larger;
+            if strip.front().is_none_or(|(first, _)| sample.time < *first) {
+                strip.push_front((sample.time, sample.strip.clone()));
+            }
+            history.push_front(Arc::new(sample));
+        }
+        true
+    }
+
     /// Forgets the samples of a live source's table: another one is shown. Those of the strip stay.
     pub fn forget_table(&mut self) {
         if let Self::Live { history, size, shown, .. } = self {
@@ -197,6 +216,27 @@ mod tests {
         // One sample stays, whatever its size.
         timeline.push(sample(2_020, 100 << 20));
         assert_eq!(timeline.times(), [2_020 * SECOND]);
+    }
+
+    #[test]
+    fn earlier_samples_have_limits_too() {
+        let mut timeline = Timeline::live();
+        timeline.push(sample(1_000, 1));
+        assert!(timeline.prepend(vec![sample(998, 1), sample(999, 1)]));
+        assert_eq!(timeline.times(), [998, 999, 1_000].map(|second| second * SECOND));
+        assert_eq!(timeline.strip().count(), 3);
+        assert!(!timeline.prepend(vec![sample(99, 1), sample(100, 1)]), "by time");
+        assert!(!timeline.prepend(vec![sample(98, 48 << 20)]), "by memory");
+        assert_eq!(timeline.times().len(), 4);
+        // The strip stays when another table is shown, and has no sample twice.
+        timeline.forget_table();
+        timeline.push(sample(1_001, 1));
+        assert!(timeline.prepend(vec![sample(999, 1), sample(1_000, 1)]));
+        assert_eq!(
+            (timeline.times().len(), timeline.strip().count()),
+            (3, 4),
+            "one is older than 15 minutes"
+        );
     }
 
     #[test]

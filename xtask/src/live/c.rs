@@ -45,7 +45,7 @@ fn folder() -> PathBuf {
     target().join("live-c")
 }
 
-/// Build of the library that the checks use, once it was chosen: `true` for that of packages.
+/// `true` if the checks use the library as packages have it.
 pub static IS_SHIPPED: AtomicBool = AtomicBool::new(false);
 
 /// Where the library of this very source is installed: by the first check that needs it, into an empty folder.

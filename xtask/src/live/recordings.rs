@@ -245,7 +245,7 @@ fn samples(log: &Path) -> Result<u64> {
     let output = command.output()?;
     // A damaged recording has a status of its own, and its damages are printed.
     let info: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    ensure!(info["damage_count"].as_u64().unwrap_or(0) == 0, "damage: {}", info["damages"]);
+    ensure!(info["damage_count"] == 0, "damage: {}; {}", info["damages"], output.status);
     finished(output)?;
     info["samples"].as_u64().context("no number of samples")
 }

@@ -51,8 +51,8 @@ const CHECKS: [(&str, Check); 8] = [
 /// Portable crates that use functions and paths of Windows: their tests always run.
 const WITH_SYSTEM: [&str; 2] = ["perfset-manifest", "perfset-windows"];
 
-/// Other portable crates: their tests run with `--full`. The results of most depend on their input alone, and what the
-/// others do with files the command does too.
+/// Other portable crates: their tests run with `--full`. The results of most depend on their input alone. `log` and
+/// `output` use files, and so does the command, which is always tested.
 const WITH_FULL: [&str; 7] = [
     "perfset-core",
     "perfset-catalogue",

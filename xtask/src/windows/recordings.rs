@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::stand::Stand;
 use super::{both, said};
 
-/// Commands that read a recording, and a text that each prints. `LOG` stands for its name.
+/// Commands, most of which read a recording, and a text that each prints. `LOG` stands for its name.
 const READERS: [(&[&str], &str); 9] = [
     (&["list", "--log", "LOG"], "Process"),
     (&["instances", "Process", "--log", "LOG"], "nrto"),
@@ -52,8 +52,16 @@ pub fn check(stand: &Stand) -> Result<String> {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x5A;
     fs::write(&file, bytes)?;
-    let info = ["get", r"\Process(*)\*", "--log", "recorded.perfset", "--raw", "--format", "csv"];
-    same(stand, &info, &scratch.join("windows"), "")?;
+    let get = ["get", r"\Process(*)\*", "--log", "recorded.perfset", "--raw", "--format", "csv"];
+    same(stand, &get, &scratch.join("windows"), "")?;
+    let info = ["log", "info", "recorded.perfset", "--format", "json"];
+    for output in both(stand, &info, &scratch.join("windows"), true)? {
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(
+            !output.status.success() && !printed.contains("\"damage_count\":0,"),
+            "no damage in {printed}"
+        );
+    }
     Ok(format!(": {values} lines of recordings of both systems"))
 }
 

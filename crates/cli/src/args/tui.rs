@@ -18,7 +18,7 @@ pub struct TableScreenArgs {
     /// Print each table as text instead of drawing it, for screen readers and pipes
     #[arg(long)]
     pub plain: bool,
-    /// Take clicks and the wheel: a row selects, a tab shows, the strip goes to that time
+    /// Use the mouse: a click selects a row, shows a tab or goes to a time of the strip, and the wheel moves
     ///
     /// While the mouse is used, the terminal selects text with Shift. The settings file can say mouse = true.
     #[arg(long)]

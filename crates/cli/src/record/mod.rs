@@ -160,6 +160,12 @@ fn default_folder() -> Result<PathBuf, Failure> {
     Ok(base.ok_or_else(usage)?.join("perfset").join(host))
 }
 
+/// Returns the directory of this user's recorder, if one runs there.
+#[cfg(feature = "tui")]
+pub fn running_folder() -> Option<PathBuf> {
+    default_folder().ok().filter(|folder| FolderLock::is_held(folder).unwrap_or(false))
+}
+
 /// Recorder with what it collects and where it writes.
 struct Recorder {
     asked: QuerySource,

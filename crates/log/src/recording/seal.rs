@@ -33,13 +33,14 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let Some(path) = files::sealed_path(journal) else { return Err(RecordingError::NotARecording) };
     // What a recorder that was ended has left.
     remove(&temporary_path(&path))?;
-    match write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue)) {
-        Err(RecordingError::NotBegun) => {
-            remove(journal)?;
-            return Err(RecordingError::NotBegun);
-        }
-        written => written?,
+    // Only this reading says that the journal was not begun: the sealed file is checked by the same function.
+    if let Err(RecordingError::NotBegun) =
+        RecordingFile::read(journal.to_owned(), Arc::new(files::open_file(journal)?))
+    {
+        remove(journal)?;
+        return Err(RecordingError::NotBegun);
     }
+    write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue))?;
     // The directory may have been too large meanwhile.
     remove(journal)?;
     Ok(path)

@@ -80,16 +80,16 @@ impl Recording {
                 Err(error) => refused.push((path, error)),
             }
         }
-        // A recorder can be ended before it has written the first block of its journal.
-        let is_damage = |path: &Path, error: &RecordingError| {
+        // A recorder can be ended before it has written the first block of its journal: that is no damage.
+        let is_begun = |path: &Path, error: &RecordingError| {
             files::sealed_path(path).is_none() || !matches!(error, RecordingError::NotBegun)
         };
-        if !all.is_empty() {
-            refused.retain(|(path, error)| is_damage(path, error));
-        }
         if all.is_empty() {
+            // Damage says more than a journal that was not begun.
+            refused.sort_by_key(|(path, error)| is_begun(path, error));
             return Err(refused.pop().map_or(RecordingError::Empty, |(_, error)| error));
         }
+        refused.retain(|(path, error)| is_begun(path, error));
         Ok(Self::of(all, refused))
     }
 

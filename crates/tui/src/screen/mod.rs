@@ -239,8 +239,12 @@ fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
 
 fn reason(viewer: &Viewer, look: Look) -> Line<'static> {
     let mut text = viewer.span_words().map(|words| format!(" {words}")).unwrap_or_default();
-    if let Some(TableValue::Missing(reason)) = viewer.value() {
-        text.push_str(&format!(" {}", escaped(&reason.to_string())));
+    match viewer.value() {
+        Some(TableValue::Missing(reason)) => text.push_str(&format!(" {}", escaped(&reason.to_string()))),
+        Some(_) if viewer.is_raw && viewer.span_table().is_some() => {
+            text.push_str(" raw values are those of an instant: x shows the numbers");
+        }
+        _ => {}
     }
     if let Some(time) = viewer.sample().and_then(|sample| sample.collected) {
         text.push_str(&format!(
@@ -293,6 +297,20 @@ fn shown_rows(viewer: &Viewer, top: usize, height: usize) -> impl Iterator<Item 
     viewer.order.iter().skip(top).take(height).filter_map(|at| rows.get(*at).map(|row| &**row))
 }
 
+/// Returns the name of a row; in a tree behind blanks, with a sign if rows below it are hidden.
+fn name_text(viewer: &Viewer, look: Look, number: usize, row: &SampleRow) -> String {
+    /// Deepest place that is drawn as such: the names behind it would have no room.
+    const DEEPEST: usize = 10;
+    let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.path_name()) };
+    let Some(place) = viewer.tree.get(number) else { return name };
+    let sign = match (place.is_folded, look.is_utf8) {
+        (true, true) => "▸",
+        (true, false) => ">",
+        (false, _) => "",
+    };
+    format!("{}{sign}{name}", " ".repeat(place.depth.min(DEEPEST)))
+}
+
 fn cell_text(viewer: &Viewer, look: Look, row: &SampleRow, (at, column): (usize, &TableHeading)) -> String {
     match row.values.get(at) {
         Some(value) => compact(&cell(viewer, look, &column.counter, value), viewer.is_raw),
@@ -320,7 +338,8 @@ impl TableColumns {
         let all = viewer.shown_tab().map(|tab| &*tab.columns).unwrap_or_default();
         let widths: Vec<usize> = all.iter().enumerate().map(width_of).collect();
         // Columns are left out at the left until the selected one has room; the names always have some.
-        let names = shown_rows(viewer, top, height).map(|row| escaped(&row.path_name()).width());
+        let names = shown_rows(viewer, top, height).enumerate();
+        let names = names.map(|(line, row)| name_text(viewer, look, top.saturating_add(line), row).width());
         let longest = names.max().unwrap_or(0).saturating_add(1).clamp(NAME.0, NAME.1);
         let room = width.saturating_sub(longest).saturating_sub(1);
         let first = first_column(&widths, viewer.column, room);
@@ -349,6 +368,9 @@ pub enum ScreenPlace {
 /// Returns the place at a position of a screen of this size.
 #[must_use]
 pub fn place_at(viewer: &Viewer, look: Look, area: Rect, (x, y): (u16, u16)) -> Option<ScreenPlace> {
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return None;
+    }
     let layout = Layout::of(viewer, area);
     let (table, width) = (layout.table, usize::from(area.width));
     let at = usize::from(x.saturating_sub(area.x));
@@ -427,7 +449,7 @@ fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) 
     for (line, row) in shown.iter().enumerate() {
         let is_selected = top.saturating_add(line) == viewer.row;
         let style = if is_selected { look.selected() } else { Style::new() };
-        let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.path_name()) };
+        let name = name_text(viewer, look, top.saturating_add(line), row);
         let sign = row.change.map_or(" ", RowChange::sign);
         let mut spans = vec![Span::styled(fitted(&format!("{sign}{name}"), name_width), style)];
         for (at, width) in &columns {
@@ -458,7 +480,8 @@ fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer)
         let value = sample.rows.first().and_then(|row| row.values.get(at));
         let text = value.map_or_else(|| "-".to_owned(), |value| cell(viewer, look, &column.counter, value));
         let style = if at == viewer.row { look.selected() } else { Style::new() };
-        let text = format!("{}{}", fitted(&format!(" {}", column.title), name_width), right(&text, 20));
+        let title = title_of(viewer, column);
+        let text = format!("{}{}", fitted(&format!(" {title}"), name_width), right(&text, 20));
         let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
         out.set_line(area.x, y, &Line::styled(text, style), area.width);
     }
@@ -490,6 +513,11 @@ fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> S
             NoValue::Denied(_) if look.is_utf8 => "⊘".to_owned(),
             _ => "-".to_owned(),
         },
+        TableValue::AtLeast(value) if !viewer.is_raw => {
+            let sign = if look.is_utf8 { "≥" } else { ">=" };
+            format!("{sign}{}", number(*value, unit_of(viewer, counter), viewer.has_units))
+        }
+        TableValue::AtLeast(_) => "-".to_owned(),
         TableValue::Number { raw, .. } if viewer.is_raw => {
             raw.map_or_else(|| "-".to_owned(), |raw| grouped_digits(&raw.to_string()))
         }
@@ -499,18 +527,12 @@ fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> S
 
 /// Returns the unit of a counter's numbers in the table.
 fn unit_of<'a>(viewer: &Viewer, counter: &'a Counter) -> &'a str {
-    match viewer.span {
-        Some(span) => span.kind.unit(&counter.unit),
-        None => &counter.unit,
-    }
+    viewer.span_table().map_or(&counter.unit, |table| table.kind.unit(counter))
 }
 
 /// Returns the title of a column in the table.
 fn title_of<'a>(viewer: &Viewer, column: &'a TableHeading) -> &'a str {
-    match viewer.span {
-        Some(span) => span.kind.title(&column.title),
-        None => &column.title,
-    }
+    viewer.span_table().map_or(&column.title, |table| table.kind.title(&column.counter, &column.title))
 }
 
 /// Shortens a number with its unit for a column: `1.2 MiB/s` to `1.2M`, because the title says what it is.
@@ -588,15 +610,21 @@ fn detail(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut Buf
                 raw.map(|raw| format!("   raw {}", grouped_digits(&raw.to_string()))).unwrap_or_default();
             lines.push(Line::raw(format!("{}{raw}", escaped(&human(*value, unit_of(viewer, counter))))));
         }
+        Some(TableValue::AtLeast(value)) => {
+            let value = escaped(&human(*value, unit_of(viewer, counter)));
+            lines.push(Line::raw(format!("at least {value}: parts of the range have no value")));
+        }
         Some(TableValue::Missing(reason)) => {
             lines.push(Line::styled(format!("no value: {}", escaped(&reason.to_string())), look.warning()));
         }
         None => lines.push(Line::raw("no value")),
     }
+    lines.extend(viewer.span_words().map(|words| Line::styled(words, look.warning())));
     lines.push(Line::default());
     lines.push(Line::raw(escaped(&counter.help)));
     lines.push(Line::default());
-    let unit = if counter.unit.is_empty() { "none" } else { unit_name(&counter.unit) };
+    let unit = unit_of(viewer, counter);
+    let unit = if unit.is_empty() { "none" } else { unit_name(unit) };
     lines.push(Line::styled(format!("type   {}", counter.counter_type), look.dim()));
     lines.push(Line::styled(format!("unit   {}", escaped(unit)), look.dim()));
     if !counter.source.is_empty() {

@@ -97,7 +97,9 @@ fn line(
     let text = |value: Option<f64>| {
         value.map_or_else(|| "-".to_owned(), |value| escaped(&human(value, &counter.unit)))
     };
-    let now = viewer.timeline.sample().and_then(|sample| *sample.strip.get(number)?);
+    let shown = viewer.timeline.now();
+    let now = viewer.timeline.strip().find(|(time, _)| Some(*time) == shown);
+    let now = now.and_then(|(_, values)| *values.get(number)?);
     let values: Vec<Option<f64>> = places.iter().map(|place| greatest(place, number)).collect();
     let peak = values.iter().flatten().copied().reduce(f64::max);
     // Percentages have a fixed scale, others that of their greatest value.

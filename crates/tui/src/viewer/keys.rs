@@ -1,14 +1,17 @@
 //! Keys of a screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use perfset::FactKind;
 use perfset::output::text::{escaped, is_harmful};
 
 use super::{Overlay, Prompt, PromptKind, STRIP_MOST, StripCounter, Viewer};
 use crate::feed::shown_counters;
 use crate::filter::RowFilter;
+use crate::sample::RowChange;
 use crate::screen::ScreenPlace;
 use crate::tab::TableTab;
 use crate::timeline::Timeline;
+use crate::tree::TreeKind;
 
 /// Minute, in 100 ns.
 const MINUTE: i64 = 600_000_000;
@@ -141,6 +144,9 @@ impl Viewer {
             KeyCode::Char('c') => self.overlay = Overlay::Columns(0),
             KeyCode::Char('+') => self.add_to_strip(),
             KeyCode::Char('?') | KeyCode::F(1) => self.overlay = Overlay::Help,
+            KeyCode::Char('f') => self.toggle_tree(),
+            KeyCode::Char('z') => self.toggle_group(),
+            KeyCode::Enter if self.toggle_fold() => {}
             KeyCode::Enter => self.detail(),
             KeyCode::Char('/') => self.ask(PromptKind::Filter),
             KeyCode::Char('g') => self.ask(PromptKind::Time),
@@ -174,6 +180,74 @@ impl Viewer {
         self.prompt = Some(Prompt { kind, text: String::new() });
     }
 
+    /// Shows the rows as a tree, or as a list again.
+    fn toggle_tree(&mut self) {
+        self.keep_selected();
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return };
+        let before = tab.counters();
+        tab.tree = match tab.tree {
+            Some(_) => None,
+            None => TreeKind::of(&tab.counterset),
+        };
+        if tab.tree.is_none() && before == tab.counters() && self.tree.is_empty() {
+            self.message =
+                Some("processes and control groups have a tree, and this table has none".to_owned());
+        }
+        // Further counters are read only if there are any, because the history of a live table ends with that.
+        match self.shown_tab().is_some_and(|tab| tab.counters() != before) {
+            true => self.reload(),
+            false => self.arrange(),
+        }
+    }
+
+    /// Hides or shows the rows below the selected one. Returns `false` if there are none.
+    fn toggle_fold(&mut self) -> bool {
+        if !self.tree.get(self.row).is_some_and(|row| row.has_children) {
+            return false;
+        }
+        self.keep_selected();
+        if let (Some(identity), Some(tab)) = (self.selected_identity(), self.tabs.get_mut(self.tab)) {
+            if !tab.folded.remove(&identity) {
+                tab.folded.insert(identity);
+            }
+        }
+        self.arrange();
+        true
+    }
+
+    /// Goes from a process to its control group, and from there back to the processes.
+    fn toggle_group(&mut self) {
+        let tab_of = |viewer: &Self, names: &[&str]| {
+            viewer.tabs.iter().position(|tab| names.iter().any(|name| tab.counterset.name == **name))
+        };
+        let (groups, processes) = (tab_of(self, &["CGroup"]), tab_of(self, &["Process V2", "Process"]));
+        let (Some(groups), Some(processes)) = (groups, processes) else {
+            self.message = Some("this source has no processes and control groups".to_owned());
+            return;
+        };
+        if self.tab == groups {
+            return self.show_tab(processes);
+        }
+        let cgroup = self.facts().into_iter().find(|fact| fact.kind == FactKind::Cgroup);
+        match cgroup.map(|fact| fact.text) {
+            Some(Ok(path)) => {
+                self.show_tab(groups);
+                // The root is `/`, and other paths have none at the begin.
+                let name = if path == "/" { "/" } else { path.trim_start_matches('/') };
+                let is_it = |at: &usize| {
+                    let row = self.sample().and_then(|sample| sample.rows.get(*at));
+                    row.is_some_and(|row| &*row.identity.name == name)
+                };
+                match self.order.iter().position(is_it) {
+                    Some(row) => self.select(row),
+                    None => self.message = Some(format!("the table has no control group {}", escaped(name))),
+                }
+            }
+            Some(Err(reason)) => self.message = Some(escaped(&reason.to_string())),
+            None => self.message = Some("nothing is known about the control group of this row".to_owned()),
+        }
+    }
+
     /// Shows everything about the cell under the cursor, which stays at its instance from now on.
     fn detail(&mut self) {
         self.keep_selected();
@@ -181,7 +255,21 @@ impl Viewer {
         self.overlay = Overlay::Detail { facts: self.facts(), of };
     }
 
+    /// Returns `true` if the selected instance has ended, and says so: its path can be that of a later one.
+    fn has_ended(&mut self) -> bool {
+        let row = self.cell().and_then(|(row, _)| self.sample()?.rows.get(row));
+        let ended =
+            matches!(row.and_then(|row| row.change), Some(RowChange::Ended | RowChange::BeganAndEnded));
+        if ended {
+            self.message = Some("the instance has ended: its path can be that of a later one".to_owned());
+        }
+        ended
+    }
+
     fn copied(&mut self) -> KeyOutcome {
+        if self.has_ended() {
+            return KeyOutcome::Draw;
+        }
         match self.command() {
             // In a shell, control characters of a name would be keys.
             Some(command) if command.chars().any(is_harmful) => {
@@ -197,11 +285,14 @@ impl Viewer {
     }
 
     fn step(&mut self, by: isize) {
+        if by < 0 && self.timeline.position().0 == 0 {
+            self.load_past();
+        }
         let (at, count) = self.timeline.position();
         let next = at.saturating_add_signed(by);
         if next < count && next != at {
             self.go_to(next);
-        } else if count > 0 {
+        } else if count > 0 && self.message.is_none() {
             let end = if by < 0 { "this is the first sample" } else { "this is the last sample" };
             self.message = Some(end.to_owned());
         }
@@ -209,7 +300,7 @@ impl Viewer {
 
     fn move_by(&mut self, span: i64) {
         if let Some(now) = self.timeline.now() {
-            self.go_to(self.timeline.number_at(now.saturating_add(span)));
+            self.go_to_time(now.saturating_add(span));
         }
     }
 
@@ -346,6 +437,9 @@ impl Viewer {
 
     /// Puts the counter under the cursor on the strip. If the strip is full, the last one goes.
     fn add_to_strip(&mut self) {
+        if self.has_ended() {
+            return;
+        }
         let (Some((_, column)), Some(path)) = (self.cell(), self.path()) else { return };
         let Some(heading) = self.shown_tab().and_then(|tab| tab.columns.get(column)).cloned() else { return };
         let name = path.instance.as_deref().map(escaped).unwrap_or_default();
@@ -447,7 +541,7 @@ impl Viewer {
                 self.select(0);
             }
             PromptKind::Time => match self.instant(&prompt.text) {
-                Ok(time) => self.go_to(self.timeline.number_at(time)),
+                Ok(time) => self.go_to_time(time),
                 Err(error) => self.message = Some(escaped(&error)),
             },
             PromptKind::Counterset => match self.candidates_of(&prompt.text).first().cloned() {

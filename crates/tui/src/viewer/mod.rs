@@ -1,6 +1,7 @@
 //! State of a screen, and what each key does with it.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use perfset::log::recording::{Annotation, Recording};
 use perfset::output::text::escaped;
@@ -13,6 +14,7 @@ use crate::sample::{RowIdentity, TableSample, TableValue};
 use crate::spans::{SpanTable, TableSpan};
 use crate::tab::{TableChoice, TableTab};
 use crate::timeline::Timeline;
+use crate::tree::TreeRow;
 
 mod keys;
 mod prompt;
@@ -29,6 +31,10 @@ pub const STRIP_MOST: usize = 6;
 
 /// Samples of a log's strip before the shown instant, and after it.
 const AROUND: (usize, usize) = (400, 200);
+
+/// Longest reading of a running recorder's samples at once, and the number of samples of one reading.
+const PAST_PATIENCE: Duration = Duration::from_millis(300);
+const PAST_PART: usize = 16;
 
 /// Counter of the strip.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +78,8 @@ pub struct Viewer {
     pub(crate) timeline: Timeline,
     /// Positions of the shown rows in their order.
     pub(crate) order: Vec<usize>,
+    /// Places of the shown rows in a tree; empty if they are a list.
+    pub(crate) tree: Vec<TreeRow>,
     /// Number of the selected row among the shown ones.
     pub(crate) row: usize,
     /// Instance of the selected row: the cursor stays at it while rows move.
@@ -89,6 +97,8 @@ pub struct Viewer {
     pub(crate) span: Option<TableSpan>,
     /// Table of that span, and what it was computed from.
     spanned: Option<(SpanSource, SpanTable)>,
+    /// `true` if the recorder that runs has no further samples for the table.
+    has_all_past: bool,
     /// `true` if columns were chosen and the table was not read with them yet.
     has_new_columns: bool,
     /// Rows of the table's last drawn height: a page.
@@ -152,6 +162,7 @@ impl Viewer {
             strip: Vec::new(),
             timeline,
             order: Vec::new(),
+            tree: Vec::new(),
             row: 0,
             selected: None,
             column: 0,
@@ -163,6 +174,7 @@ impl Viewer {
             marks: Vec::new(),
             span: None,
             spanned: None,
+            has_all_past: false,
             has_new_columns: false,
             page: 1,
             zone,
@@ -170,17 +182,17 @@ impl Viewer {
             log_options: String::new(),
         };
         for (label, paths) in STRIP {
-            let path = paths.iter().find_map(|text| viewer.strip_counter(label, text));
+            let path = paths.iter().find_map(|text| viewer.strip_counter(label, text.parse().ok()?));
             viewer.strip.extend(path);
         }
         Ok(viewer)
     }
 
     /// Returns a counter for the strip, if the source has it.
-    fn strip_counter(&self, label: &str, text: &str) -> Option<StripCounter> {
-        let path: CounterPath = text.parse().ok()?;
-        let set = self.countersets.iter().find(|set| set.name == path.counterset)?;
-        let counter = set.counters.iter().find(|counter| counter.shown_name() == path.counter)?;
+    fn strip_counter(&self, label: &str, path: CounterPath) -> Option<StripCounter> {
+        let is = |name: &str, wanted: &str| name.to_lowercase() == wanted.to_lowercase();
+        let set = self.countersets.iter().find(|set| is(&set.name, &path.counterset))?;
+        let counter = set.counters.iter().find(|counter| is(&counter.shown_name(), &path.counter))?;
         Some(StripCounter { label: label.to_owned(), path, unit: counter.unit.to_string() })
     }
 
@@ -272,6 +284,40 @@ impl Viewer {
         Ok(())
     }
 
+    /// Reads earlier samples of a recorder that runs, for at most 0.3 s. Returns `false` if there are no further ones.
+    pub fn load_past(&mut self) -> bool {
+        let begun = Instant::now();
+        let is_live = matches!(self.timeline, Timeline::Live { .. }) && !self.has_all_past;
+        let Some(plan) = self.plan().filter(|_| is_live) else { return false };
+        let read = self.feed.open_past().and_then(|past| {
+            let Some(past) = past else { return Ok(false) };
+            while begun.elapsed() < PAST_PATIENCE {
+                let Some(first) = self.timeline.times().first().copied() else { return Ok(true) };
+                let samples = past.before(first, PAST_PART, &plan)?;
+                if samples.is_empty() || !self.timeline.prepend(samples) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        });
+        if let Err(error) = &read {
+            self.message = Some(escaped(&error.to_string()));
+        }
+        self.has_all_past = !matches!(read, Ok(true));
+        !self.has_all_past
+    }
+
+    /// Reads earlier samples until there is one that is not later than a time.
+    pub(crate) fn load_past_to(&mut self, time: i64) {
+        let begun = Instant::now();
+        let is_later = |viewer: &Self| viewer.timeline.times().first().is_some_and(|first| *first > time);
+        while is_later(self) && begun.elapsed() < PAST_PATIENCE.saturating_mul(5) {
+            if !self.load_past() {
+                break;
+            }
+        }
+    }
+
     /// Same as [`collect`](Self::collect), except that an error becomes the message.
     pub fn collect_or_say(&mut self) {
         if let Err(error) = self.collect() {
@@ -323,6 +369,7 @@ impl Viewer {
 
     /// Shows the last sample that is not later than a time, in 100 ns since 1601 UTC.
     pub fn go_to_time(&mut self, time: i64) {
+        self.load_past_to(time);
         self.go_to(self.timeline.number_at(time));
     }
 
@@ -359,23 +406,30 @@ impl Viewer {
         Ok(())
     }
 
-    /// Puts counters on the strip in place of those that are there. Counters that the source lacks are left out.
+    /// Puts counters on the strip in place of those that are there, at most six. Counters that the source lacks are
+    /// left out.
     ///
     /// # Errors
-    /// A sentence, if a path is malformed, or is that of several values.
-    pub fn set_strip(&mut self, paths: &[String]) -> Result<(), String> {
+    /// A sentence, if a path has a machine, or is that of several values.
+    pub fn set_strip(&mut self, paths: &[CounterPath]) -> Result<(), String> {
         self.strip.clear();
-        for text in paths.iter().take(STRIP_MOST) {
-            let path: CounterPath =
-                text.parse().map_err(|error| format!("the strip's path {text}: {error}"))?;
-            if path.instance.as_deref().is_some_and(|instance| instance.contains(['*', '?']))
-                || path.counter.contains(['*', '?'])
-            {
-                return Err(format!("the strip's path {text} is that of several values"));
+        if paths.len() > STRIP_MOST {
+            return Err(format!("the strip has room for {STRIP_MOST} counters, not {}", paths.len()));
+        }
+        for path in paths {
+            let is_pattern = |text: &str| text.contains(['*', '?', '{', '}', '!', '|']);
+            if path.instance.as_deref().is_some_and(is_pattern) || is_pattern(&path.counter) {
+                return Err(format!("{path} can have several values, and the strip shows one"));
+            }
+            if path.machine.is_some() {
+                return Err(format!("{path} names a machine, and the strip shows this one"));
             }
             let instance = path.instance.as_deref().filter(|name| *name != "_Total").map(escaped);
-            let label = instance.unwrap_or_else(|| escaped(&path.counter));
-            let counter = self.strip_counter(&label, text);
+            let label = instance.map_or_else(
+                || escaped(&path.counter),
+                |instance| format!("{instance} {}", escaped(&path.counter)),
+            );
+            let counter = self.strip_counter(&label, path.clone());
             self.strip.extend(counter);
         }
         if let Timeline::Log { at, .. } = self.timeline {
@@ -388,9 +442,13 @@ impl Viewer {
     /// Orders the rows, and keeps the cursor at its instance.
     pub(crate) fn arrange(&mut self) {
         self.compute_span();
-        self.order = match (self.shown_tab(), self.sample()) {
-            (Some(tab), Some(sample)) => tab.order(sample),
-            _ => Vec::new(),
+        (self.order, self.tree) = match (self.shown_tab(), self.sample()) {
+            (Some(tab), Some(sample)) => {
+                let order = tab.order(sample);
+                let tree = tab.tree(sample, &order);
+                (if tab.tree.is_some() { tree.iter().map(|row| row.at).collect() } else { order }, tree)
+            }
+            _ => Default::default(),
         };
         let identity =
             |at: &usize| self.sample().and_then(|sample| sample.rows.get(*at)).map(|row| &row.identity);
@@ -421,6 +479,7 @@ impl Viewer {
         match &mut self.timeline {
             Timeline::Live { .. } => {
                 self.timeline.forget_table();
+                self.has_all_past = false;
                 self.collect_or_say();
             }
             Timeline::Log { at, sample, .. } => {

@@ -1,13 +1,16 @@
 //! Spans of time that the table shows instead of an instant.
 
-use perfset::CounterId;
 use perfset::output::text::escaped;
+use perfset::{Counter, CounterId};
 
 use super::Viewer;
 use crate::feed::{FeedError, TablePlan};
 use crate::sample::TableSample;
 use crate::spans::{SpanKind, SpanTable, SpanTotals, TableSpan};
 use crate::timeline::Timeline;
+
+/// Day, in 100 ns.
+const DAY: i64 = 864_000_000_000;
 
 /// Parts of the state that decide about the table of a span. While they stay the same, it is not computed again.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +89,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the table of a span; `None` if there is no sample.
+    /// Returns the table of a span; `None` if it has no sample of the table.
     fn computed(&self, span: TableSpan, plan: &TablePlan) -> Result<Option<SpanTable>, FeedError> {
         let (at, count) = self.timeline.position();
         if count == 0 {
@@ -95,49 +98,75 @@ impl Viewer {
         let from = span.from.map_or(at.saturating_sub(1), |from| self.timeline.number_at(from));
         let (first, last) = (from.min(at), from.max(at));
         let mut totals = SpanTotals::default();
-        let mut every = 1;
-        let mut add = |sample: &TableSample| totals.add(sample);
-        match (&self.timeline, span.kind) {
-            (Timeline::Live { history, .. }, SpanKind::Difference) => {
-                [from, at].iter().filter_map(|number| history.get(*number)).for_each(|sample| {
-                    add(sample);
-                });
+        match (&self.timeline, span) {
+            (Timeline::Live { history, .. }, TableSpan { kind: SpanKind::Difference, .. }) => {
+                let ends = [from, at].into_iter().filter_map(|number| history.get(number));
+                ends.for_each(|sample| _ = totals.add(sample));
+            }
+            (Timeline::Live { history, .. }, TableSpan { from: None, .. }) => {
+                // The last two that have a table.
+                let mut ends: Vec<_> = history
+                    .iter()
+                    .take(at.saturating_add(1))
+                    .rev()
+                    .filter(|sample| !sample.is_missing)
+                    .take(2)
+                    .collect();
+                ends.reverse();
+                ends.into_iter().for_each(|sample| _ = totals.add(sample));
             }
             (Timeline::Live { history, .. }, _) => {
                 let mut range = history.iter().skip(first).take(last.saturating_sub(first).saturating_add(1));
-                range.all(|sample| add(sample));
+                range.all(|sample| totals.add(sample));
             }
-            (Timeline::Log { times, sample, .. }, SpanKind::Difference) => {
-                add(&self.feed.at(times, from, plan)?);
-                add(sample);
+            (Timeline::Log { times, sample, .. }, TableSpan { kind: SpanKind::Difference, .. }) => {
+                // Both can be of one collection, if the table is recorded less often.
+                let collected = |sample: &TableSample| TableSample {
+                    time: sample.collected.unwrap_or(sample.time),
+                    ..sample.clone()
+                };
+                let ends = [collected(&self.feed.at(times, from, plan)?), collected(sample)];
+                let is_one = matches!(&ends, [begin, end] if begin.time == end.time);
+                ends.iter().skip(usize::from(is_one)).for_each(|sample| _ = totals.add(sample));
             }
-            (Timeline::Log { times, .. }, _) => {
-                every = self.feed.range((times, first, last), plan, &mut add)?
+            (Timeline::Log { times, .. }, TableSpan { from: None, .. }) => {
+                totals = self.feed.last_two(times, at, plan)?;
             }
+            (Timeline::Log { times, .. }, _) => totals = self.feed.range(times, (first, last), plan)?,
         }
-        let tab = self.shown_tab();
-        let units: Vec<&str> =
-            tab.iter().flat_map(|tab| &tab.columns).map(|column| &*column.counter.unit).collect();
-        let mut table = totals.table(span.kind, &units);
-        table.every = every;
-        Ok(Some(table))
+        let columns = self.shown_tab().map(|tab| &*tab.columns).unwrap_or_default();
+        let counters: Vec<&Counter> = columns.iter().map(|column| &column.counter).collect();
+        let Some(mut table) = totals.table(span.kind, &counters) else { return Ok(None) };
+        table.of = last.saturating_sub(first).saturating_add(1);
+        let is_backward = span.kind == SpanKind::Difference && from > at;
+        Ok(Some(if is_backward { table.reversed() } else { table }))
     }
 
-    /// Returns the words about the span that is shown: what its numbers are, of which time, and what they lack.
+    /// Returns the words about the span that is shown: what its numbers lack, what they are, and of which time.
     #[must_use]
     pub(crate) fn span_words(&self) -> Option<String> {
-        let (span, table) = (self.span?, self.span_table()?);
-        let time = |time: i64| self.shown_time(time, "%H:%M:%S");
-        let mut text = match span.kind {
-            SpanKind::Difference => format!("difference of {} from {}", time(table.end), time(table.begin)),
-            kind => format!("{} of {} to {}", kind.word(), time(table.begin), time(table.end)),
+        self.span?;
+        let Some(table) = self.span_table() else {
+            return Some("the range has no sample of this table".to_owned());
         };
-        text.push_str(&format!("  +{} -{}", table.began, table.ended));
-        if table.every > 1 {
-            text.push_str(&format!("  from 1 of {} samples", table.every));
-        }
+        let distance = table.end.saturating_sub(table.begin).saturating_abs();
+        let format = match distance {
+            DAY.. => "%m-%d %H:%M:%S",
+            0..100_000_000 => "%H:%M:%S%.1f",
+            _ => "%H:%M:%S",
+        };
+        let time = |time: i64| self.shown_time(time, format);
+        let mut text = String::new();
         if table.is_full {
-            text.push_str("  the rest has too many instances");
+            text.push_str("too many instances, ");
+        }
+        if table.has_gap {
+            text.push_str("with gaps, ");
+        }
+        text.push_str(&format!("{} {} to {}", table.kind.words(), time(table.begin), time(table.end)));
+        text.push_str(&format!("  +{} -{}", table.began, table.ended));
+        if table.samples < table.of && table.kind != SpanKind::Difference {
+            text.push_str(&format!("  {} of {} samples", table.samples, table.of));
         }
         Some(text)
     }

@@ -226,16 +226,21 @@ fn totals_of_a_range() {
     press(&mut viewer, "g 10:00:01 <enter> R g 10:00:05 <enter>");
     assert_eq!(numbers(&viewer, "web"), [Some(8.5), Some(7.0)], "mean");
     assert_eq!(numbers(&viewer, "db"), [Some(112.0 / 3.0), Some(5_000_010.0 / 3.0)]);
-    assert_eq!(viewer.span_words().as_deref(), Some("mean of 10:00:01 to 10:00:05  +0 -0"));
+    assert_eq!(viewer.span_words().as_deref(), Some("mean from 10:00:01.0 to 10:00:05.0  +0 -0"));
     press(&mut viewer, "R");
     assert_eq!(numbers(&viewer, "db"), [Some(70.0), Some(5_000_000.0)], "greatest value");
     press(&mut viewer, "R");
     assert_eq!(numbers(&viewer, "db"), [None, Some(5_000_010.0)], "total");
+    let is_least = |viewer: &Viewer, name: &str| {
+        let row = viewer.sample().unwrap().rows.iter().find(|row| &*row.identity.name == name);
+        matches!(row.unwrap().values[1], TableValue::AtLeast(_))
+    };
+    assert_eq!((is_least(&viewer, "db"), is_least(&viewer, "web")), (true, false), "a second has no value");
     // The range grows and shrinks with the cursor, also to the other side of its begin.
     press(&mut viewer, "<left>");
     assert_eq!(numbers(&viewer, "db"), [None, Some(5_000_000.0)]);
     press(&mut viewer, "R g begin <enter>");
-    assert_eq!(viewer.span_words().as_deref(), Some("mean of 10:00:00 to 10:00:01  +0 -0"));
+    assert_eq!(viewer.span_words().as_deref(), Some("mean from 10:00:00.0 to 10:00:01.0  +0 -0"));
     assert_eq!(numbers(&viewer, "db"), [Some(90.0), Some(1_000.0)]);
     // Another table has the same range.
     press(&mut viewer, "g 10:00:02 <enter> 2");
@@ -250,7 +255,7 @@ fn differences_of_two_instants() {
     press(&mut viewer, "g 10:00:01 <enter> d <right>");
     assert_eq!(numbers(&viewer, "web"), [Some(1.0), Some(0.0)]);
     assert_eq!(numbers(&viewer, "db"), [Some(-50.0), Some(4_999_000.0)]);
-    assert_eq!(viewer.span_words().as_deref(), Some("difference of 10:00:02 from 10:00:01  +0 -0"));
+    assert_eq!(viewer.span_words().as_deref(), Some("difference from 10:00:01.0 to 10:00:02.0  +0 -0"));
     press(&mut viewer, "g begin <enter>");
     assert_eq!(numbers(&viewer, "db"), [Some(-89.0), Some(-1_000.0)], "of an earlier instant");
     press(&mut viewer, "d");
@@ -362,12 +367,23 @@ fn tables_are_chosen_by_name() {
         let error = viewer.begin_with_table(&choice).unwrap_err();
         assert!(error.starts_with(want), "{error}");
     }
-    viewer.set_strip(&["/Process(db)/% Processor Time".to_owned(), "/No/Such".to_owned()]).unwrap();
-    assert_eq!(viewer.strip.iter().map(|counter| &*counter.label).collect::<Vec<_>>(), ["db"]);
+    let path = |text: &str| text.parse::<CounterPath>().unwrap();
+    viewer.set_strip(&[path("/process(db)/% processor time"), path("/No/Such")]).unwrap();
+    assert_eq!(
+        viewer.strip.iter().map(|counter| &*counter.label).collect::<Vec<_>>(),
+        ["db % processor time"]
+    );
     assert_eq!(viewer.timeline.strip().filter_map(|(_, values)| values[0]).count(), 6);
-    for wrong in ["Memory", "/Process(*)/% Processor Time"] {
-        assert!(viewer.set_strip(&[wrong.to_owned()]).unwrap_err().contains(wrong));
+    for (wrong, want) in [
+        (r"\Process(*)\% Processor Time", "several values"),
+        (r"\Process(web)\{% User Time,% Processor Time}", "several values"),
+        (r"\\other\Memory\Available Bytes", "names a machine"),
+    ] {
+        let error = viewer.set_strip(&[path(wrong)]).unwrap_err();
+        assert!(error.starts_with(wrong) && error.contains(want), "{error}");
     }
+    let seven = vec![path("/Memory/Available Bytes"); 7];
+    assert_eq!(viewer.set_strip(&seven).unwrap_err(), "the strip has room for 6 counters, not 7");
 }
 
 #[test]
@@ -440,6 +456,104 @@ fn a_live_table_keeps_its_past_and_its_selected_row() {
     assert!(viewer.timeline.strip().all(|(_, values)| values.is_empty()));
 }
 
+/// Records samples of that machine, whose clock goes on by a second each time.
+fn recorded(
+    machine: &perfset::Machine,
+    folder: &std::path::Path,
+    samples: u64,
+    provider: &perfset::testing::Scripted,
+) {
+    use perfset::log::recording::{
+        RecordingAbout, RecordingWriter, TableDefinition, TickPart, WriterOptions,
+    };
+    let mut query = machine.query();
+    assert!(query.add(&perfset::Entry::all(perfset::Guid::from_u128(7)).instance("*")).is_success());
+    let mut snapshot = perfset::Snapshot::default();
+    let mut writer = None;
+    for sample in 0..samples {
+        rows(provider, &[("recorded", 1, sample)]);
+        query.collect(&mut snapshot).unwrap();
+        let writer = writer.get_or_insert_with(|| {
+            let (clocks, options) = (snapshot.clocks(), WriterOptions::default());
+            let mut writer =
+                RecordingWriter::create(folder, clocks, RecordingAbout::default(), options).unwrap();
+            writer.add_table(TableDefinition::of(&snapshot.entries()[0], 1_000).unwrap()).unwrap();
+            writer
+        });
+        let part = TickPart { table: 0, snapshot: &snapshot, entry: 0 };
+        writer.tick(snapshot.clocks(), &[part]).unwrap();
+    }
+}
+
+#[test]
+fn the_past_is_that_of_the_recorder() {
+    let folder = std::env::temp_dir().join(format!("perfset-tui-past-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder); // of an earlier run
+    let (machine, provider) = machine();
+    recorded(&machine, &folder, 50, &provider);
+    let feed = Feed::live(machine).with_recorded(Some(folder.clone()));
+    let mut viewer = Viewer::live(feed, "vm").unwrap();
+    rows(&provider, &[("live", 1, 1_000)]);
+    viewer.collect().unwrap();
+    assert_eq!((names(&viewer), viewer.timeline.position()), (vec!["live".to_owned()], (0, 1)));
+    let newest = viewer.timeline.now().unwrap();
+    // A step back from the first live sample is one to the last recorded sample.
+    press(&mut viewer, "<left>");
+    assert_eq!(names(&viewer), ["recorded"]);
+    assert_eq!(numbers(&viewer, "recorded")[0], Some(49.0));
+    assert_eq!(viewer.timeline.position(), (49, 51), "each sample is there once");
+    press(&mut viewer, "[");
+    assert_eq!(numbers(&viewer, "recorded")[0], Some(0.0));
+    assert_eq!(viewer.timeline.strip().count(), 51);
+    // A range goes over recorded and live samples.
+    press(&mut viewer, "g end <enter> R [ b");
+    assert_eq!(names(&viewer), ["live", "recorded"]);
+    press(&mut viewer, "<esc> <space>");
+    assert_eq!((viewer.timeline.now(), viewer.timeline.is_live()), (Some(newest), true));
+    // A recording that cannot be read is a message, and the live screen stays.
+    std::fs::remove_dir_all(&folder).unwrap();
+    press(&mut viewer, "c <space> <enter> <left>");
+    assert!(
+        viewer.message.as_deref().unwrap().starts_with("the recorder's samples cannot be read"),
+        "{:?}",
+        viewer.message
+    );
+    assert_eq!(names(&viewer), ["live"]);
+}
+
+#[test]
+fn processes_are_shown_as_a_tree() {
+    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    let cells = [
+        ("init", "ID Process", 1),
+        ("init", "Creating Process ID", 0),
+        ("sh", "ID Process", 7),
+        ("sh", "Creating Process ID", 1),
+        ("sh", "% Processor Time", 90),
+        ("init", "% Processor Time", 5),
+    ];
+    cells
+        .iter()
+        .for_each(|(name, counter, _)| text.push_str(&format!(",\"\\\\H\\Process({name})\\{counter}\"")));
+    text.push_str("\r\n\"11/22/2026 10:00:00.000\"");
+    cells.iter().for_each(|(_, _, value)| text.push_str(&format!(",\"{value}\"")));
+    text.push_str("\r\n");
+    let feed = Feed::of_logs(Logs::from_bytes(text.as_bytes()).unwrap());
+    let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
+    assert_eq!(names(&viewer), ["sh", "init"]);
+    press(&mut viewer, "f");
+    assert_eq!(names(&viewer), ["init", "sh"]);
+    assert_eq!(viewer.tree.iter().map(|row| row.depth).collect::<Vec<_>>(), [0, 1]);
+    press(&mut viewer, "<home> <enter>");
+    assert_eq!((names(&viewer), &viewer.overlay), (vec!["init".to_owned()], &Overlay::None));
+    press(&mut viewer, "<enter> <end> <enter>");
+    assert!(matches!(viewer.overlay, Overlay::Detail { .. }), "a row without rows below it");
+    press(&mut viewer, "<esc> f");
+    assert_eq!(names(&viewer), ["sh", "init"]);
+    press(&mut viewer, "z");
+    assert_eq!(viewer.message.as_deref(), Some("this source has no processes and control groups"));
+}
+
 #[test]
 fn names_with_control_characters_are_not_copied() {
     let text = String::from_utf8(log()).unwrap().replace("(web)", "(w\u{15}b)");
@@ -455,7 +569,7 @@ fn any_keys_are_harmless() {
     let keys = [
         "<left>", "<right>", "<down>", "<up>", "<tab>", "w", "W", "m", "M", "+", "x", "u", "c", "<space>",
         "<enter>", "<esc>", "/", "g", ":", "S", ">", "<", "?", "9", "1", "<end>", "<pgdn>", "[", "}", "a",
-        "<back>", "R", "d", "b",
+        "<back>", "R", "d", "b", "f", "z",
     ];
     let (mut viewer, mut state) = (viewer(), 7_u64);
     for _ in 0..3_000 {

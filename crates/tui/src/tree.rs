@@ -1,0 +1,223 @@
+//! Trees of rows: processes below their parents, control groups below those that they are in.
+
+use std::collections::{HashMap, HashSet};
+
+use perfset::{CounterId, Counterset};
+
+use crate::sample::{RowIdentity, TableSample};
+
+/// Names of the counters with the number of a process, and of its parent. Older logs of Windows have others.
+const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
+const PARENT: &str = "Creating Process ID";
+
+/// Counterset whose instances are paths of control groups.
+const GROUPS: &str = "CGroup";
+
+/// Relation between the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeKind {
+    /// Counters with the number of a process, and of its parent.
+    Parents {
+        /// Number of the process.
+        number: CounterId,
+        /// Number of its parent.
+        parent: CounterId,
+    },
+    /// Names that are paths.
+    Paths,
+}
+
+impl TreeKind {
+    /// Returns the relation between the instances of a counterset, if it has one.
+    #[must_use]
+    pub fn of(set: &Counterset) -> Option<Self> {
+        let named = |name: &str| set.counters.iter().find(|counter| counter.shown_name() == name);
+        if set.name == GROUPS {
+            return Some(Self::Paths);
+        }
+        let number = NUMBERS.into_iter().find_map(named)?.id;
+        Some(Self::Parents { number, parent: named(PARENT)?.id })
+    }
+
+    /// Returns the counters that the relation is read from.
+    #[must_use]
+    pub fn counters(self) -> Vec<CounterId> {
+        match self {
+            Self::Parents { number, parent } => vec![number, parent],
+            Self::Paths => Vec::new(),
+        }
+    }
+}
+
+/// Place of a row in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeRow {
+    /// Position of the row in its sample.
+    pub at: usize,
+    /// Number of rows above it, up to the root.
+    pub depth: usize,
+    /// `true` if rows are below it.
+    pub has_children: bool,
+    /// `true` if those are hidden.
+    pub is_folded: bool,
+}
+
+/// Arranges rows as a tree: each below its parent, and beside others in the order that is given. `columns` are the
+/// counters of the sample's values.
+#[must_use]
+pub fn arranged(
+    kind: TreeKind,
+    sample: &TableSample,
+    columns: &[CounterId],
+    order: &[usize],
+    folded: &HashSet<RowIdentity>,
+) -> Vec<TreeRow> {
+    let parents = match kind {
+        TreeKind::Parents { number, parent } => parents_by_number(sample, columns, order, (number, parent)),
+        TreeKind::Paths => parents_by_path(sample, order),
+    };
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for at in order.iter().rev() {
+        if let Some(parent) = parents.get(at) {
+            children.entry(*parent).or_default().push(*at);
+        }
+    }
+    let roots = order.iter().filter(|at| !parents.contains_key(at));
+    let (mut rows, mut seen) = (Vec::new(), HashSet::new());
+    // Processes of a malformed log can be parents of each other: those have no root, and come last.
+    for root in roots.chain(order) {
+        let mut waiting = vec![(*root, 0_usize)];
+        while let Some((at, depth)) = waiting.pop() {
+            if !seen.insert(at) {
+                continue;
+            }
+            let below = children.get(&at).map(Vec::as_slice).unwrap_or_default();
+            let is_folded =
+                !below.is_empty() && sample.rows.get(at).is_some_and(|row| folded.contains(&row.identity));
+            rows.push(TreeRow { at, depth, has_children: !below.is_empty(), is_folded });
+            if is_folded {
+                hide(&children, at, &mut seen);
+            } else {
+                waiting.extend(below.iter().map(|child| (*child, depth.saturating_add(1))));
+            }
+        }
+    }
+    rows
+}
+
+/// Marks all rows below one as seen.
+fn hide(children: &HashMap<usize, Vec<usize>>, root: usize, seen: &mut HashSet<usize>) {
+    let mut waiting = vec![root];
+    while let Some(at) = waiting.pop() {
+        let below = children.get(&at).map(Vec::as_slice).unwrap_or_default();
+        waiting.extend(below.iter().filter(|child| seen.insert(**child)));
+    }
+}
+
+/// Returns the position of each row's parent, by the numbers of processes.
+fn parents_by_number(
+    sample: &TableSample,
+    columns: &[CounterId],
+    order: &[usize],
+    (number, parent): (CounterId, CounterId),
+) -> HashMap<usize, usize> {
+    let column = |id: CounterId| columns.iter().position(|column| *column == id);
+    let (Some(number), Some(parent)) = (column(number), column(parent)) else { return HashMap::new() };
+    let value = |at: usize, column: usize| {
+        // The sum of all processes has a number, too: that of none.
+        let row = sample.rows.get(at).filter(|row| !row.sums_up)?;
+        Some(row.values.get(column)?.number()?.to_bits())
+    };
+    let by_number: HashMap<u64, usize> =
+        order.iter().filter_map(|at| Some((value(*at, number)?, *at))).collect();
+    let found = |at: &usize| Some((*at, *by_number.get(&value(*at, parent)?)?));
+    order.iter().filter_map(found).filter(|(at, parent)| at != parent).collect()
+}
+
+/// Returns the position of each row's parent, by the names: the longest part of a path that is a row, else the root.
+fn parents_by_path(sample: &TableSample, order: &[usize]) -> HashMap<usize, usize> {
+    let name = |at: &usize| sample.rows.get(*at).map(|row| (&*row.identity.name, *at));
+    let by_name: HashMap<&str, usize> = order.iter().filter_map(name).collect();
+    let found = |at: &usize| {
+        let mut path = name(at)?.0;
+        while let Some((parent, _)) = path.rsplit_once('/') {
+            if let Some(found) = by_name.get(parent) {
+                return Some((*at, *found));
+            }
+            path = parent;
+        }
+        by_name.get("/").map(|root| (*at, *root))
+    };
+    order.iter().filter_map(found).filter(|(at, parent)| at != parent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sample::{SampleRow, TableValue};
+
+    /// Returns a sample of rows: name, number and number of the parent.
+    fn sample(rows: &[(&str, f64, f64)]) -> TableSample {
+        let row = |(name, number, parent): &(&str, f64, f64)| {
+            let identity = RowIdentity { name: (*name).into(), id: None, birth: None, occurrence: 0 };
+            let value = |value: f64| TableValue::Number { value, raw: None };
+            let values = [value(*number), value(*parent)].into();
+            Arc::new(SampleRow { identity, number: 0, sums_up: *name == "_Total", change: None, values })
+        };
+        TableSample { rows: rows.iter().map(row).collect(), ..TableSample::default() }
+    }
+
+    /// Returns the names of a tree, with a blank for each row above them.
+    fn drawn(kind: TreeKind, sample: &TableSample, folded: &[&str]) -> Vec<String> {
+        let order: Vec<usize> = (0..sample.rows.len()).collect();
+        let is_folded = |name: &str| folded.contains(&name);
+        let rows = sample.rows.iter().filter(|row| is_folded(&row.identity.name));
+        let folded: HashSet<RowIdentity> = rows.map(|row| row.identity.clone()).collect();
+        let tree = arranged(kind, sample, &[CounterId(1), CounterId(2)], &order, &folded);
+        let name = |row: &TreeRow| format!("{}{}", " ".repeat(row.depth), sample.rows[row.at].identity.name);
+        tree.iter().map(name).collect()
+    }
+
+    const PARENTS: TreeKind = TreeKind::Parents { number: CounterId(1), parent: CounterId(2) };
+
+    #[test]
+    fn processes_are_below_their_parents() {
+        let all = [
+            ("_Total", 0.0, 0.0),
+            ("sh", 7.0, 1.0),
+            ("init", 1.0, 0.0),
+            ("rustc", 9.0, 8.0),
+            ("cargo", 8.0, 7.0),
+            ("orphan", 5.0, 99.0),
+            ("kthreadd", 2.0, 0.0),
+        ];
+        let want = ["_Total", "init", " sh", "  cargo", "   rustc", "orphan", "kthreadd"];
+        assert_eq!(drawn(PARENTS, &sample(&all), &[]), want);
+        assert_eq!(drawn(PARENTS, &sample(&all), &["sh"]), ["_Total", "init", " sh", "orphan", "kthreadd"]);
+    }
+
+    #[test]
+    fn parents_of_each_other_are_there_once() {
+        let all = [("a", 1.0, 2.0), ("b", 2.0, 1.0), ("self", 3.0, 3.0), ("c", 4.0, 2.0)];
+        assert_eq!(drawn(PARENTS, &sample(&all), &[]), ["self", "a", " b", "  c"]);
+        assert_eq!(drawn(PARENTS, &sample(&all), &["a"]), ["self", "a"]);
+    }
+
+    #[test]
+    fn a_deep_tree_is_arranged() {
+        let names: Vec<String> = (0..20_000).map(|at| format!("p{at}")).collect();
+        let all: Vec<(&str, f64, f64)> =
+            names.iter().zip(1..).map(|(name, at)| (&**name, f64::from(at), f64::from(at - 1))).collect();
+        assert_eq!(drawn(PARENTS, &sample(&all), &[]).last().unwrap().len(), 19_999 + names[19_999].len());
+    }
+
+    #[test]
+    fn groups_are_below_those_that_they_are_in() {
+        let names = ["/", "a/b/c", "a", "user", "a/x", "user/1/2"];
+        let all: Vec<(&str, f64, f64)> = names.iter().map(|name| (*name, 0.0, 0.0)).collect();
+        let want = ["/", " a", "  a/b/c", "  a/x", " user", "  user/1/2"];
+        assert_eq!(drawn(TreeKind::Paths, &sample(&all), &[]), want);
+    }
+}
