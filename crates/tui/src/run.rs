@@ -142,6 +142,7 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
             is_changed = viewer.load_past();
         }
         let mut wait = wait;
+        viewer.hold_spans(true);
         // All keys that are there: the terminal says only of unread ones that they are.
         while is_readable(wait)? && event::poll(Duration::ZERO)? {
             wait = Duration::ZERO;
@@ -166,6 +167,7 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
                 _ => {} // a resized window is drawn like any other
             }
         }
+        viewer.hold_spans(false);
         if !viewer.waits_for_keys() && Instant::now() >= next {
             next = Instant::now().checked_add(options.interval).unwrap_or_else(Instant::now);
             viewer.collect_or_say();

@@ -108,7 +108,8 @@ pub fn installed() -> Result<String> {
     };
     ensure!(lines("(SONAME)").into_iter().eq(["libperflib.so.0"]), "its soname is {:?}", lines("(SONAME)"));
     for needed in lines("(NEEDED)") {
-        let is_basic = ["libc.so.", "libgcc_s.so.", "ld-linux"].iter().any(|name| needed.starts_with(name));
+        let is_basic =
+            ["libc.so.", "libm.so.", "libgcc_s.so.", "ld-linux"].iter().any(|name| needed.starts_with(name));
         ensure!(is_basic, "it needs {needed}");
     }
     let symbols = output_of(Command::new("nm").args(["-D", "--defined-only"]).arg(&library))?;

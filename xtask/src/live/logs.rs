@@ -68,9 +68,11 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     let mut most = 0;
     let ended = loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let peak =
-            text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse().ok());
-        most = most.max(peak.unwrap_or(0));
+        let number = |name: &str| -> Option<u64> {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim().split(' ').next()?.parse().ok())
+        };
+        let own = number("VmHWM:").zip(number("RssFile:")).map(|(peak, file)| peak.saturating_sub(file));
+        most = most.max(own.unwrap_or(0));
         if let Some(ended) = child.try_wait()? {
             break ended;
         }
@@ -200,7 +202,8 @@ fn columns(path: &Path, columns: usize, has_machines: bool) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// How long a command takes, and the most memory that it had in MiB.
+/// How long a command takes, and the most memory that it had in MiB, without the pages of its program's file: these are
+/// not its own, and a first build, which is not optimized everywhere, has more of them than a package.
 fn timed(mut command: Command) -> Result<(f64, f64)> {
     let started = Instant::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

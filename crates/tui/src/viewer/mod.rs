@@ -97,6 +97,8 @@ pub struct Viewer {
     pub(crate) span: Option<TableSpan>,
     /// Table of that span, and what it was computed from.
     spanned: Option<(SpanSource, SpanTable)>,
+    /// `true` while further keys wait.
+    holds_spans: bool,
     /// `true` if the recorder that runs has no further samples for the table.
     has_all_past: bool,
     /// `true` if columns were chosen and the table was not read with them yet.
@@ -174,6 +176,7 @@ impl Viewer {
             marks: Vec::new(),
             span: None,
             spanned: None,
+            holds_spans: false,
             has_all_past: false,
             has_new_columns: false,
             page: 1,

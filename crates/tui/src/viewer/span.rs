@@ -68,6 +68,14 @@ impl Viewer {
         self.arrange();
     }
 
+    /// Keeps the table of the span while further keys wait, because a long one takes a while; then computes it.
+    pub(crate) fn hold_spans(&mut self, holds: bool) {
+        self.holds_spans = holds;
+        if !holds && self.span.is_some() {
+            self.arrange();
+        }
+    }
+
     /// Computes the table of the span. An error becomes the message, and ends the span.
     pub(super) fn compute_span(&mut self) {
         let (Some(span), Some(plan)) = (self.span, self.plan()) else {
@@ -76,7 +84,12 @@ impl Viewer {
         };
         let now = self.timeline.now();
         let source = SpanSource { span, now, tab: self.tab, columns: plan.columns.clone() };
-        if self.spanned.as_ref().is_some_and(|(known, _)| *known == source) {
+        let is_known = |known: &SpanSource| match self.holds_spans {
+            // The same table of another time is there until the last of the keys that wait.
+            true => (known.tab, &known.columns) == (source.tab, &source.columns),
+            false => *known == source,
+        };
+        if self.spanned.as_ref().is_some_and(|(known, _)| is_known(known)) {
             return;
         }
         self.spanned = None;

@@ -456,12 +456,11 @@ fn a_live_table_keeps_its_past_and_its_selected_row() {
     assert!(viewer.timeline.strip().all(|(_, values)| values.is_empty()));
 }
 
-/// Records samples of that machine, whose clock goes on by a second each time.
+/// Records samples of that machine, whose clock goes on by a second each time; the table only every so many samples.
 fn recorded(
-    machine: &perfset::Machine,
+    (machine, provider): (&perfset::Machine, &perfset::testing::Scripted),
     folder: &std::path::Path,
-    samples: u64,
-    provider: &perfset::testing::Scripted,
+    (samples, every): (u64, u64),
 ) {
     use perfset::log::recording::{
         RecordingAbout, RecordingWriter, TableDefinition, TickPart, WriterOptions,
@@ -470,6 +469,7 @@ fn recorded(
     assert!(query.add(&perfset::Entry::all(perfset::Guid::from_u128(7)).instance("*")).is_success());
     let mut snapshot = perfset::Snapshot::default();
     let mut writer = None;
+    let interval = every * 1_000;
     for sample in 0..samples {
         rows(provider, &[("recorded", 1, sample)]);
         query.collect(&mut snapshot).unwrap();
@@ -477,12 +477,65 @@ fn recorded(
             let (clocks, options) = (snapshot.clocks(), WriterOptions::default());
             let mut writer =
                 RecordingWriter::create(folder, clocks, RecordingAbout::default(), options).unwrap();
-            writer.add_table(TableDefinition::of(&snapshot.entries()[0], 1_000).unwrap()).unwrap();
+            writer.add_table(TableDefinition::of(&snapshot.entries()[0], interval).unwrap()).unwrap();
             writer
         });
         let part = TickPart { table: 0, snapshot: &snapshot, entry: 0 };
-        writer.tick(snapshot.clocks(), &[part]).unwrap();
+        let parts = if sample % every == 0 { vec![part] } else { Vec::new() };
+        writer.tick(snapshot.clocks(), &parts).unwrap();
     }
+}
+
+/// Spans of a table that is recorded every third second only.
+#[test]
+fn spans_of_a_table_that_is_recorded_less_often() {
+    let folder = std::env::temp_dir().join(format!("perfset-tui-seldom-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder); // of an earlier run
+    let (machine, provider) = machine();
+    recorded((&machine, &provider), &folder, (12, 3));
+    let feed = Feed::of_logs(Logs::open(&[&folder]).unwrap());
+    let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
+    let words = |viewer: &Viewer| viewer.span_words().unwrap();
+    // The sample before has no table, so the collection before is compared.
+    press(&mut viewer, "b");
+    assert_eq!((names(&viewer), words(&viewer).ends_with("+0 -0  2 of 2 samples")), (Vec::new(), false));
+    let table = viewer.span_table().unwrap();
+    assert_eq!((table.end - table.begin, table.samples), (30_000_000, 2));
+    // A difference within one collection is unknown, not 0.
+    press(&mut viewer, "<esc> d <left>");
+    assert_eq!(numbers(&viewer, "recorded")[0], None);
+    assert!(viewer.timeline.sample().unwrap().collected.is_some());
+    press(&mut viewer, "<left> <left>");
+    assert_eq!(numbers(&viewer, "recorded")[0], Some(-3.0));
+    // The mean of the table's own samples.
+    press(&mut viewer, "<esc> g begin <enter> R g end <enter>");
+    assert_eq!(numbers(&viewer, "recorded")[0], Some(6.0), "{}", words(&viewer));
+    assert!(words(&viewer).ends_with("+0 -0  4 of 12 samples"), "{}", words(&viewer));
+    // A range without a sample of it.
+    press(&mut viewer, "<esc> g -1s <enter> R <right>");
+    assert_eq!(words(&viewer), "the range has no sample of this table");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Two logs whose samples come in turn: those of the other log are no samples without instances.
+#[test]
+fn spans_of_several_logs() {
+    let log = |counter: &str, seconds: [u32; 3], value: u32| {
+        let line = |second: u32| format!("\"11/22/2026 10:00:0{second}.000\",\"{value}\"\r\n");
+        let lines: String = seconds.map(line).concat();
+        let head = format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\WEB1\\{counter}\"\r\n");
+        perfset::log::Input::Bytes((head + &lines).into_bytes().into())
+    };
+    let logs = vec![
+        log(r"Process(web)\IO Write Bytes/sec", [0, 2, 4], 10),
+        log(r"Memory\Available Bytes", [1, 3, 5], 7),
+    ];
+    let feed = Feed::of_logs(Logs::from_inputs(logs).unwrap());
+    let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
+    press(&mut viewer, "b");
+    assert_eq!(names(&viewer), [""; 0], "{:?}", viewer.span_words());
+    press(&mut viewer, "<esc> g begin <enter> R R R g end <enter>");
+    assert_eq!(numbers(&viewer, "web"), [Some(40.0)], "10 bytes a second in 4 seconds");
 }
 
 #[test]
@@ -490,7 +543,7 @@ fn the_past_is_that_of_the_recorder() {
     let folder = std::env::temp_dir().join(format!("perfset-tui-past-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder); // of an earlier run
     let (machine, provider) = machine();
-    recorded(&machine, &folder, 50, &provider);
+    recorded((&machine, &provider), &folder, (50, 1));
     let feed = Feed::live(machine).with_recorded(Some(folder.clone()));
     let mut viewer = Viewer::live(feed, "vm").unwrap();
     rows(&provider, &[("live", 1, 1_000)]);
