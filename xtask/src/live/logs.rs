@@ -68,10 +68,9 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     let mut most = 0;
     let ended = loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let number = |name: &str| -> Option<u64> {
-            text.lines().find_map(|line| line.strip_prefix(name)?.trim().split(' ').next()?.parse().ok())
-        };
-        let own = number("VmHWM:").zip(number("RssFile:")).map(|(peak, file)| peak.saturating_sub(file));
+        let own = text
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:")?.trim().split(' ').next()?.parse().ok());
         most = most.max(own.unwrap_or(0));
         if let Some(ended) = child.try_wait()? {
             break ended;

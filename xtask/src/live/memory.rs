@@ -85,7 +85,7 @@ fn name(path: &str) -> String {
 }
 
 /// By how much a value may be outside: a count of events by nothing, a size by 2 MiB or 1 %, what is mapped by the
-/// size of the command too, because its file is mapped only while it reads.
+/// size of the command too, because its file is mapped only while it reads, and what is committed by 2 MiB more.
 fn slack(name: &str, value: f64, command: f64) -> f64 {
     let name = CACHE.iter().find(|(path, _)| *path == name).map_or(name, |(_, line)| line);
     const COUNTS: [&str; 7] = [
@@ -107,9 +107,13 @@ fn slack(name: &str, value: f64, command: f64) -> f64 {
     } else {
         return f64::MIN_POSITIVE;
     };
-    let is_mapped = ["meminfo Mapped", "vmstat nr_mapped"].contains(&name);
-    let mapped = if is_mapped { two_mib * (command / 2_097_152.0) } else { 0.0 };
-    (two_mib + mapped).max(value * 0.01)
+    let of_command = match name {
+        "meminfo Mapped" | "vmstat nr_mapped" => two_mib * (command / 2_097_152.0),
+        // Its own memory is committed while it reads.
+        "meminfo Committed_AS" => two_mib,
+        _ => 0.0,
+    };
+    (two_mib + of_command).max(value * 0.01)
 }
 
 /// `/proc`, Cache and the nodes by the paths of their counters.

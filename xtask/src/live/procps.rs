@@ -46,7 +46,8 @@ const RAW: [(&str, Slack, Peer); 22] = [
     (r"\Memory\Modified Page List Bytes", Slack::Size, |n| {
         Ok(of(n, "meminfo Dirty")? + of(n, "meminfo Writeback")?)
     }),
-    (r"\Memory\Committed Bytes", Slack::Size, |n| of(n, "meminfo Committed_AS")),
+    // The memory of the command is committed while it reads.
+    (r"\Memory\Committed Bytes", Slack::Of(4_194_304.0), |n| of(n, "meminfo Committed_AS")),
     (r"\Memory\Commit Limit", Slack::Size, |n| of(n, "meminfo CommitLimit")),
     (r"\Memory\Pool Paged Bytes", Slack::Size, |n| of(n, "meminfo SReclaimable")),
     (r"\Memory\Pool Nonpaged Bytes", Slack::Size, |n| {
