@@ -68,10 +68,9 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     let mut most = 0;
     let ended = loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let own = text
-            .lines()
-            .find_map(|line| line.strip_prefix("RssAnon:")?.trim().split(' ').next()?.parse().ok());
-        most = most.max(own.unwrap_or(0));
+        let peak =
+            text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse().ok());
+        most = most.max(peak.unwrap_or(0));
         if let Some(ended) = child.try_wait()? {
             break ended;
         }
@@ -210,9 +209,10 @@ fn timed(mut command: Command) -> Result<(f64, f64)> {
     let mut most = 0_u64;
     let ended = loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let peak =
-            text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse().ok());
-        most = most.max(peak.unwrap_or(0));
+        let own = text
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:")?.trim().split(' ').next()?.parse().ok());
+        most = most.max(own.unwrap_or(0));
         if let Some(ended) = child.try_wait()? {
             break ended;
         }
