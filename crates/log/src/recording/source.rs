@@ -219,7 +219,7 @@ impl Recording {
     }
 
     /// Returns the number of bytes at the end of files that are no whole block: a recorder was ended while it wrote
-    /// them, or is writing them now.
+    /// them, or is writing them now. A journal that ends in its first block is not counted.
     #[must_use]
     pub fn torn_bytes(&self) -> u64 {
         self.files.files.iter().map(|file| file.torn).fold(0, u64::saturating_add)
