@@ -382,31 +382,31 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       window.setTimeout = (act, ms) => { later.push([act, ms]); return later.length; };
       window.clearTimeout = id => { if (id) later[id - 1] = null; };
       const turn = () => new Promise(done => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); });
-      const settle = async () => { for (let n = 0; n < 20; n++) await turn(); };
+      // A response takes any number of turns; what does not come ends the test below.
+      const until = async is => { for (let n = 0; n < 5000 && !is(); n++) await turn(); };
+      const due = async () => { await until(() => later.some(Boolean)); return later.filter(Boolean).at(-1); };
       let answer = () => { throw new TypeError("no connection"); };
       window.fetch = async (address, { headers }) => { tried.push(headers["Last-Event-ID"] ?? null); return answer(); };
       const stream = new Stream(new Store(1000, 60_000));
       const states = [];
       stream.addEventListener("state", () => states.push(stream.state));
       stream.ask([{ path: "\\Set(a)\\Counter", top: 0 }], 60);
-      await settle();
       const retries = [];
       for (let n = 0; n < 6; n++) {
-        const [act, ms] = later.filter(Boolean).at(-1);
+        const [act, ms] = await due();
         retries.push(ms);
         later.fill(null);
         if (n === 5) answer = () => new Response("event: sample\nid: 5000\ndata: {\"time\":5000,\"ids\":[],\"values\":[]}\n\n");
         act();
-        await settle();
       }
-      const [, first] = later.filter(Boolean).at(-1);
+      const [again, first] = await due();
       answer = () => new Response("{}", { status: 401 });
-      later.filter(Boolean).at(-1)[0]();
-      await settle();
+      again();
+      await until(() => stream.state === "login");
       answer = () => new Response("event: end\ndata: {\"error\":\"because\"}\n\n");
       later.fill(null);
       dispatchEvent(new StorageEvent("storage", { key: "perfset-key", newValue: "x" }));
-      await settle();
+      await until(() => stream.state === "lost");
       return { tried, retries, first, states, reason: stream.reason?.error };
     });
     const fits = got.retries.every((ms, n) => ms >= 0.75 * Math.min(15000, 1000 * 2 ** n) && ms <= 1.25 * Math.min(15000, 1000 * 2 ** n));

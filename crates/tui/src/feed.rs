@@ -238,30 +238,37 @@ impl Feed {
         let count = last.saturating_sub(first);
         let every = count.div_ceil(OF_A_RANGE).max(1);
         let window = Window { begin: times.get(first).copied(), end: times.get(last).copied() };
-        let totals = self.totals(window, every, plan)?;
+        let (totals, is_whole) = self.totals(window, every, plan)?;
         // A counterset that is recorded less often can lack most samples that were picked.
-        match every > 1 && totals.samples() < OF_A_RANGE / 4 {
-            true => self.totals(window, 1, plan),
+        match every > 1 && is_whole && totals.samples() < OF_A_RANGE / 4 {
+            true => self.totals(window, 1, plan).map(|(totals, _)| totals),
             false => Ok(totals),
         }
     }
 
-    fn totals(&self, window: Window, every: usize, plan: &TablePlan) -> Result<SpanTotals, FeedError> {
+    /// Returns the totals of every n-th sample, and `true` if the end of the window was reached.
+    fn totals(
+        &self,
+        window: Window,
+        every: usize,
+        plan: &TablePlan,
+    ) -> Result<(SpanTotals, bool), FeedError> {
         let begun = Instant::now();
         let mut totals = SpanTotals::default();
-        let Some(logs) = &self.logs else { return Ok(totals) };
+        let Some(logs) = &self.logs else { return Ok((totals, true)) };
         let mut logs = logs.within(window);
         if let Some(every) = u64::try_from(every).ok().and_then(NonZeroU64::new).filter(|n| n.get() > 1) {
             logs = logs.picking(Pick::Nth(every));
         }
         let mut query = PathQuery::open(&mut logs)?;
         plan.bind_columns(&mut query, &mut logs)?;
-        while query.collect()? == NextOutcome::Sample && begun.elapsed() < RANGE_PATIENCE {
-            if !totals.add(&TableSample::read(&query, plan.columns.len(), &[], None)) {
-                break;
+        while query.collect()? == NextOutcome::Sample {
+            let has_room = totals.add(&TableSample::read(&query, plan.columns.len(), &[], None));
+            if !has_room || begun.elapsed() > RANGE_PATIENCE {
+                return Ok((totals, false));
             }
         }
-        Ok(totals)
+        Ok((totals, true))
     }
 
     /// Returns the totals of the collection that the sample with a number of a log is of, and of the one before it.
@@ -349,16 +356,20 @@ impl FeedPast {
         };
         let first = end.saturating_sub(most);
         // One more, for the rates of the first one.
-        let begin = self.times.get(first.saturating_sub(1)).copied();
-        let mut logs = self.logs.within(Window { begin, end: Some(*last) });
+        let begin = self.times.get(first).copied();
+        let is_kept = |sample: &TableSample| begin.is_some_and(|begin| sample.time >= begin);
+        let before = self.times.get(first.saturating_sub(1)).copied();
+        let mut logs = self.logs.within(Window { begin: before, end: Some(*last) });
         let mut query = PathQuery::open(&mut logs)?;
         let strip = plan.bind(&mut query, &mut logs)?;
         let mut samples: Vec<TableSample> = Vec::new();
         while query.collect()? == NextOutcome::Sample {
-            let sample = TableSample::read(&query, plan.columns.len(), &strip, samples.last());
+            // Rows that are shared with a sample count as its memory.
+            let shared = samples.last().filter(|sample| is_kept(sample));
+            let sample = TableSample::read(&query, plan.columns.len(), &strip, shared);
             samples.push(sample);
         }
-        samples.retain(|sample| self.times.get(first).is_some_and(|begin| sample.time >= *begin));
+        samples.retain(is_kept);
         Ok(samples)
     }
 }

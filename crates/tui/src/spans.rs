@@ -112,6 +112,8 @@ pub struct SpanTotals {
     pending: Option<(TableSample, f64)>,
     /// Seconds that the values are of.
     seconds: f64,
+    /// Longest distance whose values were counted for all of it.
+    longest: f64,
     has_gap: bool,
     /// `true` if there are more instances than fit.
     is_full: bool,
@@ -156,6 +158,9 @@ impl SpanTotals {
         let usual = self.usual.unwrap_or(distance);
         let is_gap = distance > usual * GAP;
         self.has_gap |= is_gap;
+        if !is_gap {
+            self.longest = self.longest.max(distance);
+        }
         self.count(sample, if is_gap { usual } else { distance });
     }
 
@@ -194,9 +199,10 @@ impl SpanTotals {
         self.samples.saturating_add(usize::from(self.pending.is_some()))
     }
 
-    /// Returns the table of a kind; `None` without samples. `counters` are those of the columns.
+    /// Returns the table of a kind; `None` without samples. `counters` are those of the columns. Columns of `numbers`
+    /// have numbers of processes, which are shown as they are.
     #[must_use]
-    pub fn table(mut self, kind: SpanKind, counters: &[&Counter]) -> Option<SpanTable> {
+    pub fn table(mut self, kind: SpanKind, counters: &[&Counter], numbers: &[usize]) -> Option<SpanTable> {
         if let Some((sample, distance)) = self.pending.take() {
             self.count_distant(&sample, distance);
         }
@@ -217,6 +223,9 @@ impl SpanTotals {
                 continue;
             }
             let value = |(at, value): (usize, &TableValue)| {
+                if numbers.contains(&at) {
+                    return value.clone();
+                }
                 let is_rate = counters.get(at).is_some_and(|counter| is_rate(counter));
                 self.value(totals, kind, at, (value, is_rate, is_there))
             };
@@ -252,7 +261,12 @@ impl SpanTotals {
         let totals = row.columns.get(at).copied().unwrap_or_default();
         // A sum of 600 parts is not exact to the last digit.
         let is_whole = !self.has_gap && totals.seconds >= self.seconds * (1.0 - 1e-9);
+        // Several gaps at the begin were taken for the usual distance.
+        let is_unsure = self.usual.is_some_and(|usual| self.longest > usual * GAP);
         let number = match kind {
+            SpanKind::Mean | SpanKind::Total if is_unsure => {
+                return missing("the range begins with gaps: begin it after them");
+            }
             SpanKind::Changes => return last.clone(),
             SpanKind::Mean => (totals.seconds > 0.0).then(|| totals.sum / totals.seconds),
             SpanKind::Greatest => totals.greatest,
@@ -260,7 +274,7 @@ impl SpanTotals {
             SpanKind::Total if totals.seconds > 0.0 && !is_whole => return TableValue::AtLeast(totals.sum),
             SpanKind::Total => (totals.seconds > 0.0).then_some(totals.sum),
             SpanKind::Difference if self.samples < 2 => {
-                return missing("both samples are of one collection: the table is recorded less often");
+                return missing("the two instants have one sample of this table");
             }
             SpanKind::Difference => {
                 let Some(first) = row.first.as_ref().filter(|_| is_there) else {
@@ -395,7 +409,7 @@ mod tests {
             (SpanKind::Total, &amount, [None; 4], [false; 4]),
             (SpanKind::Difference, &amount, [None, None, None, Some(-60.0)], [false; 4]),
         ] {
-            let table = totals(&changing()).table(kind, &[counter]).unwrap();
+            let table = totals(&changing()).table(kind, &[counter], &[]).unwrap();
             assert_eq!((table.begin, table.end, table.samples), (0, 30_000_000, 3));
             assert_eq!((table.began, table.ended, table.has_gap), (2, 2, false));
             let rows = rows(&table);
@@ -408,7 +422,7 @@ mod tests {
     #[test]
     fn instances_that_began_and_ended() {
         let amount = counter(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "By");
-        let table = totals(&changing()).table(SpanKind::Changes, &[&amount]).unwrap();
+        let table = totals(&changing()).table(SpanKind::Changes, &[&amount], &[]).unwrap();
         let want = [
             ("begins", Some(RowChange::Began), Some(2.0), false),
             ("ends", Some(RowChange::Ended), Some(5.0), false),
@@ -425,17 +439,23 @@ mod tests {
         let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
         for seconds in [[0, 1, 2, 7_200], [0, 7_198, 7_199, 7_200]] {
             let samples = seconds.map(|second| sample(second, &[("web", 1_000.0)]));
-            let table = totals(&samples).table(SpanKind::Total, &[&rate]).unwrap();
+            let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
             assert_eq!(rows(&table), [("web", None, Some(3_000.0), true)], "{seconds:?}");
             assert!(table.has_gap);
         }
+        // Of two gaps at the begin, the first can be the usual distance.
+        let samples = [0, 3_600, 7_200, 7_201, 7_202].map(|second| sample(second, &[("web", 1_000.0)]));
+        assert_eq!(rows(&totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap())[0].2, None);
         // Two samples have no usual distance.
         let samples = [0, 7_200].map(|second| sample(second, &[("web", 1.0)]));
-        assert_eq!(rows(&totals(&samples).table(SpanKind::Total, &[&rate]).unwrap())[0].2, Some(7_200.0));
+        assert_eq!(
+            rows(&totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap())[0].2,
+            Some(7_200.0)
+        );
         // The first sample of a new query has the rates of 0.1 s.
         let mut samples = [0, 2, 4, 6].map(|second| sample(second, &[("web", 10.0)]));
         samples[2].own_seconds = Some(0.1);
-        let table = totals(&samples).table(SpanKind::Total, &[&rate]).unwrap();
+        let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
         assert_eq!(rows(&table), [("web", None, Some(41.0), true)]);
     }
 
@@ -445,17 +465,18 @@ mod tests {
         let clock = |second: i64| Some((second * 1_000_000_000, 1_000_000_000));
         let mut samples = [0, 1, 3_601, 2].map(|second| sample(second, &[("web", 10.0)]));
         samples.iter_mut().zip(0..).for_each(|(sample, second)| sample.perf = clock(second));
-        let table = totals(&samples).table(SpanKind::Total, &[&rate]).unwrap();
+        let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
         assert_eq!(rows(&table), [("web", None, Some(30.0), false)]);
     }
 
     #[test]
     fn spans_without_samples_have_no_table() {
-        assert!(SpanTotals::default().table(SpanKind::Mean, &[]).is_none());
+        assert!(SpanTotals::default().table(SpanKind::Mean, &[], &[]).is_none());
         let missing = TableSample { is_missing: true, ..TableSample::default() };
-        assert!(totals(&[missing]).table(SpanKind::Mean, &[]).is_none());
+        assert!(totals(&[missing]).table(SpanKind::Mean, &[], &[]).is_none());
         let amount = counter(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "By");
-        let table = totals(&[sample(0, &[("web", 1.0)])]).table(SpanKind::Difference, &[&amount]).unwrap();
+        let table =
+            totals(&[sample(0, &[("web", 1.0)])]).table(SpanKind::Difference, &[&amount], &[]).unwrap();
         assert_eq!(rows(&table)[0].2, None, "one sample has no difference");
     }
 
@@ -467,7 +488,7 @@ mod tests {
         assert!(totals.add(&sample(0, &rows[..MOST_ROWS])));
         assert!(totals.add(&sample(1, &rows)), "it waits for the third one");
         assert!(!totals.add(&sample(2, &rows)));
-        assert_eq!(totals.table(SpanKind::Mean, &[]).unwrap().sample.rows.len(), MOST_ROWS);
+        assert_eq!(totals.table(SpanKind::Mean, &[], &[]).unwrap().sample.rows.len(), MOST_ROWS);
     }
 
     #[test]

@@ -119,12 +119,17 @@ impl Timeline {
         }
     }
 
-    /// Adds earlier samples of a live source, the oldest first. Returns `false` if not all had room: those before
-    /// them have none either.
+    /// Adds earlier samples of a live source, the oldest first. Returns `false` if none was earlier, or not all had
+    /// room: those before them have none either.
     pub fn prepend(&mut self, samples: Vec<TableSample>) -> bool {
         let Self::Live { history, strip, size, .. } = self else { return false };
         let Some(begin) = history.back().map(|newest| newest.time.saturating_sub(KEPT)) else { return false };
+        let before = history.len();
         for sample in samples.into_iter().rev() {
+            // A break in the recording has the time of the sample after it, and a clock can be set back.
+            if history.front().is_some_and(|first| sample.time >= first.time) {
+                continue;
+            }
             let larger = size.saturating_add(sample.size);
             if sample.time < begin || larger > MEMORY {
                 return false;
@@ -135,7 +140,7 @@ impl Timeline {
             }
             history.push_front(Arc::new(sample));
         }
-        true
+        history.len() > before
     }
 
     /// Forgets the samples of a live source's table: another one is shown. Those of the strip stay.
@@ -225,6 +230,7 @@ mod tests {
         assert!(timeline.prepend(vec![sample(998, 1), sample(999, 1)]));
         assert_eq!(timeline.times(), [998, 999, 1_000].map(|second| second * SECOND));
         assert_eq!(timeline.strip().count(), 3);
+        assert!(!timeline.prepend(vec![sample(998, 1), sample(999, 1)]), "each time is there once");
         assert!(!timeline.prepend(vec![sample(99, 1), sample(100, 1)]), "by time");
         assert!(!timeline.prepend(vec![sample(98, 48 << 20)]), "by memory");
         assert_eq!(timeline.times().len(), 4);

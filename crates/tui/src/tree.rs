@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use perfset::{CounterId, Counterset};
 
-use crate::sample::{RowIdentity, TableSample};
+use crate::sample::{RowChange, RowIdentity, TableSample};
 
 /// Names of the counters with the number of a process, and of its parent. Older logs of Windows have others.
 const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
@@ -12,6 +12,9 @@ const PARENT: &str = "Creating Process ID";
 
 /// Counterset whose instances are paths of control groups.
 const GROUPS: &str = "CGroup";
+
+/// Most parts of a path that are looked up: a name can have any number of slashes.
+const DEEPEST: usize = 256;
 
 /// Relation between the rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +131,22 @@ fn parents_by_number(
         let row = sample.rows.get(at).filter(|row| !row.sums_up)?;
         Some(row.values.get(column)?.number()?.to_bits())
     };
+    let row = |at: usize| sample.rows.get(at);
+    let has_ended = |at: &&usize| {
+        matches!(row(**at).and_then(|row| row.change), Some(RowChange::Ended | RowChange::BeganAndEnded))
+    };
+    // Of two processes with a number, the one that is there counts.
+    let ended = order.iter().filter(has_ended);
+    let others = order.iter().filter(|at| !has_ended(at));
     let by_number: HashMap<u64, usize> =
-        order.iter().filter_map(|at| Some((value(*at, number)?, *at))).collect();
+        ended.chain(others).filter_map(|at| Some((value(*at, number)?, *at))).collect();
+    // A process that began later than a child has the number of the child's parent, which has ended.
+    let birth = |at: usize| row(at).and_then(|row| row.identity.birth);
+    let is_parent = |(at, parent): &(usize, usize)| {
+        at != parent && birth(*parent).zip(birth(*at)).is_none_or(|(parent, child)| parent <= child)
+    };
     let found = |at: &usize| Some((*at, *by_number.get(&value(*at, parent)?)?));
-    order.iter().filter_map(found).filter(|(at, parent)| at != parent).collect()
+    order.iter().filter_map(found).filter(is_parent).collect()
 }
 
 /// Returns the position of each row's parent, by the names: the longest part of a path that is a row, else the root.
@@ -140,7 +155,8 @@ fn parents_by_path(sample: &TableSample, order: &[usize]) -> HashMap<usize, usiz
     let by_name: HashMap<&str, usize> = order.iter().filter_map(name).collect();
     let found = |at: &usize| {
         let mut path = name(at)?.0;
-        while let Some((parent, _)) = path.rsplit_once('/') {
+        for _ in 0..DEEPEST {
+            let Some((parent, _)) = path.rsplit_once('/') else { break };
             if let Some(found) = by_name.get(parent) {
                 return Some((*at, *found));
             }
@@ -196,6 +212,18 @@ mod tests {
         let want = ["_Total", "init", " sh", "  cargo", "   rustc", "orphan", "kthreadd"];
         assert_eq!(drawn(PARENTS, &sample(&all), &[]), want);
         assert_eq!(drawn(PARENTS, &sample(&all), &["sh"]), ["_Total", "init", " sh", "orphan", "kthreadd"]);
+    }
+
+    #[test]
+    fn numbers_that_were_used_before_are_no_parents() {
+        let mut all = sample(&[("later", 7.0, 1.0), ("orphan", 9.0, 7.0), ("ended", 7.0, 1.0)]);
+        for (row, birth) in all.rows.iter_mut().zip([20, 10, 5]) {
+            let mut own = SampleRow::clone(row);
+            own.identity.birth = std::num::NonZeroU64::new(birth);
+            own.change = (&*own.identity.name == "ended").then_some(RowChange::Ended);
+            *row = Arc::new(own);
+        }
+        assert_eq!(drawn(PARENTS, &all, &[]), ["later", "orphan", "ended"]);
     }
 
     #[test]

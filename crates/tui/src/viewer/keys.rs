@@ -234,13 +234,18 @@ impl Viewer {
                 self.show_tab(groups);
                 // The root is `/`, and other paths have none at the begin.
                 let name = if path == "/" { "/" } else { path.trim_start_matches('/') };
-                let is_it = |at: &usize| {
-                    let row = self.sample().and_then(|sample| sample.rows.get(*at));
-                    row.is_some_and(|row| &*row.identity.name == name)
-                };
-                match self.order.iter().position(is_it) {
-                    Some(row) => self.select(row),
-                    None => self.message = Some(format!("the table has no control group {}", escaped(name))),
+                let rows = self.sample().map(|sample| &*sample.rows).unwrap_or_default();
+                let at = rows.iter().position(|row| &*row.identity.name == name);
+                let shown = at.and_then(|at| self.order.iter().position(|shown| *shown == at));
+                match (at, shown) {
+                    (_, Some(row)) => self.select(row),
+                    (Some(_), None) => {
+                        let text = "the filter or a folded row hides the control group";
+                        self.message = Some(format!("{text} {}", escaped(name)));
+                    }
+                    (None, None) => {
+                        self.message = Some(format!("the table has no control group {}", escaped(name)));
+                    }
                 }
             }
             Some(Err(reason)) => self.message = Some(escaped(&reason.to_string())),
@@ -332,13 +337,15 @@ impl Viewer {
             self.message = Some("there is no mark; m sets one".to_owned());
             return;
         };
-        self.go_to(self.timeline.number_at(time));
+        self.go_to_time(time);
         self.message = Some(text);
     }
 
     /// Goes to the next or previous peak of the counter under the cursor, in the range of the strip.
     fn peak(&mut self, forward: bool) {
         let Some(now) = self.timeline.now() else { return };
+        let begin = self.timeline.strip().next().map(|(time, _)| *time).filter(|_| !forward);
+        begin.into_iter().for_each(|begin| self.load_past_to(begin));
         // Another instance can be the first one at the peak.
         self.keep_selected();
         let values = self.values_in_range();

@@ -95,8 +95,8 @@ pub struct Viewer {
     pub(crate) marks: Vec<(i64, String)>,
     /// Span of time that the table shows instead of an instant.
     pub(crate) span: Option<TableSpan>,
-    /// Table of that span, and what it was computed from.
-    spanned: Option<(SpanSource, SpanTable)>,
+    /// Table of that span, and what it was computed from; no table if the span has no sample of it.
+    spanned: Option<(SpanSource, Option<SpanTable>)>,
     /// `true` while further keys wait.
     holds_spans: bool,
     /// `true` if the recorder that runs has no further samples for the table.
@@ -287,13 +287,14 @@ impl Viewer {
         Ok(())
     }
 
-    /// Reads earlier samples of a recorder that runs, for at most 0.3 s. Returns `false` if there are no further ones.
+    /// Reads earlier samples of a recorder that runs, for about 0.3 s. Returns `false` if there are no further ones.
     pub fn load_past(&mut self) -> bool {
-        let begun = Instant::now();
         let is_live = matches!(self.timeline, Timeline::Live { .. }) && !self.has_all_past;
         let Some(plan) = self.plan().filter(|_| is_live) else { return false };
         let read = self.feed.open_past().and_then(|past| {
             let Some(past) = past else { return Ok(false) };
+            // Opening a large recording can take as long.
+            let begun = Instant::now();
             while begun.elapsed() < PAST_PATIENCE {
                 let Some(first) = self.timeline.times().first().copied() else { return Ok(true) };
                 let samples = past.before(first, PAST_PART, &plan)?;

@@ -8,6 +8,7 @@ use crate::feed::{FeedError, TablePlan};
 use crate::sample::TableSample;
 use crate::spans::{SpanKind, SpanTable, SpanTotals, TableSpan};
 use crate::timeline::Timeline;
+use crate::tree::TreeKind;
 
 /// Day, in 100 ns.
 const DAY: i64 = 864_000_000_000;
@@ -26,7 +27,7 @@ impl Viewer {
     #[must_use]
     pub(crate) fn span_table(&self) -> Option<&SpanTable> {
         self.span?;
-        self.spanned.as_ref().map(|(_, table)| table)
+        self.spanned.as_ref()?.1.as_ref()
     }
 
     /// Begins a range at the shown instant, or shows the next kind of its totals.
@@ -94,7 +95,7 @@ impl Viewer {
         }
         self.spanned = None;
         match self.computed(span, &plan) {
-            Ok(table) => self.spanned = table.map(|table| (source, table)),
+            Ok(table) => self.spanned = Some((source, table)),
             Err(error) => {
                 self.span = None;
                 self.message = Some(escaped(&error.to_string()));
@@ -149,7 +150,10 @@ impl Viewer {
         }
         let columns = self.shown_tab().map(|tab| &*tab.columns).unwrap_or_default();
         let counters: Vec<&Counter> = columns.iter().map(|column| &column.counter).collect();
-        let Some(mut table) = totals.table(span.kind, &counters) else { return Ok(None) };
+        let tree = TreeKind::of(&plan.counterset).map(TreeKind::counters).unwrap_or_default();
+        let number = |id| plan.columns.iter().position(|column| *column == id);
+        let numbers: Vec<usize> = tree.into_iter().filter_map(number).collect();
+        let Some(mut table) = totals.table(span.kind, &counters, &numbers) else { return Ok(None) };
         table.of = last.saturating_sub(first).saturating_add(1);
         let is_backward = span.kind == SpanKind::Difference && from > at;
         Ok(Some(if is_backward { table.reversed() } else { table }))
@@ -173,7 +177,7 @@ impl Viewer {
         if table.is_full {
             text.push_str("too many instances, ");
         }
-        if table.has_gap {
+        if table.has_gap && !matches!(table.kind, SpanKind::Difference | SpanKind::Changes) {
             text.push_str("with gaps, ");
         }
         text.push_str(&format!("{} {} to {}", table.kind.words(), time(table.begin), time(table.end)));
