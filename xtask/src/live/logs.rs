@@ -200,8 +200,8 @@ fn columns(path: &Path, columns: usize, has_machines: bool) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// How long a command takes, and the most memory that it had in MiB, without the pages of its program's file: these are
-/// not its own, and a first build, which is not optimized everywhere, has more of them than a package.
+/// Runs a command. Returns its seconds and the most memory of its own in MiB: pages of its program's file are
+/// not, and a first build, which is not optimized everywhere, has more of them than a package.
 fn timed(mut command: Command) -> Result<(f64, f64)> {
     let started = Instant::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

@@ -189,12 +189,13 @@ fn capture() -> PathBuf {
     root().join("testdata/captures/scripted-vista")
 }
 
-/// What a command prints: on Linux and under Wine. Files are named as if they were in the current folder.
+/// Runs a command on Linux and under Wine, and returns both outputs. Files are named as if they were in the current
+/// directory.
 fn both(stand: &Stand, args: &[&str], folder: &Path, captured: bool) -> Result<[Output; 2]> {
     Ok([one(stand, args, folder, captured, false)?, one(stand, args, folder, captured, true)?])
 }
 
-/// What a command prints on one of the systems.
+/// Runs a command on one of the systems, and returns its output.
 fn one(stand: &Stand, args: &[&str], folder: &Path, captured: bool, in_wine: bool) -> Result<Output> {
     let (mut command, capture) = match in_wine {
         true => (stand.wine(&dos(&stand.built("perfset.exe"))), dos(&capture())),
