@@ -33,14 +33,15 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     let Some(path) = files::sealed_path(journal) else { return Err(RecordingError::NotARecording) };
     // What a recorder that was ended has left.
     remove(&temporary_path(&path))?;
-    // Only this reading says that the journal was not begun: the sealed file is checked by the same function.
-    if let Err(RecordingError::NotBegun) =
-        RecordingFile::read(journal.to_owned(), Arc::new(files::open_file(journal)?))
-    {
-        remove(journal)?;
-        return Err(RecordingError::NotBegun);
-    }
-    write_sealed(journal, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue))?;
+    let file = match read_file(journal) {
+        // It has nothing that could be lost.
+        Err(RecordingError::NotBegun) => {
+            remove(journal)?;
+            return Err(RecordingError::NotBegun);
+        }
+        read => read?,
+    };
+    write_sealed(file, &path, (MOST_TICKS, RegistrationTexts::OfCatalogue))?;
     // The directory may have been too large meanwhile.
     remove(journal)?;
     Ok(path)
@@ -68,16 +69,19 @@ fn temporary_path(path: &Path) -> PathBuf {
 /// # Errors
 /// If the file cannot be read or is damaged, or the new one not written.
 pub fn seal_file(path: &Path) -> Result<(), RecordingError> {
-    write_sealed(path, path, (OF_A_FILE, RegistrationTexts::All))
+    write_sealed(read_file(path)?, path, (OF_A_FILE, RegistrationTexts::All))
+}
+
+fn read_file(path: &Path) -> Result<RecordingFile, RecordingError> {
+    RecordingFile::read(path.to_owned(), Arc::new(files::open_file(path)?))
 }
 
 /// Writes the sealed form of a journal to a path, which can be its own.
 fn write_sealed(
-    journal: &Path,
+    file: RecordingFile,
     path: &Path,
     (most, texts): (usize, RegistrationTexts),
 ) -> Result<(), RecordingError> {
-    let file = RecordingFile::read(journal.to_owned(), Arc::new(files::open_file(journal)?))?;
     let has_one_run = file.abouts() == 1;
     if !file.damages.is_empty()
         || file.tables.iter().all(Option::is_none)
@@ -89,7 +93,7 @@ fn write_sealed(
     }
     let temporary = temporary_path(path);
     // The age of a file is that of its samples.
-    let modified = fs::metadata(journal)?.modified()?;
+    let modified = fs::metadata(&file.path)?.modified()?;
     let mut out = SealedFile::create(&temporary)?;
     let written = put_sealed(&file, &mut out, most, texts)
         .and_then(|()| Ok(out.file.set_modified(modified)?))
@@ -112,7 +116,7 @@ fn rename(from: &Path, to: &Path, replaced: RecordingFile) -> io::Result<()> {
 
 /// Checks that a sealed file can be read, and has all ticks of its journal.
 fn check_sealed(path: &Path, journal: &RecordingFile) -> Result<(), RecordingError> {
-    let sealed = RecordingFile::read(path.to_owned(), Arc::new(files::open_file(path)?))?;
+    let sealed = read_file(path)?;
     let sequences = |file: &RecordingFile| file.ticks().iter().map(|tick| tick.sequence).collect::<Vec<_>>();
     match sequences(&sealed) == sequences(journal) && sealed.damages.is_empty() && sealed.check_directories()
     {
