@@ -323,7 +323,6 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         opened.push(source);
         return new Response(body);
       };
-      const turn = () => new Promise(done => setTimeout(done, 20));
       const path = "\\Set(a)\\Counter";
       const store = new Store(1000, 60_000);
       new Stream(store).ask([{ path, top: 0 }], 60);
@@ -331,14 +330,14 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         source.say("series", { series: [{ id: 7, path, ask: 0, counterset: "Set", instance: "a", counter: "Counter", unit: "By" }] });
         source.say("history", { ids: [7], times, values: [values] });
       };
-      await turn();
+      await until(() => opened.length === 1, "a request");
       begin(opened[0], [900_000, 901_000], [1, 2]);
       opened[0].say("sample", { time: 902_000, ids: [7], values: [3] });
       opened[0].say("sample", { time: 3_000, ids: [7], values: [4] }); // by the new clock
-      await turn();
+      await until(() => opened.length === 2, "a request after the clock was set back");
       begin(opened[1], [1_000, 2_000, 3_000], [2, 3, 4]); // the server's history is by the new clock, too
       opened[1].say("sample", { time: 4_000, ids: [7], values: [5] });
-      await turn();
+      await until(() => store.last === 4_000, "the last sample");
       return { times: store.times, values: store.columns.get(path).values, opened: opened.length, aborted: opened.map(({ signal }) => signal.aborted), last: opened[1].headers["Last-Event-ID"] ?? null };
     });
     same(got, { times: [1_000, 2_000, 3_000, 4_000], values: [2, 3, 4, 5], opened: 2, aborted: [true, false], last: null }, "the store");
@@ -377,37 +376,35 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     const page = await open("#none=1");
     const got = await page.evaluate(async () => {
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
-      // The test calls what is due.
-      const [tried, later] = [[], []];
-      window.setTimeout = (act, ms) => { later.push([act, ms]); return later.length; };
-      window.clearTimeout = id => { if (id) later[id - 1] = null; };
-      const turn = () => new Promise(done => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); });
-      // A response takes many turns when the machine is busy.
-      const settle = async () => { for (let n = 0; n < 500; n++) await turn(); };
+      // The test calls what is due. Beside retries there is the watch of a connection: three samples and 10 s.
+      const [tried, timers, watch] = [[], holdTimers("stream.js"), 13_000];
+      const retry = async () => {
+        const find = () => [...timers.values()].find(([, ms]) => ms !== watch);
+        await until(find, "a retry");
+        const [act, ms] = find();
+        timers.clear();
+        return [act, ms];
+      };
       let answer = () => { throw new TypeError("no connection"); };
       window.fetch = async (address, { headers }) => { tried.push(headers["Last-Event-ID"] ?? null); return answer(); };
       const stream = new Stream(new Store(1000, 60_000));
       const states = [];
       stream.addEventListener("state", () => states.push(stream.state));
       stream.ask([{ path: "\\Set(a)\\Counter", top: 0 }], 60);
-      await settle();
       const retries = [];
       for (let n = 0; n < 6; n++) {
-        const [act, ms] = later.filter(Boolean).at(-1);
+        const [act, ms] = await retry();
         retries.push(ms);
-        later.fill(null);
         if (n === 5) answer = () => new Response("event: sample\nid: 5000\ndata: {\"time\":5000,\"ids\":[],\"values\":[]}\n\n");
         act();
-        await settle();
       }
-      const [, first] = later.filter(Boolean).at(-1);
+      const [act, first] = await retry();
       answer = () => new Response("{}", { status: 401 });
-      later.filter(Boolean).at(-1)[0]();
-      await settle();
+      act();
+      await until(() => stream.state === "login", "a login");
       answer = () => new Response("event: end\ndata: {\"error\":\"because\"}\n\n");
-      later.fill(null);
       dispatchEvent(new StorageEvent("storage", { key: "perfset-key", newValue: "x" }));
-      await settle();
+      await until(() => stream.state === "lost", "the end of the stream");
       return { tried, retries, first, states, reason: stream.reason?.error };
     });
     const fits = got.retries.every((ms, n) => ms >= 0.75 * Math.min(15000, 1000 * 2 ** n) && ms <= 1.25 * Math.min(15000, 1000 * 2 ** n));
@@ -422,11 +419,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     const page = await open("#none=1");
     const got = await page.evaluate(async () => {
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
-      const [tried, later, bodies, watches] = [[], [], [], []];
-      window.setTimeout = (act, ms) => { later.push([act, ms]); return later.length; };
-      window.clearTimeout = id => { if (id) later[id - 1] = null; };
-      const turn = () => new Promise(done => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); });
-      const settle = async () => { for (let n = 0; n < 20; n++) await turn(); };
+      const [tried, timers, bodies, watches] = [[], holdTimers("stream.js"), [], []];
       window.fetch = async (address, { headers }) => {
         tried.push(headers["Last-Event-ID"] ?? null);
         return new Response(new ReadableStream({ start(body) { bodies.push(body); } }));
@@ -435,17 +428,17 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const states = [];
       stream.addEventListener("state", () => states.push(stream.state));
       stream.ask([{ path: "\\Set(a)\\Counter", top: 0 }], 60);
-      await settle();
+      await until(() => bodies.length === 1, "a request");
       bodies[0].enqueue(new TextEncoder().encode("event: sample\nid: 5000\ndata: {\"time\":5000,\"ids\":[],\"values\":[]}\n\n"));
-      await settle();
-      watches.push(later.filter(Boolean).length);
+      await until(() => stream.state === "live", "a sample");
+      watches.push(timers.size);
       bodies[0].close();
-      await settle();
-      const [retry] = later.filter(Boolean).at(-1);
-      later.fill(null);
+      await until(() => stream.state === "lost", "the end");
+      const [[retry]] = timers.values();
+      timers.clear();
       retry();
-      await settle();
-      watches.push(later.filter(Boolean).length);
+      await until(() => stream.state === "live", "a second connection");
+      watches.push(timers.size);
       return { tried, states, watches };
     });
     same([got.tried, got.states, got.watches], [[null, "5000"], ["live", "lost", "live"], [0, 0]], "requests, states and watches");

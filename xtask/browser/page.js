@@ -34,6 +34,27 @@ async function open(fragment = "", options = {}) {
   await context.addInitScript(() => {
     globalThis.violations = [];
     document.addEventListener("securitypolicyviolation", event => globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+    const [start, clear] = [window.setTimeout.bind(window), window.clearTimeout.bind(window)];
+    /** Waits for a condition, however slow the machine is. */
+    globalThis.until = async (condition, what) => {
+      for (const end = Date.now() + 12_000; !condition();) {
+        if (Date.now() > end) throw new Error(`${what}: not after 12 s`);
+        await new Promise(done => start(done, 5));
+      }
+    };
+    /** Holds back the timers of one module, and returns those that wait: `[act, ms]`. The page's other modules keep theirs. */
+    globalThis.holdTimers = module => {
+      const waiting = new Map();
+      let last = 0;
+      window.setTimeout = (act, ms) => {
+        if (!new Error().stack.includes(`/${module}:`)) return start(act, ms);
+        const id = `held ${last++}`;
+        waiting.set(id, [act, ms]);
+        return id;
+      };
+      window.clearTimeout = id => { if (!waiting.delete(id)) clear(id); };
+      return waiting;
+    };
   });
   const page = await context.newPage();
   page.on("console", message => {
