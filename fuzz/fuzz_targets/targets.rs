@@ -5,8 +5,8 @@ use std::env::var;
 use std::process::exit;
 use std::sync::OnceLock;
 
+use fuzz_test::TARGETS;
 use libfuzzer_sys::fuzz_target;
-use perfset_fuzz::TARGETS;
 
 /// Environment variable with the target's name.
 const VARIABLE: &str = "PERFSET_FUZZ_TARGET";

@@ -1,4 +1,4 @@
-//! Any bytes at all as a log.
+//! Arbitrary bytes as a log.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use perfset_log::blg::{BlgReader, CounterBlock, Record};
 use perfset_log::recording::{BlockHeader, fuzzing};
 use perfset_log::{Damages, Logs};
 
-/// What is read is the same however the bytes come, and no more than there is.
+/// Checks that the records are the same however the bytes come, and no more than the bytes can hold.
 pub fn check_blg(input: &[u8]) {
     let at_once = read_blg(input);
     assert_eq!(at_once, read_blg(Drops(input)), "by drops");
@@ -20,7 +20,7 @@ pub fn check_blg(input: &[u8]) {
     }
 }
 
-/// Every record and every damage, as text.
+/// Returns every record and every damage, as text.
 fn read_blg(read: impl Read) -> Option<Vec<String>> {
     let mut log = BlgReader::open(read).ok()?;
     let _ = log.header().bias_minutes(0);
@@ -57,7 +57,7 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// Whatever a log says, everything that can be asked of it is answered, and a series is what a query gives.
+/// Checks that any log answers every request, and that a series has the values of a query.
 pub fn check_source(input: &[u8]) {
     // The blocks of a recording get right checksums. In a segment, a tick can take less than a byte.
     let is_recording = input.starts_with(&BlockHeader::MAGIC);
@@ -113,7 +113,7 @@ pub fn check_source(input: &[u8]) {
     }
 }
 
-/// Hands out its bytes a few at a time.
+/// Reader that returns a few bytes at a time.
 struct Drops<'a>(&'a [u8]);
 
 impl Read for Drops<'_> {

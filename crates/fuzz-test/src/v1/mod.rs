@@ -1,4 +1,4 @@
-//! Any bytes at all as a V1 block.
+//! Arbitrary bytes as a V1 block.
 
 use std::fmt::{Debug, Write};
 use std::ops::ControlFlow;
@@ -40,11 +40,11 @@ pub fn check_block(bytes: &[u8]) {
     }
 }
 
-/// What a walk met.
+/// Fields and values that a walk visited.
 struct Walked<'a> {
     bytes: &'a [u8],
     broken: Vec<WireError>,
-    /// Of each value the position of its counter, and where it stands.
+    /// Counter and place of each value.
     values: Vec<(usize, usize)>,
 }
 
@@ -97,7 +97,7 @@ fn stands_at(bytes: &[u8], at: usize, value: BlockValue<'_>) -> bool {
     }
 }
 
-/// A block that strict reading takes ends where it says: what follows it does not count, and no byte can be spared.
+/// Checks that a valid block ends at its length: bytes after it are ignored, and none of its own may be missing.
 fn assert_length(bytes: &[u8]) {
     let total = u32::from_le_bytes(bytes[20..24].try_into().unwrap());
     let whole = &bytes[..usize::try_from(total).unwrap()];
@@ -105,7 +105,7 @@ fn assert_length(bytes: &[u8]) {
     assert!(read(&whole[..whole.len() - 1], Mode::Strict).is_err());
 }
 
-/// Every object, instance and value is what the walk met, in its order.
+/// Compares objects, instances and values with those of the walk, in its order.
 fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
     let _ = write!(Nowhere, "{} {:?}", block.system_name(), block.clocks());
     let objects = each_way(|| block.objects(), |at| block.objects().nth(at), of_result(of_object));
@@ -185,7 +185,7 @@ fn visit_values<'a>(object: &Object<'_>, values: Values<'a>) -> Vec<BlockValue<'
     all
 }
 
-/// All items: one after the other, folded, and some by their position. Behind the last there are no more.
+/// Returns all items, after comparing iteration, folding and access by position. After the last there are no more.
 fn each_way<I: Iterator, K: PartialEq + Debug>(
     items: impl Fn() -> I,
     get: impl Fn(usize) -> Option<I::Item>,

@@ -1,20 +1,22 @@
-//! Any bytes at all as a PDH-CSV or PDH-TSV log.
+//! Arbitrary bytes as a PDH-CSV or PDH-TSV log.
 
 use std::io::Read;
 
 use perfset_log::Damages;
 use perfset_log::text::{Header, TextLogReader, TextLogWriter, is_one};
 
-/// What a log says.
+use crate::input::OneByOne;
+
+/// Contents of a log.
 #[derive(Debug, PartialEq)]
-struct Log {
+struct LogContents {
     header: Header,
     /// Times, and the bits of values.
     lines: Vec<(i64, Vec<Option<u64>>)>,
     damages: Damages,
 }
 
-/// In one piece or byte by byte a log says the same, and so does what is written of it.
+/// Checks that a log read byte by byte has the same contents, and so has one that is written from them.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));
@@ -35,7 +37,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-fn read(input: impl Read) -> Option<Log> {
+fn read(input: impl Read) -> Option<LogContents> {
     let mut reader = TextLogReader::new(input).ok()?;
     let mut lines = Vec::new();
     while let Some(line) = reader.next_line().expect("memory does not fail") {
@@ -44,24 +46,14 @@ fn read(input: impl Read) -> Option<Log> {
     }
     let header = reader.header().clone();
     assert!(lines.iter().all(|(_, values): &(i64, Vec<_>)| values.len() == header.paths.len()));
-    Some(Log { header, lines, damages: reader.damages().clone() })
+    Some(LogContents { header, lines, damages: reader.damages().clone() })
 }
 
-fn written(log: &Log) -> Vec<u8> {
+fn written(log: &LogContents) -> Vec<u8> {
     let mut writer = TextLogWriter::new(Vec::new(), &log.header).expect("memory does not fail");
     for (time, values) in &log.lines {
         let values = values.iter().map(|bits| bits.map(f64::from_bits));
         writer.line(*time, values).expect("there is a path for each value");
     }
     std::mem::take(writer.get_mut())
-}
-
-/// Gives a byte at a time.
-struct OneByOne<'a>(&'a [u8]);
-
-impl Read for OneByOne<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = buffer.len().min(1);
-        self.0.read(&mut buffer[..len])
-    }
 }

@@ -14,7 +14,7 @@ struct Answers {
     calls: AtomicUsize,
 }
 
-/// More calls than answers that a machine needs for the largest input.
+/// Limit of calls, above the number of answers in the largest input.
 const CALLS_MOST: usize = 2_000;
 
 impl Answers {

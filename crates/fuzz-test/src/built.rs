@@ -7,31 +7,31 @@ use perfset_core::visit::Mode;
 use perfset_core::{CounterId, InstanceId, Status};
 
 use crate::blocks;
-use crate::input::Input;
+use crate::input::InputBytes;
 
-/// What a block is to hold.
+/// An entry that the builder writes.
 #[derive(Debug)]
-enum Entry {
+enum EntryRecipe {
     Error(Status),
     Single(Cell),
     Counters(Vec<(CounterId, Cell)>),
-    Instances(Vec<Row>),
-    Counterset(Vec<CounterId>, Vec<Row>),
+    Instances(Vec<RowRecipe>),
+    Counterset(Vec<CounterId>, Vec<RowRecipe>),
 }
 
 #[derive(Debug)]
-struct Row {
+struct RowRecipe {
     name: Vec<u16>,
     id: InstanceId,
     cells: Vec<Cell>,
 }
 
-/// Builds what the input begins with, reads it back, writes new values over it; then damages it with the rest of the
-/// input, and reads that.
+/// Builds the entries that the input begins with, reads them back, and writes new values over them. Then it damages the
+/// block as the rest of the input says, and reads that.
 pub fn check(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = InputBytes(input);
     let clocks = ClockReading { perf_time: 7, perf_freq: 11, ..ClockReading::default() };
-    let mut entries: Vec<Entry> = (0..input.below(6)).map(|_| entry(&mut input)).collect();
+    let mut entries: Vec<EntryRecipe> = (0..input.below(6)).map(|_| entry(&mut input)).collect();
     let mut bytes = build(&entries, &clocks);
     assert_reads_back(&entries, &bytes);
 
@@ -55,26 +55,28 @@ pub fn check(input: &[u8]) {
     }
 }
 
-fn entry(input: &mut Input<'_>) -> Entry {
+fn entry(input: &mut InputBytes<'_>) -> EntryRecipe {
     match input.below(5) {
-        0 => Entry::Error(Status(input.u32().max(1))),
-        1 => Entry::Single(cell(input)),
-        2 => Entry::Counters((0..input.below(9)).map(|_| (CounterId(input.u32()), cell(input))).collect()),
-        3 => Entry::Instances((0..input.below(9)).map(|_| row(input, 1)).collect()),
+        0 => EntryRecipe::Error(Status(input.u32().max(1))),
+        1 => EntryRecipe::Single(cell(input)),
+        2 => EntryRecipe::Counters(
+            (0..input.below(9)).map(|_| (CounterId(input.u32()), cell(input))).collect(),
+        ),
+        3 => EntryRecipe::Instances((0..input.below(9)).map(|_| row(input, 1)).collect()),
         _ => {
             let ids: Vec<_> = (0..input.below(9)).map(|_| CounterId(input.u32())).collect();
             let rows = (0..input.below(9)).map(|_| row(input, ids.len())).collect();
-            Entry::Counterset(ids, rows)
+            EntryRecipe::Counterset(ids, rows)
         }
     }
 }
 
-fn row(input: &mut Input<'_>, columns: usize) -> Row {
+fn row(input: &mut InputBytes<'_>, columns: usize) -> RowRecipe {
     let name = (0..input.below(20)).map(|_| input.unit()).collect();
-    Row { name, id: InstanceId(input.u32()), cells: (0..columns).map(|_| cell(input)).collect() }
+    RowRecipe { name, id: InstanceId(input.u32()), cells: (0..columns).map(|_| cell(input)).collect() }
 }
 
-fn cell(input: &mut Input<'_>) -> Cell {
+fn cell(input: &mut InputBytes<'_>) -> Cell {
     match input.below(4) {
         0 => Cell::EMPTY,
         1 => Cell::from_u32(input.u32()),
@@ -82,28 +84,28 @@ fn cell(input: &mut Input<'_>) -> Cell {
     }
 }
 
-fn build(entries: &[Entry], clocks: &ClockReading) -> Vec<u8> {
+fn build(entries: &[EntryRecipe], clocks: &ClockReading) -> Vec<u8> {
     build_over(Vec::new(), entries, clocks)
 }
 
-fn build_over(bytes: Vec<u8>, entries: &[Entry], clocks: &ClockReading) -> Vec<u8> {
+fn build_over(bytes: Vec<u8>, entries: &[EntryRecipe], clocks: &ClockReading) -> Vec<u8> {
     let mut builder = BlockBuilder::over(bytes, clocks);
     for entry in entries {
         let (mut table, rows) = match entry {
-            Entry::Error(status) => {
+            EntryRecipe::Error(status) => {
                 builder.error(*status);
                 continue;
             }
-            Entry::Single(cell) => {
+            EntryRecipe::Single(cell) => {
                 builder.single(*cell);
                 continue;
             }
-            Entry::Counters(values) => {
+            EntryRecipe::Counters(values) => {
                 builder.multiple_counters(values.iter().copied());
                 continue;
             }
-            Entry::Instances(rows) => (builder.multiple_instances(), rows),
-            Entry::Counterset(ids, rows) => (builder.counterset(ids.iter().copied()), rows),
+            EntryRecipe::Instances(rows) => (builder.multiple_instances(), rows),
+            EntryRecipe::Counterset(ids, rows) => (builder.counterset(ids.iter().copied()), rows),
         };
         for row in rows {
             table.row(row.name.iter().copied(), row.id, row.cells.iter().copied());
@@ -113,22 +115,24 @@ fn build_over(bytes: Vec<u8>, entries: &[Entry], clocks: &ClockReading) -> Vec<u
     builder.finish().unwrap()
 }
 
-fn assert_reads_back(entries: &[Entry], bytes: &[u8]) {
+fn assert_reads_back(entries: &[EntryRecipe], bytes: &[u8]) {
     let (block, _) = read(bytes, Mode::Strict).unwrap();
     let results: Vec<_> = block.results().map(Result::unwrap).collect();
     assert_eq!(results.len(), entries.len());
     for (result, entry) in results.iter().zip(entries) {
         match (entry, result.body) {
-            (Entry::Error(status), Body::Error) => assert_eq!(result.status, *status),
-            (Entry::Single(cell), Body::SingleCounter(value)) => assert_eq!(value, value_of(cell)),
-            (Entry::Single(Cell::EMPTY), Body::Error) => {}
-            (Entry::Instances(rows) | Entry::Counterset(_, rows), Body::Error) => assert!(rows.is_empty()),
-            (Entry::Counters(wanted), Body::MultipleCounters(ids, values)) => {
+            (EntryRecipe::Error(status), Body::Error) => assert_eq!(result.status, *status),
+            (EntryRecipe::Single(cell), Body::SingleCounter(value)) => assert_eq!(value, value_of(cell)),
+            (EntryRecipe::Single(Cell::EMPTY), Body::Error) => {}
+            (EntryRecipe::Instances(rows) | EntryRecipe::Counterset(_, rows), Body::Error) => {
+                assert!(rows.is_empty())
+            }
+            (EntryRecipe::Counters(wanted), Body::MultipleCounters(ids, values)) => {
                 assert!(ids.iter().eq(wanted.iter().map(|(id, _)| *id)));
                 assert_values(values, wanted.iter().map(|(_, cell)| *cell));
             }
-            (Entry::Instances(rows), Body::MultipleInstances(table)) => assert_rows(&table, rows),
-            (Entry::Counterset(wanted, rows), Body::Counterset(ids, table)) => {
+            (EntryRecipe::Instances(rows), Body::MultipleInstances(table)) => assert_rows(&table, rows),
+            (EntryRecipe::Counterset(wanted, rows), Body::Counterset(ids, table)) => {
                 assert!(ids.iter().eq(wanted.iter().copied()));
                 assert_rows(&table, rows);
             }
@@ -138,7 +142,7 @@ fn assert_reads_back(entries: &[Entry], bytes: &[u8]) {
     assert_eq!(Block::parse(bytes).unwrap().clocks().perf_time, 7);
 }
 
-fn assert_rows(table: &perfset_core::v2::InstanceTable<'_>, rows: &[Row]) {
+fn assert_rows(table: &perfset_core::v2::InstanceTable<'_>, rows: &[RowRecipe]) {
     let read: Vec<_> = table.rows().map(Result::unwrap).collect();
     assert_eq!(read.len(), rows.len());
     for (read, row) in read.iter().zip(rows) {
@@ -161,18 +165,18 @@ fn value_of<'a>(cell: &Cell) -> BlockValue<'a> {
     }
 }
 
-fn cells_of(entry: &mut Entry) -> Box<dyn Iterator<Item = &mut Cell> + '_> {
+fn cells_of(entry: &mut EntryRecipe) -> Box<dyn Iterator<Item = &mut Cell> + '_> {
     match entry {
-        Entry::Error(_) => Box::new(std::iter::empty()),
-        Entry::Single(cell) => Box::new(std::iter::once(cell)),
-        Entry::Counters(values) => Box::new(values.iter_mut().map(|(_, cell)| cell)),
-        Entry::Instances(rows) | Entry::Counterset(_, rows) => {
+        EntryRecipe::Error(_) => Box::new(std::iter::empty()),
+        EntryRecipe::Single(cell) => Box::new(std::iter::once(cell)),
+        EntryRecipe::Counters(values) => Box::new(values.iter_mut().map(|(_, cell)| cell)),
+        EntryRecipe::Instances(rows) | EntryRecipe::Counterset(_, rows) => {
             Box::new(rows.iter_mut().flat_map(|row| &mut row.cells))
         }
     }
 }
 
-/// Another value of the same width: a missing one stays missing, and so an entry keeps its kind.
+/// Returns another value of the same width. A missing one stays missing, so that an entry keeps its kind.
 fn changed(cell: Cell, by: u64) -> Cell {
     match value_of(&cell) {
         BlockValue::U32(value) => Cell::from_u32(value ^ (by & 0xFFFF_FFFF) as u32),
@@ -204,8 +208,8 @@ fn patch(bytes: Vec<u8>, clocks: &ClockReading, change: u64) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Changes, cuts off, removes or repeats some of the bytes, of which there must be one, or changes a length a little.
-pub(crate) fn damage(bytes: &mut Vec<u8>, input: &mut Input<'_>) {
+/// Changes, cuts off, removes or repeats some bytes, or changes a length a little. There must be a byte.
+pub(crate) fn damage(bytes: &mut Vec<u8>, input: &mut InputBytes<'_>) {
     let at = usize::from(input.u16()) % bytes.len();
     let field = at & !3;
     match input.below(6) {

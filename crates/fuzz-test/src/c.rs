@@ -1,4 +1,4 @@
-//! What a C caller may pass: identifiers whose names have units of 2 or 4 bytes.
+//! Identifiers as a C caller passes them; names have units of 2 or 4 bytes.
 
 use std::ptr::{null, null_mut};
 
@@ -8,8 +8,8 @@ use perflib::consumer::{
 };
 use perfset_core::v2::identifier::Identifiers;
 
-/// The first byte says which units, the rest are the identifiers. Either nothing is written, or the Status of each and
-/// nothing else; what was added can be deleted.
+/// The first byte chooses the units of names, the rest are identifiers. The functions write nothing, or the `Status` of
+/// each and nothing else. Added identifiers can be deleted.
 pub fn check(input: &[u8]) {
     let Some((units, identifiers)) = input.split_first() else { return };
     let (add, delete): (Function, Function) = match units % 2 {
@@ -55,7 +55,7 @@ fn statuses(written: &[u8], passed: &[u8]) -> usize {
     succeeded
 }
 
-/// How many entries the query has.
+/// Returns the number of the query's entries.
 fn info(query: *mut std::ffi::c_void) -> usize {
     let mut len = 0;
     // SAFETY: no buffer, and a place for the size.
@@ -64,5 +64,6 @@ fn info(query: *mut std::ffi::c_void) -> usize {
     let mut buffer = vec![0; usize::try_from(len).unwrap()];
     // SAFETY: a buffer of that size, and a place for the size.
     assert_eq!(unsafe { PerfQueryCounterInfo(query, buffer.as_mut_ptr(), len, &mut len) }, 0);
-    Identifiers::new(&buffer).map(|identifier| identifier.expect("a writer's list is good")).count()
+    let added = Identifiers::new(&buffer).map(|identifier| identifier.expect("a writer's list is good"));
+    added.fold(0, |count, _| count + 1)
 }

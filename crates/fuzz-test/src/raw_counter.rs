@@ -4,14 +4,14 @@ use perfset_core::CounterType;
 use perfset_core::pdh::{Calculation, Format, FormatKind, Number, PdhStatus, RawCounter, Scale};
 use perfset_engine::path::Statistics;
 
-use crate::input::Input;
+use crate::input::InputBytes;
 
 /// The input is a type, a time base, a format and a scale, then raw counters.
 ///
 /// There is a number exactly if the status says so, and it is finite; statistics count what has a number, and lie
 /// between the least and the greatest.
 pub fn check(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = InputBytes(input);
     let counter_type = match input.byte() {
         0 => CounterType(input.u32()),
         known => CounterType::ALL[usize::from(known) % CounterType::ALL.len()].0,
@@ -60,8 +60,8 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// A small number, or one of eight bytes.
-fn number(input: &mut Input<'_>) -> i64 {
+/// Reads a small number, or one of eight bytes.
+fn number(input: &mut InputBytes<'_>) -> i64 {
     match input.byte() {
         255 => i64::from_le_bytes(input.u64().to_le_bytes()),
         small => i64::from(small),

@@ -1,4 +1,4 @@
-//! Counter paths and names of instances.
+//! Counter paths, and names of instances in them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use perfset_engine::{Catalogue, Machine};
 
 /// The input is a path, and the name of an instance.
 ///
-/// What is made of parts reads back as they are; what expands is validated, and expands to itself.
+/// A path made of parts is read as these parts. A path that expands is valid, and expands to itself.
 pub fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     name(&text);
@@ -43,7 +43,7 @@ fn name(text: &str) {
     assert!(!substituted(text).contains(['(', ')', '#', '\\', '/']));
 }
 
-/// One counterset with instances and one without, as the catalogue has them.
+/// Returns a counterset with instances and one without, as the catalogue has them.
 fn machine() -> Machine {
     let sets = [catalogue::thread::COUNTERSET.clone(), catalogue::system::COUNTERSET.clone()];
     let provider = Scripted::default();

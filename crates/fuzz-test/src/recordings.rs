@@ -1,4 +1,4 @@
-//! Recordings and their parts: blocks, ticks, segments, streams, and folders of files.
+//! Recordings and their parts: blocks, ticks, segments, streams, and directories of files.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use perfset_log::Damage;
 use perfset_log::recording::fuzzing::{self, AppliedTicks, OpenSegment};
 use perfset_log::recording::{BlockHeader, BlockWalker, ReadAt, Recording, seal, unsealed};
 
-use crate::input::Input;
+use crate::input::InputBytes;
 
 /// The walk over the blocks of a file is the same however the bytes come, and from each block on.
 ///
@@ -39,7 +39,7 @@ pub fn check_blocks(input: &[u8]) {
     }
 }
 
-/// All blocks, all damage, and the number of bytes at the end that are no block.
+/// Returns all blocks, all damage, and the number of bytes at the end that are no block.
 fn walk(from: impl ReadAt) -> (Vec<(u64, BlockHeader)>, Vec<Damage>, u64) {
     let mut walker = BlockWalker::new(from).expect("it is in memory");
     let mut blocks = Vec::new();
@@ -50,7 +50,7 @@ fn walk(from: impl ReadAt) -> (Vec<(u64, BlockHeader)>, Vec<Damage>, u64) {
     (blocks, walker.damages().first().to_vec(), torn)
 }
 
-/// Bytes of which a few are read at a time.
+/// Reader that returns a few bytes at a time.
 struct Pieces(Vec<u8>);
 
 impl ReadAt for Pieces {
@@ -64,12 +64,12 @@ impl ReadAt for Pieces {
     }
 }
 
-/// Checks the contents of ticks: they are written and read again as they are, are the same for a reader of one table,
-/// and have no more rows and cells than the ticks have bytes.
+/// Checks the contents of ticks: they are the same after writing and reading, and for a reader of one table. They have
+/// no more rows and cells than the ticks have bytes.
 ///
 /// Each tick is a length of 15 bits, a bit for a whole tick, and its payload.
 pub fn check_ticks(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = InputBytes(input);
     let mut state: Option<(AppliedTicks, AppliedTicks)> = None;
     let mut bytes = 0;
     for sequence in 7..71 {
@@ -102,7 +102,7 @@ pub fn check_ticks(input: &[u8]) {
     }
 }
 
-/// The whole tick as it is written after it was read: then a wall clock that is no date is the other clock.
+/// Returns the whole tick as it is written after it was read: a wall clock that is no date becomes the other clock.
 fn normal(tick: &AppliedTicks, sequence: u64) -> Vec<u8> {
     let again = AppliedTicks::whole(&tick.to_whole(), sequence, None);
     again.expect("it was written by this program").to_whole()
@@ -122,7 +122,7 @@ fn check_tick(all: &AppliedTicks, one: &AppliedTicks, sequence: u64, bytes: usiz
 ///
 /// The input is the length of the directory, the directory, and the streams. All checksums are made right.
 pub fn check_segment(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = InputBytes(input);
     let len = usize::from(input.u16()).min(input.0.len());
     let (directory, streams) = input.0.split_at(len);
     let Some(stored) = OpenSegment::stored(directory, streams) else { return };
@@ -148,13 +148,13 @@ pub fn check_segment(input: &[u8]) {
     }
 }
 
-/// Numbers of a stream are written and read again as they are, and a part of a column is the same as in the whole.
+/// Checks that a stream's numbers survive writing and reading, and that a part of a column is as in the whole.
 ///
 /// The first byte chooses the stream: a sequence of numbers, a column, or a table of runs.
 pub fn check_stream(input: &[u8]) {
     const MOST_TICKS: usize = 3_600;
-    let mut input = Input(input);
-    let length = |input: &mut Input<'_>| usize::from(input.u16()) % (MOST_TICKS + 1);
+    let mut input = InputBytes(input);
+    let length = |input: &mut InputBytes<'_>| usize::from(input.u16()) % (MOST_TICKS + 1);
     match input.below(3) {
         0 => {
             let len = length(&mut input);
@@ -182,12 +182,12 @@ pub fn check_stream(input: &[u8]) {
     }
 }
 
-/// A folder of any files opens or is refused, plays the same twice, and the same after its journals are sealed.
+/// Checks that a directory of any files opens or is refused, plays the same twice, and the same after sealing.
 ///
 /// Each file is a byte for its name, a length, and its bytes; their checksums are made right, unless bit 7 is set.
 pub fn check_folder(input: &[u8]) {
-    let mut input = Input(input);
-    let folder = Folder::new();
+    let mut input = InputBytes(input);
+    let folder = OwnDirectory::new();
     let mut recordings = 0;
     for _ in 0..6 {
         if !input.has_more() {
@@ -212,7 +212,7 @@ pub fn check_folder(input: &[u8]) {
     let was_damaged = !recording.all_damages().is_empty();
     drop(recording);
     let mut is_sealed = false;
-    for journal in unsealed(&folder.0, None).expect("the folder can be read") {
+    for journal in unsealed(&folder.0, None).expect("the directory can be read") {
         is_sealed |= seal(&journal).is_ok();
     }
     // Of two files that have a tick, the sealed one counts.
@@ -224,7 +224,7 @@ pub fn check_folder(input: &[u8]) {
     }
 }
 
-/// A hash of each sample of all countersets.
+/// Returns a hash of each sample of all countersets.
 fn played(recording: &Recording) -> Vec<u64> {
     let mut source = recording.clone();
     let mut query = Source::open(&mut source).expect("a recording has queries");
@@ -249,16 +249,16 @@ fn played(recording: &Recording) -> Vec<u64> {
     all
 }
 
-/// Folder that is removed in the end.
-struct Folder(PathBuf);
+/// Directory that is removed at the end.
+struct OwnDirectory(PathBuf);
 
-impl Folder {
+impl OwnDirectory {
     fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let path = parent.join(format!("perfset-fuzz-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).expect("a new folder");
+        fs::create_dir(&path).expect("a new directory");
         Self(path)
     }
 
@@ -283,7 +283,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for OwnDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

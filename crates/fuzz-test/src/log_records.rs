@@ -1,20 +1,22 @@
-//! Any bytes at all as CSV or JSON lines of perfset.
+//! Arbitrary bytes as CSV or JSON lines of perfset.
 
 use std::io::Read;
 
 use perfset_log::Damages;
 use perfset_log::records::{RecordLogReader, is_one};
 
-/// What a log says.
+use crate::input::OneByOne;
+
+/// Contents of a log.
 #[derive(Debug, PartialEq)]
-struct Log {
+struct LogContents {
     paths: Vec<String>,
     /// Times, and the bits of values, where there is a record.
     samples: Vec<(i64, Vec<Option<Option<u64>>>)>,
     damages: Damages,
 }
 
-/// In one piece or byte by byte a log says the same.
+/// Checks that a log read byte by byte has the same contents.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));
@@ -26,7 +28,7 @@ pub fn check(input: &[u8]) {
     assert!(count <= input.len() && log.paths.len() <= count);
 }
 
-fn read(input: impl Read) -> Option<Log> {
+fn read(input: impl Read) -> Option<LogContents> {
     let mut reader = RecordLogReader::new(input).ok()?;
     let mut samples = Vec::new();
     while let Some(sample) = reader.next_sample().expect("memory does not fail") {
@@ -38,15 +40,5 @@ fn read(input: impl Read) -> Option<Log> {
         samples.push((sample.time, values.collect()));
     }
     let paths = reader.paths().iter().map(ToString::to_string).collect();
-    Some(Log { paths, samples, damages: reader.damages().clone() })
-}
-
-/// Gives a byte at a time.
-struct OneByOne<'a>(&'a [u8]);
-
-impl Read for OneByOne<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = buffer.len().min(1);
-        self.0.read(&mut buffer[..len])
-    }
+    Some(LogContents { paths, samples, damages: reader.damages().clone() })
 }

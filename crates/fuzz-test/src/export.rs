@@ -1,4 +1,4 @@
-//! What the exporter reads, and names that it writes.
+//! Files of counter paths that the exporter reads, and names that it writes.
 
 use perfset_engine::path::{QueryFileError, query_paths};
 use perfset_export::escaped_label;
@@ -23,7 +23,7 @@ pub fn query_file(input: &[u8]) {
     }
 }
 
-/// Whether a path is a line as it is.
+/// Returns `true` if a path needs no quoting in a line.
 fn is_line(path: &str) -> bool {
     path.trim() == path && !path.contains('\n')
 }

@@ -1,4 +1,4 @@
-//! Any bytes at all as a V2 block or list.
+//! Arbitrary bytes as a V2 block or list.
 
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ pub fn check(format: BlockFormat, bytes: &[u8]) {
     let _ = walk_all(format, bytes);
 }
 
-/// As [`check`]; the two modes of reading and the walk agree, and so do the iterators, which the walk does not use.
+/// Checks counter data as [`check`] does, and that strict and lenient reading, the walk and the iterators agree.
 pub fn check_data(bytes: &[u8]) {
     let walked = walk_all(BlockFormat::Data, bytes);
     let tolerant = read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven);
@@ -30,7 +30,7 @@ pub fn check_data(bytes: &[u8]) {
     assert_eq!(Block::parse(bytes).and_then(|block| visit_values(&block)).is_ok(), walked.is_ok());
 }
 
-/// A template has as many counters as it says, each in its 32 bytes, and what follows them counts for nothing.
+/// Checks that a template has as many counters as it says, each in its 32 bytes, and that bytes after them are ignored.
 pub fn check_template(bytes: &[u8]) {
     const HEADER: usize = 40;
     const COUNTER: usize = 32;
@@ -72,13 +72,13 @@ fn walk_all(format: BlockFormat, bytes: &[u8]) -> Result<(), WireError> {
     end
 }
 
-/// The error lies inside the bytes, and can be printed.
+/// Checks that an error lies inside the bytes, and prints it.
 pub(crate) fn inside(error: &WireError, bytes: &[u8]) {
     assert!(error.offset <= bytes.len(), "{error}, of {}", bytes.len());
     let _ = write!(Nowhere, "{error}");
 }
 
-/// Every value three ways: by position, one after the other, folded.
+/// Reads every value three ways: by position, by iteration and by folding.
 fn visit_values(block: &Block<'_>) -> Result<(), WireError> {
     for result in block.results() {
         match result?.body {
@@ -100,7 +100,7 @@ fn visit_values(block: &Block<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Takes any text.
+/// Writer that discards its text.
 pub(crate) struct Nowhere;
 
 impl Write for Nowhere {

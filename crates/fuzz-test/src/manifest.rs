@@ -1,8 +1,8 @@
-//! Any bytes at all as a manifest.
+//! Arbitrary bytes as a manifest.
 
 use perfset_manifest::{Manifest, generate};
 
-/// What is wrong lies inside the text; what is good is written and read again as it is, and there is code of it.
+/// Checks that errors lie inside the text. A valid manifest is the same after writing and reading.
 pub fn check(input: &[u8]) {
     let (manifest, problems) = Manifest::check(input);
     assert_eq!(manifest.is_none(), problems.errors().count() > 0);

@@ -1,4 +1,4 @@
-//! Any bytes at all as a kernel's description of its types.
+//! Arbitrary bytes as a kernel's description of its types.
 
 use perfset_bpf::{Btf, Column, ColumnSet, Kernel};
 
@@ -13,7 +13,7 @@ const PATHS: [&str; 7] = [
     "stats_lock.seqcount.seqcount.sequence",
 ];
 
-/// What is found lies in what there is; a kernel is one only with all that no walk can do without.
+/// Checks that results lie inside the data, and that a kernel has every type that a walk needs.
 pub fn check(input: &[u8]) {
     if let Ok(btf) = Btf::parse(input, &NAMES) {
         assert!(btf.len() <= input.len() / 12);

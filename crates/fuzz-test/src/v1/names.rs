@@ -1,4 +1,4 @@
-//! Any bytes at all as a name table.
+//! Arbitrary bytes as a name table.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use perfset_core::v1::{NameTable, TitleNames, name_table};
 
 use crate::blocks::inside;
 
-/// The pairs end, and are no more than the bytes can hold; of an index that comes twice the last text counts; what is
-/// read is written and read again as it is.
+/// Reads the pairs, of which there are no more than the bytes can hold. The last text of an index counts. The pairs are
+/// the same after writing and reading.
 pub fn check(bytes: &[u8]) {
     let table = NameTable::new(bytes);
     let mut pairs = table.iter();

@@ -1,4 +1,4 @@
-//! Any bytes at all as the text of a kernel file.
+//! Arbitrary bytes as the text of a kernel file.
 
 use std::fmt::Debug;
 
@@ -46,16 +46,18 @@ use perfset_linux::sources::{
     Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, passwd, pid, processes, thermal, topology,
 };
 
-/// The first line says which file it is; the rest is the text.
+/// The first line names the kernel file; the rest is its text.
 pub fn check(input: &[u8]) {
     let line_end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (file, text) = input.split_at(line_end);
     let text = text.strip_prefix(b"\n").unwrap_or(text);
     let lines = text.split(|byte| *byte == b'\n').count();
+    // Texts of some names cannot be wrong: any of them is a name, or none.
     let error = match file {
         b"net/snmp" => snmp(text).err(),
         b"net/snmp6" => snmp6(text).err(),
         b"net/tcp6" => sockets(text).err(),
+        // Each function compares with other code, or with the text itself; what remains is the error of the text.
         b"number" => number(text).err(),
         b"pid/stat" => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
         b"pid/statm" => Statm::parse(text).err(),
@@ -149,13 +151,14 @@ pub fn check(input: &[u8]) {
         b"pressure" => again(text, Pressure::parse).and_then(of_pressure).err(),
         _ => None,
     };
+    // An error names one of the text's lines, and shows a part of it.
     if let Some(error) = error {
         assert!((1..=lines).contains(&error.line), "{error}, of {lines}");
         assert!(error.found.chars().count() <= 40 * 10, "{error}"); // each may be escaped
     }
 }
 
-/// Parses twice into the same place and once into a new one: nothing is left of what was there before.
+/// Parses twice into the same place and once into a new one: nothing of the first text is left.
 fn again<T: Default + Debug + PartialEq>(
     text: &[u8],
     parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
@@ -169,7 +172,7 @@ fn again<T: Default + Debug + PartialEq>(
     Ok(new)
 }
 
-/// Names are parts of the path.
+/// Checks that names are parts of the path.
 fn of_workload(path: &[u8]) {
     assert!(path.starts_with(b"/"));
     let path = String::from_utf8_lossy(path);
@@ -179,14 +182,14 @@ fn of_workload(path: &[u8]) {
     assert!(pod.is_none_or(|pod| pod.len() >= 32));
 }
 
-/// A name is part of what stands in parentheses.
+/// Checks that the name is part of the text in parentheses.
 fn of_stat(stat: Stat, text: &[u8]) -> Result<(), TextError> {
     let comm = comm(text)?;
     assert!(comm.starts_with(stat.lasting_name(comm)));
     Ok(())
 }
 
-/// The lines that are lost, the first of them.
+/// Returns the first line that is lost.
 fn faults(stat: ProcStat) -> Result<(), TextError> {
     assert!(stat.cpus.is_sorted_by_key(|line| line.cpu));
     for line in &stat.cpus {
@@ -196,7 +199,7 @@ fn faults(stat: ProcStat) -> Result<(), TextError> {
     Ok(())
 }
 
-/// The number of each wanted line, and the first that cannot be had.
+/// Returns the first wanted line without a number.
 fn each<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     assert!(numbers.iter().any(Option::is_some), "else it is an error of the whole file");
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
@@ -225,7 +228,7 @@ fn of_meminfo(meminfo: MemInfo) -> Result<(), TextError> {
     ])
 }
 
-/// Any line of a name and a number will do: those that are chosen may all be missing.
+/// Accepts any line of a name and a number: all chosen lines may be missing.
 fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
     any([
         vmstat.nr_dirty,
@@ -244,7 +247,7 @@ fn of_totals(totals: SystemTotals) -> Result<(), TextError> {
     each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
-/// The first line whose numbers are lost. A line has 11, 15 or 17.
+/// Returns the first line without all its numbers. A line has 11, 15 or 17.
 fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
     for device in stats.devices {
         assert!(!device.name.is_empty());
@@ -255,7 +258,7 @@ fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
     Ok(())
 }
 
-/// The first line whose numbers are lost.
+/// Returns the first line without all its numbers.
 fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
     for area in swaps.areas {
         assert!(!area.path.is_empty());
@@ -264,7 +267,7 @@ fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
     Ok(())
 }
 
-/// All sections, each of which stands for itself.
+/// Parses all sections, each by itself.
 fn snmp(text: &[u8]) -> Result<(), TextError> {
     let results = [
         again(text, Ip::parse).map(drop),
@@ -275,7 +278,7 @@ fn snmp(text: &[u8]) -> Result<(), TextError> {
     results.into_iter().collect()
 }
 
-/// All protocols, each of which stands for itself.
+/// Parses all protocols, each by itself.
 fn snmp6(text: &[u8]) -> Result<(), TextError> {
     let results = [
         again(text, Ip6::parse).map(drop),
@@ -285,7 +288,7 @@ fn snmp6(text: &[u8]) -> Result<(), TextError> {
     results.into_iter().collect()
 }
 
-/// Pieces of one line each say what the whole does.
+/// Checks that lines parsed one by one give what the whole text gives.
 fn sockets(text: &[u8]) -> Result<(), TextError> {
     let (mut whole, mut by_line) = (TcpSockets::default(), TcpSockets::default());
     let added = whole.add(text);
@@ -296,7 +299,7 @@ fn sockets(text: &[u8]) -> Result<(), TextError> {
     whole.connections().map(drop)
 }
 
-/// A name in `/proc` stands for a process if it is a number and nothing else.
+/// Checks that a name in `/proc` is a process if and only if it is a number.
 fn pid(name: &[u8]) {
     let digit = |byte: &u8| char::from(*byte).to_digit(10);
     let number =
@@ -304,10 +307,10 @@ fn pid(name: &[u8]) {
     assert_eq!(processes::pid(name), number.filter(|_| !name.is_empty()));
 }
 
-/// A number is what the standard library says it is.
+/// Compares a number with the standard library's.
 fn number(text: &[u8]) -> Result<(), TextError> {
     let line = text.strip_suffix(b"\n").unwrap_or_default().trim_ascii();
-    let digits = str::from_utf8(line).ok().filter(|line| line.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits = std::str::from_utf8(line).ok().filter(|line| line.bytes().all(|byte| byte.is_ascii_digit()));
     let parsed = attribute::number(text);
     if let Ok(number) = parsed {
         assert_eq!(digits.and_then(|digits| digits.parse().ok()), Some(number));
@@ -315,17 +318,17 @@ fn number(text: &[u8]) -> Result<(), TextError> {
     parsed.map(|_| ())
 }
 
-/// The same with a sign.
+/// Compares a signed number with the standard library's.
 fn signed(text: &[u8]) -> Result<(), TextError> {
     let parsed = attribute::signed(text);
     if let Ok(number) = parsed {
-        let line = str::from_utf8(text).map(str::trim);
+        let line = std::str::from_utf8(text).map(str::trim);
         assert_eq!(line.map(str::parse), Ok(Ok(number)));
     }
     parsed.map(|_| ())
 }
 
-/// Names of folders and attributes in `/sys/class`: what is known by one can be told by it.
+/// Parses names of directories and attributes in `/sys/class`, and prints them again.
 fn names(name: &[u8]) {
     if let Some(sensor) = hwmon::sensor(name) {
         assert!(name.starts_with(sensor.kind.prefix().as_bytes()));
@@ -349,7 +352,7 @@ fn list(text: &[u8], limit: u32) -> Result<Vec<u32>, TextError> {
     Ok(ids)
 }
 
-/// Up to four lists of CPUs, a line each: the online ones and those of the nodes.
+/// Parses up to four lists of CPUs, a line each: online CPUs, and those of the nodes.
 fn nodes(text: &[u8]) -> Result<(), TextError> {
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').take(4);
     let online = lines.next().map_or(Ok(Vec::new()), |line| list(line, NODE_LIMIT))?;
@@ -368,7 +371,7 @@ fn nodes(text: &[u8]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Names ascend, and are not too many; the first number that cannot be had.
+/// Checks that names ascend and are not too many; returns the first missing number.
 fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
     let DrmFdinfo { driver, pci_address, client_id, engines, regions } = client;
     assert!(!driver.is_empty());
@@ -388,7 +391,7 @@ fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
     Ok(())
 }
 
-/// An address is printed as it was read, except for letter case and the length of its domain.
+/// Checks that an address is printed as it was read, except for letter case and the length of its domain.
 fn pci_address(text: &[u8]) {
     if let Some(address) = PciAddress::parse(text) {
         assert!(address.device < 32 && address.function < 8 && address.packed() < 1 << 48);
@@ -396,7 +399,7 @@ fn pci_address(text: &[u8]) {
     }
 }
 
-/// The lines that are lost, the first of them.
+/// Returns the first line that is lost.
 fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
     dev.interfaces().iter().try_for_each(|interface| interface.counts.clone().map(drop))
 }
@@ -404,10 +407,10 @@ fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
 fn of_sockstat(sockstat: SockStat) -> Result<(), TextError> {
     let of_protocols = PROTOCOLS.iter().filter_map(|protocol| sockstat.protocol(protocol));
     let numbers = of_protocols.flat_map(|s| [&s.in_use, &s.orphan, &s.tw, &s.alloc, &s.mem, &s.memory]);
-    numbers.chain([&sockstat.used]).cloned().flatten().try_for_each(|number| number.map(drop))
+    numbers.chain([&sockstat.used]).flatten().cloned().try_for_each(|number| number.map(drop))
 }
 
-/// Every number that there is a name for has its place.
+/// Checks that every name's number has its place.
 fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
     let mut first = Ok(());
     let mut count = 0;
@@ -419,7 +422,7 @@ fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
     first
 }
 
-/// An answer that comes twice tells of the same interfaces.
+/// Checks that an answer that comes twice has the same interfaces.
 fn queues(bytes: &[u8]) {
     let mut whole = Qdiscs::default();
     if whole.read(bytes, 7) != Ok(false) {
@@ -434,12 +437,12 @@ fn queues(bytes: &[u8]) {
     assert_eq!(twice.waiting(2), None);
 }
 
-/// The first of some numbers that cannot be had.
+/// Returns the first missing number.
 fn any<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
 }
 
-/// The lines that are lost, the first of them.
+/// Returns the first line that is lost.
 fn of_schedstat(stat: SchedStat) -> Result<(), TextError> {
     assert!(stat.cpus().is_sorted_by_key(|line| line.cpu));
     stat.cpus().iter().try_for_each(|line| {

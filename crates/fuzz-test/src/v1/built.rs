@@ -9,48 +9,48 @@ use perfset_core::visit::Mode;
 use perfset_core::{CounterType, DetailLevel};
 
 use crate::built::damage;
-use crate::input::Input;
+use crate::input::InputBytes;
 use crate::v1::check_block;
 
-/// What a block is to hold.
+/// An object that the builder writes.
 #[derive(Debug)]
-struct Thing {
+struct ObjectRecipe {
     object: NewObject,
     counters: Vec<NewCounter>,
-    has: Has,
+    body: Body,
 }
 
 #[derive(Debug)]
-enum Has {
+enum Body {
     Values(Vec<u64>),
-    Instances(Vec<Row>),
-    /// Nothing, and whether it would have instances.
+    Instances(Vec<InstanceRecipe>),
+    /// Definitions only; `true` for an object with instances.
     Definitions(bool),
 }
 
 #[derive(Debug)]
-struct Row {
+struct InstanceRecipe {
     name: Vec<u16>,
     parent: Option<Parent>,
     unique_id: Option<i32>,
     values: Vec<u64>,
 }
 
-/// Builds what the input begins with, reads it back, also with definitions that are longer than they need be; then
-/// damages it with the rest of the input, and reads that.
+/// Builds the objects that the input begins with, and reads them back, also with longer definitions. Then it damages
+/// the block as the rest of the input says, and reads that.
 pub fn check(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = InputBytes(input);
     let date = SystemTime { year: input.u16(), day: 31, ..SystemTime::default() };
     let clocks = ClockReading { perf_time: 7, perf_freq: 11, time_100ns: 13, system_time: date };
     let machine: Vec<u16> = (0..input.below(9)).map(|_| input.unit()).collect();
     let machine = String::from_utf16_lossy(&machine);
-    let things: Vec<Thing> = (0..input.below(6)).map(|_| thing(&mut input)).collect();
-    let mut bytes = build(&things, &clocks, &machine);
-    assert_reads_back(&things, &clocks, &machine, &bytes);
+    let objects: Vec<ObjectRecipe> = (0..input.below(6)).map(|_| object_recipe(&mut input)).collect();
+    let mut bytes = build(&objects, &clocks, &machine);
+    assert_reads_back(&objects, &clocks, &machine, &bytes);
     for _ in 0..input.below(4) {
         lengthen(&mut bytes, &mut input);
     }
-    assert_reads_back(&things, &clocks, &machine, &bytes);
+    assert_reads_back(&objects, &clocks, &machine, &bytes);
 
     while input.has_more() && !bytes.is_empty() {
         damage(&mut bytes, &mut input);
@@ -58,7 +58,7 @@ pub fn check(input: &[u8]) {
     check_block(&bytes);
 }
 
-fn thing(input: &mut Input<'_>) -> Thing {
+fn object_recipe(input: &mut InputBytes<'_>) -> ObjectRecipe {
     let kind = input.below(4);
     let object = NewObject {
         name_index: input.u16().into(),
@@ -68,18 +68,18 @@ fn thing(input: &mut Input<'_>) -> Thing {
         clock: choice(input).then(|| (input.u32().into(), input.u16().into())),
     };
     let counters: Vec<_> = (0..input.below(MOST_COUNTERS + 1)).map(|_| counter(input)).collect();
-    let has = match kind {
-        0 => Has::Values(values(input, counters.len())),
-        1 => Has::Definitions(choice(input)),
-        _ => Has::Instances((0..input.below(9)).map(|_| row(input, counters.len())).collect()),
+    let body = match kind {
+        0 => Body::Values(values(input, counters.len())),
+        1 => Body::Definitions(choice(input)),
+        _ => Body::Instances((0..input.below(9)).map(|_| row(input, counters.len())).collect()),
     };
-    Thing { object, counters, has }
+    ObjectRecipe { object, counters, body }
 }
 
-/// More than a counter block may have of any length: then it is as long as they are many.
+/// Reads more counters than a counter block may have of any length: then its length follows from their number.
 const MOST_COUNTERS: usize = 40;
 
-fn counter(input: &mut Input<'_>) -> NewCounter {
+fn counter(input: &mut InputBytes<'_>) -> NewCounter {
     let known = CounterType::ALL;
     NewCounter {
         counter_type: match input.byte() {
@@ -93,8 +93,8 @@ fn counter(input: &mut Input<'_>) -> NewCounter {
     }
 }
 
-fn row(input: &mut Input<'_>, counters: usize) -> Row {
-    Row {
+fn row(input: &mut InputBytes<'_>, counters: usize) -> InstanceRecipe {
+    InstanceRecipe {
         name: (0..input.below(20)).map(|_| input.unit()).collect(),
         parent: choice(input).then(|| Parent { object: input.u16().into(), position: input.u32() }),
         unique_id: choice(input).then(|| i32::from(input.u16()) - 2),
@@ -102,8 +102,8 @@ fn row(input: &mut Input<'_>, counters: usize) -> Row {
     }
 }
 
-/// Mostly one a counter.
-fn values(input: &mut Input<'_>, counters: usize) -> Vec<u64> {
+/// Reads values, mostly one for each counter.
+fn values(input: &mut InputBytes<'_>, counters: usize) -> Vec<u64> {
     let count = match input.below(8) {
         6 => counters / 2,
         7 => counters + 1,
@@ -112,20 +112,20 @@ fn values(input: &mut Input<'_>, counters: usize) -> Vec<u64> {
     (0..count).map(|_| input.u64()).collect()
 }
 
-fn choice(input: &mut Input<'_>) -> bool {
+fn choice(input: &mut InputBytes<'_>) -> bool {
     input.below(2) == 1
 }
 
-fn build(things: &[Thing], clocks: &ClockReading, machine: &str) -> Vec<u8> {
+fn build(objects: &[ObjectRecipe], clocks: &ClockReading, machine: &str) -> Vec<u8> {
     let mut builder = BlockBuilder::new(clocks, machine);
-    for Thing { object, counters, has } in things {
+    for ObjectRecipe { object, counters, body } in objects {
         builder.default_object(object.name_index);
-        match has {
-            Has::Values(values) => builder.single(object, counters, values.iter().copied()),
-            Has::Definitions(is_multiple) => builder.metadata(object, counters, *is_multiple),
-            Has::Instances(rows) => {
+        match body {
+            Body::Values(values) => builder.single(object, counters, values.iter().copied()),
+            Body::Definitions(is_multiple) => builder.metadata(object, counters, *is_multiple),
+            Body::Instances(rows) => {
                 let mut instances = builder.multiple(object, counters);
-                for Row { name, parent, unique_id, values } in rows {
+                for InstanceRecipe { name, parent, unique_id, values } in rows {
                     let instance = NewInstance { name, parent: *parent, unique_id: *unique_id };
                     instances.instance(&instance, values.iter().copied());
                 }
@@ -136,20 +136,20 @@ fn build(things: &[Thing], clocks: &ClockReading, machine: &str) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Objects that have no instances now come first.
-fn assert_reads_back(things: &[Thing], clocks: &ClockReading, machine: &str, bytes: &[u8]) {
+/// Compares objects; those without current instances come first.
+fn assert_reads_back(recipes: &[ObjectRecipe], clocks: &ClockReading, machine: &str, bytes: &[u8]) {
     let (block, _) = read(bytes, Mode::Strict).unwrap();
     assert_eq!((block.clocks(), block.system_name().to_string()), (*clocks, machine.to_owned()));
-    let is_empty = |thing: &&Thing| matches!(&thing.has, Has::Instances(rows) if rows.is_empty());
-    let (empty, others): (Vec<_>, Vec<_>) = things.iter().partition(is_empty);
+    let is_empty = |recipe: &&ObjectRecipe| matches!(&recipe.body, Body::Instances(rows) if rows.is_empty());
+    let (empty, others): (Vec<_>, Vec<_>) = recipes.iter().partition(is_empty);
     let objects: Vec<_> = block.objects().map(Result::unwrap).collect();
-    assert_eq!(objects.len(), things.len());
-    for (object, thing) in objects.iter().zip(empty.into_iter().chain(others)) {
-        assert_object(object, thing);
+    assert_eq!(objects.len(), recipes.len());
+    for (object, wanted) in objects.iter().zip(empty.into_iter().chain(others)) {
+        assert_object(object, wanted);
     }
 }
 
-fn assert_object(object: &Object<'_>, Thing { object: wanted, counters, has }: &Thing) {
+fn assert_object(object: &Object<'_>, ObjectRecipe { object: wanted, counters, body }: &ObjectRecipe) {
     let default_counter = wanted.default_counter.filter(|at| i32::try_from(*at).is_ok());
     assert_eq!((object.name_index(), object.help_index()), (wanted.name_index, wanted.help_index));
     assert_eq!((object.detail(), object.default_counter()), (wanted.detail, default_counter));
@@ -164,10 +164,10 @@ fn assert_object(object: &Object<'_>, Thing { object: wanted, counters, has }: &
         assert_eq!(definition.default_scale(), counter.default_scale.clamp(-7, 7));
         assert_eq!(definition.detail(), counter.detail);
     }
-    match (has, object.contents()) {
-        (Has::Values(wanted), Contents::Single(values)) => assert_values(values, counters, wanted),
-        (Has::Definitions(wanted), Contents::Metadata { is_multiple }) => assert_eq!(is_multiple, *wanted),
-        (Has::Instances(rows), Contents::Multiple(instances)) => {
+    match (body, object.contents()) {
+        (Body::Values(wanted), Contents::Single(values)) => assert_values(values, counters, wanted),
+        (Body::Definitions(wanted), Contents::Metadata { is_multiple }) => assert_eq!(is_multiple, *wanted),
+        (Body::Instances(rows), Contents::Multiple(instances)) => {
             let instances: Vec<_> = instances.map(Result::unwrap).collect();
             assert_eq!(instances.len(), rows.len());
             for (instance, row) in instances.iter().zip(rows) {
@@ -181,7 +181,7 @@ fn assert_object(object: &Object<'_>, Thing { object: wanted, counters, has }: &
     }
 }
 
-/// What is missing is 0, what is too much is left out, and 4 bytes hold the low half.
+/// Compares values: a missing one is 0, one too many is left out, and 4 bytes hold the low half.
 fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     let wanted = wanted.iter().chain(std::iter::repeat(&0)).map(|value| value.to_le_bytes());
     assert_eq!(values.len(), counters.len());
@@ -197,8 +197,8 @@ fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     }
 }
 
-/// Makes a definition of an object longer, or the object's header, by 8 bytes: that is legal, and changes nothing.
-fn lengthen(bytes: &mut Vec<u8>, input: &mut Input<'_>) {
+/// Makes a definition of an object or its header 8 bytes longer, which is legal and changes no value.
+fn lengthen(bytes: &mut Vec<u8>, input: &mut InputBytes<'_>) {
     let objects = usize::from(bytes[28]);
     let Some(last) = objects.checked_sub(1) else { return };
     let mut at = field(bytes, 24);

@@ -1,8 +1,8 @@
-//! Query strings of the server.
+//! Query strings of the server's requests.
 
 use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, text, values, without};
 
-/// The input is a query string. What is asked of a stream, written anew, asks for the same; the other readings agree.
+/// The input is a query string. A stream's request that is written again asks for the same; the other readers agree.
 pub fn check(input: &[u8]) {
     let query = String::from_utf8_lossy(input);
     let (rest, tokens) = without(&query, "token");

@@ -1,11 +1,11 @@
-//! Patterns for instance names.
+//! Patterns that match the names of instances.
 
 use perfset_core::utf16::upper;
 use perfset_engine::Pattern;
 
 /// The first line of the input is a pattern, the rest a name.
 ///
-/// Matching ends soon, and short ones match as the definition says.
+/// Matching ends soon, and short patterns match as the definition says.
 pub fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (pattern, name) = text.split_once('\n').unwrap_or((&text, ""));
@@ -21,7 +21,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// The definition.
+/// Matches as the definition says.
 fn matches(pattern: &[u16], name: &[u16]) -> bool {
     const ANY: u16 = b'*' as u16;
     const ONE: u16 = b'?' as u16;

@@ -1,4 +1,4 @@
-//! Any bytes at all as a file that a program publishes in, and as a definition in one.
+//! Arbitrary bytes as a file that a program publishes in, and as a definition in one.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -16,9 +16,9 @@ use perfset_shm::publish::{Counter64, Gauge, Publisher};
 use perfset_shm::read::ApplicationProvider;
 use perfset_shm::{Folders, layout};
 
-use crate::input::Input;
+use crate::input::InputBytes;
 
-/// What is read is what was encoded, as far as a definition carries it.
+/// Checks that decoding returns what was encoded, as far as a definition carries it.
 pub fn check_definition(input: &[u8]) {
     let Ok(set) = decode(input) else { return };
     assert!(set.counters.len() <= input.len() / 4);
@@ -40,14 +40,15 @@ pub fn check_request(packet: &[u8]) {
     let _ = (request.entry(), request.machine().to_string());
 }
 
-/// Packets behind their lengths: each value takes its bytes, and what is read is written and read again as it is.
+/// The input is packets, each after its length. Each value takes its bytes; values survive writing and reading.
 pub fn check_answer(input: &[u8]) {
-    let (mut input, mut answer, mut bytes) = (Input(input), CallbackReply::from(Status::ERROR_SUCCESS), 0);
+    let (mut input, mut answer, mut bytes) =
+        (InputBytes(input), CallbackReply::from(Status::ERROR_SUCCESS), 0);
     let mut has_more = true;
     while has_more && input.has_more() {
         let len = usize::from(input.u16()).min(input.0.len());
         let (packet, rest) = input.0.split_at(len);
-        input = Input(rest);
+        input = InputBytes(rest);
         bytes += len;
         let taken = answer.decode(packet);
         assert!(answer.values.len() <= bytes / 24);
@@ -64,22 +65,22 @@ pub fn check_answer(input: &[u8]) {
     assert_eq!(again, answer);
 }
 
-/// Mapped or copied, it has the same instances with the same values, and no more than there are bytes for.
+/// Checks that a mapped and a copied file have the same instances and values, and no more than the bytes can hold.
 pub fn check_file(input: &[u8]) {
-    let place = Place::new();
+    let place = OneFile::new();
     place.put(input);
     place.check(input.len());
 }
 
-/// A real file with some words changed, while a reader has it open.
+/// Changes some words of a real file while a reader has it open.
 pub fn check_mutated(input: &[u8]) {
     static REAL: OnceLock<Vec<u8>> = OnceLock::new();
-    let place = Place::new();
+    let place = OneFile::new();
     let real = REAL.get_or_init(real);
     place.put(real);
     let mut machine = place.machine();
     read(&mut machine);
-    let mut input = Input(input);
+    let mut input = InputBytes(input);
     let mut change = 1 << 20;
     while input.has_more() {
         // Header, table, definition and what comes first in the segments: there is nothing in the rest.
@@ -103,7 +104,7 @@ pub fn check_mutated(input: &[u8]) {
 /// Instance, id, counter and value, sorted.
 type Values = Vec<(String, Option<u32>, u32, Option<u64>)>;
 
-/// Everything that can be had, and what is said about it.
+/// Returns all values, and the reasons of missing ones.
 fn read(machine: &mut Machine) -> Values {
     let mut all = Vec::new();
     for guid in machine.countersets() {
@@ -123,15 +124,15 @@ fn read(machine: &mut Machine) -> Values {
     all
 }
 
-/// A file of our choice that looks like one of a living program.
-struct Place {
+/// Directory with one file, which looks like that of a running program.
+struct OneFile {
     folder: PathBuf,
     locked: File,
 }
 
-impl Place {
+impl OneFile {
     fn new() -> &'static Self {
-        static PLACE: OnceLock<Place> = OnceLock::new();
+        static PLACE: OnceLock<OneFile> = OnceLock::new();
         PLACE.get_or_init(|| {
             let folder = PathBuf::from(format!("/dev/shm/perfset-fuzz-{}", std::process::id()));
             let _ = std::fs::remove_dir_all(&folder); // there is none, as a rule
@@ -150,7 +151,7 @@ impl Place {
             };
             // SAFETY: the descriptor is open, and the lock a valid place.
             assert_eq!(unsafe { libc::fcntl(locked.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole) }, 0);
-            Place { folder, locked }
+            OneFile { folder, locked }
         })
     }
 
@@ -158,7 +159,7 @@ impl Place {
         &self.locked
     }
 
-    /// Nobody has the file mapped now.
+    /// Replaces the file while no reader has it mapped.
     fn put(&self, bytes: &[u8]) {
         self.locked.set_len(0).expect("it is ours");
         self.locked.write_all_at(bytes, 0).expect("there is room");
@@ -206,7 +207,7 @@ impl Place {
 }
 
 extern "C" fn remove() {
-    let _ = std::fs::remove_dir_all(&Place::new().folder); // a folder that stays is no finding
+    let _ = std::fs::remove_dir_all(&OneFile::new().folder); // a folder that stays is no finding
 }
 
 #[derive(Counterset, Debug)]
@@ -220,19 +221,19 @@ struct Many {
 
 #[derive(Counterset, Debug)]
 #[counterset(crate = perfset_shm, provider = "Fuzz", name = "Fuzz Single")]
-struct Single {
+struct SingleCounter {
     #[counter(name = "Level")]
     level: Gauge,
 }
 
-/// What a program leaves that publishes both, without what says which process that was.
+/// Returns the file of a program that publishes both, without the words that identify its process.
 fn real() -> Vec<u8> {
     use layout::header;
 
     let folder = PathBuf::from(format!("/dev/shm/perfset-fuzz-real-{}", std::process::id()));
     let publisher = Publisher::in_folders(Folders::only(&folder));
     let many = ["a", "b", "c"].map(|name| publisher.instance::<Many>(name));
-    let single = publisher.instance::<Single>("");
+    let single = publisher.instance::<SingleCounter>("");
     for instance in &many {
         instance.events.add(7);
         instance.level.set(11);

@@ -1,0 +1,60 @@
+//! Fuzz input as a source of small numbers, and byte by byte.
+
+use std::io::{self, Read};
+
+/// Reads numbers from bytes. After the last byte every number is 0, so that every input is valid.
+#[derive(Debug)]
+pub struct InputBytes<'a>(pub &'a [u8]);
+
+impl InputBytes<'_> {
+    /// Returns `true` if bytes are left.
+    pub fn has_more(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Reads the next byte of the input.
+    pub fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    /// Reads a number below `end`, which is at most 256.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::from(self.byte()) % end
+    }
+
+    /// Reads two bytes of the input.
+    pub fn u16(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+
+    /// Reads a UTF-16 unit of a name, which is not NUL.
+    pub fn unit(&mut self) -> u16 {
+        match self.u16() {
+            0 => u16::from(b'_'),
+            unit => unit,
+        }
+    }
+
+    /// Reads four bytes of the input.
+    pub fn u32(&mut self) -> u32 {
+        u32::from(self.u16()) | u32::from(self.u16()) << 16
+    }
+
+    /// Reads eight bytes of the input.
+    pub fn u64(&mut self) -> u64 {
+        u64::from(self.u32()) | u64::from(self.u32()) << 32
+    }
+}
+
+/// Reader that returns a byte at a time.
+#[derive(Debug)]
+pub struct OneByOne<'a>(pub &'a [u8]);
+
+impl Read for OneByOne<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = buffer.len().min(1);
+        self.0.read(&mut buffer[..len])
+    }
+}
