@@ -323,15 +323,18 @@ fn query(path: &Path) -> Result<Sum> {
 
 /// A long log, which is removed in the end.
 #[derive(Debug)]
-struct LongLog {
-    path: PathBuf,
-    len: usize,
+pub struct LongLog {
+    /// File of the log.
+    pub path: PathBuf,
+    /// Length of the file.
+    pub len: usize,
     samples: usize,
     values_a_sample: usize,
 }
 
 impl LongLog {
-    fn make() -> Result<Self> {
+    /// Writes a log of Windows, over and over.
+    pub fn make() -> Result<Self> {
         const BUFFER: usize = 64 << 10;
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/logs/BasicPerfCounters.blg");
         let real = std::fs::read(&file).with_context(|| file.display().to_string())?;

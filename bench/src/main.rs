@@ -35,6 +35,8 @@ mod recording;
 #[cfg(target_os = "linux")]
 mod scrape;
 #[cfg(target_os = "linux")]
+mod screens;
+#[cfg(target_os = "linux")]
 mod shm;
 #[cfg(target_os = "linux")]
 mod start;
@@ -55,9 +57,9 @@ use crate::record::Record;
 
 const USAGE: &str =
     "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
-  machine, overview, cost, log, text, record, shm, scrape, stream, start, all
+  machine, overview, cost, log, text, record, shm, scrape, stream, start, screens, all
   --rounds N     how often each variant is measured (default 31)
-  --processes N  so many processes more for `process`, `machine` and `overview` (default 10000)
+  --processes N  so many processes more for `process`, `machine`, `overview` and `screens` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
   --record       append the tables to the file of this day and processor in record/";
 
@@ -126,6 +128,8 @@ const BENCHES: &[(&str, Bench)] = &[
     ("stream", stream::reports),
     #[cfg(target_os = "linux")]
     ("start", start::reports),
+    #[cfg(target_os = "linux")]
+    ("screens", screens::reports),
 ];
 
 fn run() -> Result<()> {

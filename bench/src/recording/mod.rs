@@ -128,7 +128,7 @@ impl Display for Sizes {
 
 /// Recording of an hour, sealed.
 #[derive(Debug)]
-struct Hour {
+pub struct Hour {
     folder: TemporaryFolder,
     machine: SyntheticMachine,
     recording: Recording,
@@ -136,7 +136,8 @@ struct Hour {
 }
 
 impl Hour {
-    fn record() -> Result<Self> {
+    /// Records the hour.
+    pub fn record() -> Result<Self> {
         let folder = TemporaryFolder::new("hour")?;
         let machine = SyntheticMachine::new(Size::Whole);
         let checksum = record(&machine, folder.path(), samples(HOUR), |journal| {
@@ -149,6 +150,11 @@ impl Hour {
         ensure!(recording.all_damages().is_empty(), "{:?}", recording.all_damages());
         ensure!(sealed_files(folder.path())?.len() == 12, "not all files are sealed");
         Ok(Self { folder, machine, recording, checksum })
+    }
+
+    /// Returns the directory of the recording.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Writes the Parquet files of the whole hour.

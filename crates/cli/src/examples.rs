@@ -89,7 +89,13 @@ Examples:
   A recording, at that time; the arrows step from sample to sample.
 
   $ perfset view BasicPerfCounters.blg -c processor
-  A Windows log.";
+  A Windows log.
+
+  $ perfset view after.perfset --compare before.perfset
+  Means of both recordings side by side, with their difference.
+
+  $ perfset view rec --begin 14:00 --end 14:10 --compare 13:00..13:10
+  The same for two times of one recording.";
 
 /// Examples for `perfset get`.
 pub const GET: &str = r"Examples:

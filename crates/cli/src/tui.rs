@@ -1,25 +1,33 @@
 //! `perfset top` and `perfset view`: tables of any counterset, live and in the past.
 
 use std::io::{self, IsTerminal, Write, stdin};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::anyhow;
+use jiff::tz::TimeZone;
+use perfset::Window;
+use perfset::log::Logs;
 use perfset::log::recording::{Annotation, Recording};
 use perfset::output::text::escaped;
 use perfset_tui::screen::{self, Look};
-use perfset_tui::{Feed, FeedError, RunError, RunOptions, TableChoice, Viewer};
+use perfset_tui::{Baseline, Feed, FeedError, RunError, RunOptions, TableChoice, Viewer};
 
 use crate::args::{TableScreenArgs, TopArgs, ViewArgs};
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::log::quoted;
 use crate::pace::Pace;
-use crate::query_source::{opened, zone_of};
+use crate::query_source::{opened, window_of, zone_of};
 use crate::record::running_folder;
 use crate::settings::{self, ScreenSettings, TableSettings};
 use crate::terminal::{shows_blocks, stdout};
+use crate::when::{InstantArg, zoned};
+
+/// Lines of a terminal that has room for six counters on the strip.
+const TALL: u16 = 40;
 
 /// Shows tables of this machine.
 ///
@@ -43,9 +51,8 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     on_terminal(&args.screen)?;
     let logs = opened(&args.files, args.machine.as_deref(), false)?;
     let zone = zone_of(&logs);
-    let files = args.files.iter().map(|file| format!("--log {}", quoted(&file.to_string_lossy())));
-    let machine = args.machine.as_ref().map(|name| format!("--machine {}", quoted(name)));
-    let options = files.chain(machine).collect::<Vec<_>>().join(" ");
+    let window = window_of(&logs, args.begin.as_ref(), args.end.as_ref())?;
+    let options = log_options(args, &args.files, window);
     let at = match &args.at {
         None => None,
         Some(at) => {
@@ -56,11 +63,64 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
             Some(time.map_err(|text| Failure::new(Exit::NothingMatched, anyhow!(text)))?)
         }
     };
-    let mut viewer = Viewer::of_logs(Feed::of_logs(logs), zone, &options).map_err(unread)?;
+    let baseline = match &args.compare {
+        None => None,
+        Some(with) => Some(baseline(args, with, &logs)?),
+    };
+    let feed = Feed::of_logs(logs).within(window);
+    let mut viewer = Viewer::of_logs(feed, zone, &options).map_err(unread)?;
+    if viewer.is_empty() {
+        return Err(Failure::new(Exit::NothingMatched, anyhow!("the log has no sample in this time")));
+    }
     if let Some(at) = at {
         viewer.go_to_time(at);
     }
+    if let Some(baseline) = baseline {
+        viewer.compare_with(baseline);
+    }
     show(viewer, &args.screen, Duration::from_secs(1), None)
+}
+
+/// Returns the options with which `perfset get` reads the samples of logs in a window.
+fn log_options(args: &ViewArgs, files: &[PathBuf], window: Window) -> String {
+    let mut options: Vec<String> =
+        files.iter().map(|file| format!("--log {}", quoted(&file.to_string_lossy()))).collect();
+    options.extend(args.machine.as_ref().map(|name| format!("--machine {}", quoted(name))));
+    for (option, time) in [("--begin", window.begin), ("--end", window.end)] {
+        let time = time.and_then(|time| zoned(time, &TimeZone::UTC));
+        options.extend(time.map(|time| format!("{option} {}", time.strftime("%Y-%m-%dT%H:%M:%S%.7fZ"))));
+    }
+    options.join(" ")
+}
+
+/// Opens what the shown log is compared with: another log, or another time of the same one.
+fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failure> {
+    let wrong = |text: &str| Failure::escaped(Exit::Usage, anyhow!("{}: {text}", with.display()));
+    let range = with.to_str().and_then(|text| text.split_once("..")).filter(|_| !with.exists());
+    let (files, logs, window) = match range {
+        Some((begin, end)) => {
+            let instant = |text: &str| match text.trim() {
+                "" => Ok(None),
+                text => text.parse::<InstantArg>().map(Some).map_err(wrong),
+            };
+            let window = window_of(logs, instant(begin)?.as_ref(), instant(end)?.as_ref())?;
+            (args.files.clone(), logs.clone(), window)
+        }
+        None => {
+            let files = vec![with.to_owned()];
+            let logs = opened(&files, args.machine.as_deref(), false)?;
+            (files, logs, Window::default())
+        }
+    };
+    let options = log_options(args, &files, window);
+    let baseline = Baseline::new(Feed::of_logs(logs).within(window), &options).map_err(unread)?;
+    match baseline.is_empty() {
+        true => Err(Failure::escaped(
+            Exit::NothingMatched,
+            anyhow!("{}: there is no sample to compare with", with.display()),
+        )),
+        false => Ok(baseline),
+    }
 }
 
 /// Fails if a screen would be drawn without a terminal.
@@ -83,6 +143,8 @@ fn show(
     if !strip.is_empty() {
         let wrong = |text| Failure::escaped(Exit::Usage, anyhow!("strip of the settings file: {text}"));
         viewer.set_strip(&strip).map_err(wrong)?;
+    } else if terminal_size::terminal_size().is_some_and(|(_, height)| height.0 >= TALL) && !args.plain {
+        viewer.fill_strip();
     }
     match (table, &args.counterset) {
         (Some(table), Some(name)) => {

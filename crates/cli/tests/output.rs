@@ -336,8 +336,20 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             words.splice(1..1, ["--plain".to_owned(), "10ms".to_owned(), "1".to_owned()]);
         }
         Some("view") => {
-            words.truncate(words.iter().position(|word| word == "--at").unwrap_or(words.len()));
-            words[1] = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+            let log = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+            while let Some(at) =
+                words.iter().position(|word| ["--at", "--begin", "--end"].contains(&word.as_str()))
+            {
+                words.drain(at..at + 2);
+            }
+            for word in &mut words {
+                match word.as_str() {
+                    range if range.contains("..") => "..-0s".clone_into(word),
+                    file if file.ends_with(".perfset") => word.clone_from(&log),
+                    _ => {}
+                }
+            }
+            words[1] = log;
             words.push("--plain".to_owned());
         }
         Some("get") if words.iter().any(|word| word == "--log") => {}

@@ -104,6 +104,8 @@ fn bind_strip(query: &mut PathQuery, source: &mut dyn Source, strip: &[CounterPa
 pub struct Feed {
     machine: Machine,
     logs: Option<Logs>,
+    /// Part of the logs that is shown.
+    window: Window,
     /// Directory of a recorder that runs on the live machine.
     recorded: Option<PathBuf>,
     /// Query of a live source, with the plan that it was made for.
@@ -114,7 +116,7 @@ impl Feed {
     /// Creates a feed of a live machine.
     #[must_use]
     pub fn live(machine: Machine) -> Self {
-        Self { machine, logs: None, recorded: None, live: None }
+        Self { machine, logs: None, window: Window::default(), recorded: None, live: None }
     }
 
     /// Returns the same feed with the directory of a recorder that runs: samples before the first live one are read
@@ -140,7 +142,28 @@ impl Feed {
     /// Creates a feed of logs.
     #[must_use]
     pub fn of_logs(logs: Logs) -> Self {
-        Self { machine: logs.machine().clone(), logs: Some(logs), recorded: None, live: None }
+        let machine = logs.machine().clone();
+        Self { machine, logs: Some(logs), window: Window::default(), recorded: None, live: None }
+    }
+
+    /// Returns the same feed of logs, restricted to the samples in a window.
+    #[must_use]
+    pub fn within(self, window: Window) -> Self {
+        Self { window, ..self }
+    }
+
+    /// Returns the times of all samples of the logs, ascending.
+    ///
+    /// # Errors
+    /// If the logs cannot be read.
+    pub fn times(&self) -> Result<Vec<i64>, FeedError> {
+        let Some(logs) = &self.logs else { return Ok(Vec::new()) };
+        let mut times = logs.times()?;
+        let Window { begin, end } = self.window;
+        times.retain(|time| begin.is_none_or(|begin| *time >= begin) && end.is_none_or(|end| *time <= end));
+        times.sort_unstable(); // a clock that was set back has times twice
+        times.dedup();
+        Ok(times)
     }
 
     /// Returns the log, if the feed is of one.

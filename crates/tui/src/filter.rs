@@ -78,6 +78,15 @@ impl RowFilter {
         Ok(Self { text: text.to_owned(), condition })
     }
 
+    /// Returns the same filter for columns that moved.
+    #[must_use]
+    pub fn moved(mut self, place: impl Fn(usize) -> usize) -> Self {
+        if let Condition::Number { column, .. } = &mut self.condition {
+            *column = place(*column);
+        }
+        self
+    }
+
     /// Returns the filter as the user typed it.
     #[must_use]
     pub fn text(&self) -> &str {

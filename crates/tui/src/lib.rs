@@ -10,11 +10,13 @@
 
 use std::time::Duration;
 
+pub use comparison::Baseline;
 pub use feed::{Feed, FeedError, TablePlan};
 pub use run::{RunError, RunOptions, run};
 pub use tab::TableChoice;
 pub use viewer::{KeyOutcome, Viewer};
 
+mod comparison;
 mod feed;
 mod filter;
 mod presets;

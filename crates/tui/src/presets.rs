@@ -8,12 +8,14 @@ pub struct TabPreset {
     /// Countersets that have the same meaning; the first one that the source has is shown. Logs of Windows have older
     /// ones.
     pub countersets: &'static [&'static str],
-    /// Counters with their titles, the first one decides about the order.
+    /// Counters with their titles, the first one decides about the order. All others follow if there is one instance.
     pub columns: &'static [(&'static str, &'static str)],
+    /// `true` for the least value first.
+    pub is_ascending: bool,
 }
 
-/// Tabs, by the keys 1 to 6.
-pub const TABS: [TabPreset; 6] = [
+/// Tabs, by the keys 1 to 8.
+pub const TABS: [TabPreset; 8] = [
     TabPreset {
         title: "Process",
         countersets: &["Process V2", "Process"],
@@ -28,6 +30,7 @@ pub const TABS: [TabPreset; 6] = [
             ("FAULTS/s", "Page Faults/sec"),
             ("PRIV", "Private Bytes"),
         ],
+        is_ascending: false,
     },
     TabPreset {
         title: "CGroup",
@@ -39,6 +42,7 @@ pub const TABS: [TabPreset; 6] = [
             ("WRITE/s", "Storage Write Bytes/sec"),
             ("TASKS", "Task Count"),
         ],
+        is_ascending: false,
     },
     TabPreset {
         title: "Processor",
@@ -52,6 +56,7 @@ pub const TABS: [TabPreset; 6] = [
             ("INTR/s", "Interrupts/sec"),
             ("FREQ", "Processor Frequency"),
         ],
+        is_ascending: false,
     },
     TabPreset {
         title: "Disk",
@@ -65,26 +70,70 @@ pub const TABS: [TabPreset; 6] = [
             ("QUEUE", "Current Disk Queue Length"),
             ("%IDLE", "% Idle Time"),
         ],
+        is_ascending: false,
     },
     TabPreset {
-        title: "Network",
+        title: "Net",
         countersets: &["Network Interface"],
         columns: &[
             ("BYTES/s", "Bytes Total/sec"),
             ("RECV/s", "Bytes Received/sec"),
             ("SENT/s", "Bytes Sent/sec"),
-            ("PKT IN/s", "Packets Received/sec"),
-            ("PKT OUT/s", "Packets Sent/sec"),
             ("DROP IN", "Packets Received Discarded"),
             ("ERR IN", "Packets Received Errors"),
+            ("PKT IN/s", "Packets Received/sec"),
+            ("PKT OUT/s", "Packets Sent/sec"),
         ],
+        is_ascending: false,
     },
-    TabPreset { title: "Memory", countersets: &["Memory"], columns: &[] },
+    TabPreset {
+        title: "Memory",
+        countersets: &["Memory"],
+        columns: &[
+            ("Available Bytes", "Available Bytes"),
+            ("Committed Bytes", "Committed Bytes"),
+            ("% Committed Bytes In Use", "% Committed Bytes In Use"),
+            ("Cache Bytes", "Cache Bytes"),
+            ("Page Faults/sec", "Page Faults/sec"),
+            ("Pages Input/sec", "Pages Input/sec"),
+            ("Pages Output/sec", "Pages Output/sec"),
+        ],
+        is_ascending: false,
+    },
+    TabPreset {
+        title: "Volume",
+        countersets: &["LogicalDisk"],
+        columns: &[
+            ("%FREE", "% Free Space"),
+            ("FREE MB", "Free Megabytes"),
+            ("BYTES/s", "Disk Bytes/sec"),
+            ("OPS/s", "Disk Transfers/sec"),
+            ("LATENCY", "Avg. Disk sec/Transfer"),
+            ("QUEUE", "Current Disk Queue Length"),
+        ],
+        is_ascending: true,
+    },
+    TabPreset {
+        title: "Pressure",
+        countersets: &["Pressure Stall"],
+        columns: &[
+            ("%SOME", "% Some Stalled Time"),
+            ("%FULL", "% Full Stalled Time"),
+            ("SOME 10s", "% Some Stalled Time 10 Seconds"),
+            ("SOME 60s", "% Some Stalled Time 60 Seconds"),
+            ("SOME 300s", "% Some Stalled Time 300 Seconds"),
+            ("FULL 10s", "% Full Stalled Time 10 Seconds"),
+        ],
+        is_ascending: false,
+    },
 ];
 
-/// Counters of the strip, each with its label.
-pub const STRIP: [(&str, &[&str]); 3] = [
+/// Counters of the strip, each with its label. The first three are on every strip, the others on those of tall screens.
+pub const STRIP: [(&str, &[&str]); 6] = [
     ("cpu", &[r"\Processor Information(_Total)\% Processor Time", r"\Processor(_Total)\% Processor Time"]),
     ("avail", &[r"\Memory\Available Bytes", r"\Memory\Available MBytes"]),
     ("disk", &[r"\PhysicalDisk(_Total)\Disk Bytes/sec", r"\LogicalDisk(_Total)\Disk Bytes/sec"]),
+    ("queue", &[r"\System\Processor Queue Length"]),
+    ("pages in", &[r"\Memory\Pages Input/sec"]),
+    ("tcp resends", &[r"\TCPv4\Segments Retransmitted/sec"]),
 ];

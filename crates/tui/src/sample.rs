@@ -32,6 +32,8 @@ pub enum TableValue {
     },
     /// Lower bound of a total: parts of it are unknown.
     AtLeast(f64),
+    /// Difference of two numbers of which at least one is a lower bound.
+    About(f64),
     /// Reason for no number.
     Missing(Arc<NoValue>),
 }
@@ -41,7 +43,7 @@ impl TableValue {
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::Number { value, .. } | Self::AtLeast(value) => Some(*value),
+            Self::Number { value, .. } | Self::AtLeast(value) | Self::About(value) => Some(*value),
             Self::Missing(_) => None,
         }
     }

@@ -86,6 +86,8 @@ struct RowTotals {
     last: Arc<SampleRow>,
     /// Number of the last sample that has the row.
     last_sample: usize,
+    /// Seconds in which the row was there.
+    seconds: f64,
     columns: Box<[ColumnTotals]>,
 }
 
@@ -178,12 +180,14 @@ impl SpanTotals {
                 first: is_first.then(|| Arc::clone(row)),
                 last: Arc::clone(row),
                 last_sample: self.samples,
+                seconds: 0.0,
                 columns: vec![ColumnTotals::default(); row.values.len()].into(),
             });
             (totals.last, totals.last_sample) = (Arc::clone(row), self.samples);
             if is_first {
                 continue;
             }
+            totals.seconds += seconds;
             for (column, value) in totals.columns.iter_mut().zip(&row.values) {
                 let Some(value) = value.number() else { continue };
                 column.sum += value * seconds;
@@ -203,9 +207,7 @@ impl SpanTotals {
     /// have numbers of processes, which are shown as they are.
     #[must_use]
     pub fn table(mut self, kind: SpanKind, counters: &[&Counter], numbers: &[usize]) -> Option<SpanTable> {
-        if let Some((sample, distance)) = self.pending.take() {
-            self.count_distant(&sample, distance);
-        }
+        self.count_pending();
         let (begin, end) = self.ends.as_ref().map(|(first, last)| (first.time, last.time))?;
         let mut sample = TableSample { time: end, ..TableSample::default() };
         let (mut began, mut ended) = (0_usize, 0_usize);
@@ -251,6 +253,70 @@ impl SpanTotals {
         })
     }
 
+    /// Returns the means of the rows of each name; `None` without samples. With `sums`, rows of one name are added: it
+    /// is `true` for columns whose values have a sum.
+    #[must_use]
+    pub fn means(
+        mut self,
+        name_of: impl Fn(&SampleRow) -> String,
+        sums: Option<&[bool]>,
+    ) -> Option<SpanMeans> {
+        self.count_pending();
+        let (begin, end) = self.ends.as_ref().map(|(first, last)| (first.time, last.time))?;
+        let mut groups: HashMap<String, Vec<&RowTotals>> = HashMap::new();
+        for totals in self.rows.values() {
+            groups.entry(name_of(&totals.last)).or_default().push(totals);
+        }
+        let mean_row = |(name, group): (String, Vec<&RowTotals>)| {
+            let columns = group.iter().map(|row| row.columns.len()).max().unwrap_or(0);
+            let is_sum = |at: usize| sums.map(|sums| sums.get(at).copied().unwrap_or(false));
+            let values = (0..columns).map(|at| self.mean(&group, at, is_sum(at))).collect();
+            (name, MeanRow { sums_up: group.iter().any(|row| row.last.sums_up), values })
+        };
+        let rows = groups.into_iter().map(mean_row).collect();
+        let (samples, has_gap, is_full) = (self.samples, self.has_gap, self.is_full);
+        Some(SpanMeans { begin, end, samples, of: samples, has_gap, is_full, rows })
+    }
+
+    /// Returns the mean of a column over rows: of their sum over the whole span, or while there are values.
+    fn mean(&self, group: &[&RowTotals], at: usize, is_sum: Option<bool>) -> TableValue {
+        if self.is_unsure() {
+            return missing("the range begins with gaps: begin it after them");
+        }
+        if is_sum == Some(false) && group.len() > 1 {
+            return missing("the processes of this name have no common value");
+        }
+        let columns = || group.iter().filter_map(|row| row.columns.get(at));
+        let (sum, seconds) =
+            columns().fold((0.0, 0.0), |(sum, seconds), column| (sum + column.sum, seconds + column.seconds));
+        let there: f64 = group.iter().map(|row| row.seconds).sum();
+        if seconds > 0.0 {
+            let is_whole = seconds >= there * (1.0 - 1e-9);
+            return match is_sum {
+                Some(true) if is_whole => TableValue::Number { value: sum / self.seconds, raw: None },
+                Some(true) => TableValue::AtLeast(sum / self.seconds),
+                _ => TableValue::Number { value: sum / seconds, raw: None },
+            };
+        }
+        let reason = group.iter().find_map(|row| match row.last.values.get(at) {
+            Some(TableValue::Missing(reason)) => Some(TableValue::Missing(Arc::clone(reason))),
+            _ => None,
+        });
+        reason.unwrap_or_else(|| missing("there is no value in the range"))
+    }
+
+    /// Counts the second sample, if there is no third one.
+    fn count_pending(&mut self) {
+        if let Some((sample, distance)) = self.pending.take() {
+            self.count_distant(&sample, distance);
+        }
+    }
+
+    /// Returns `true` if several gaps at the begin were taken for the usual distance.
+    fn is_unsure(&self) -> bool {
+        self.usual.is_some_and(|usual| self.longest > usual * GAP)
+    }
+
     fn value(
         &self,
         row: &RowTotals,
@@ -261,10 +327,8 @@ impl SpanTotals {
         let totals = row.columns.get(at).copied().unwrap_or_default();
         // A sum of 600 parts is not exact to the last digit.
         let is_whole = !self.has_gap && totals.seconds >= self.seconds * (1.0 - 1e-9);
-        // Several gaps at the begin were taken for the usual distance.
-        let is_unsure = self.usual.is_some_and(|usual| self.longest > usual * GAP);
         let number = match kind {
-            SpanKind::Mean | SpanKind::Total if is_unsure => {
+            SpanKind::Mean | SpanKind::Total if self.is_unsure() => {
                 return missing("the range begins with gaps: begin it after them");
             }
             SpanKind::Changes => return last.clone(),
@@ -297,6 +361,34 @@ impl SpanTotals {
 
 fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
+}
+
+/// Mean values of the rows of one name.
+#[derive(Debug)]
+pub struct MeanRow {
+    /// `true` for a sum over other rows, and for idle time.
+    pub sums_up: bool,
+    /// Values of the columns, in their order.
+    pub values: Box<[TableValue]>,
+}
+
+/// Mean values over a span of time.
+#[derive(Debug)]
+pub struct SpanMeans {
+    /// Time of the first sample.
+    pub begin: i64,
+    /// Time of the last sample.
+    pub end: i64,
+    /// Number of samples that they are computed from.
+    pub samples: usize,
+    /// Number of samples in the span.
+    pub of: usize,
+    /// `true` if samples are missing in the span.
+    pub has_gap: bool,
+    /// `true` if there were too many instances: the means are those of the time before.
+    pub is_full: bool,
+    /// Means of each name.
+    pub rows: HashMap<String, MeanRow>,
 }
 
 /// Table over a span of time.

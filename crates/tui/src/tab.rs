@@ -17,6 +17,19 @@ use crate::tree::{TreeKind, TreeRow, arranged};
 /// Counters of a new tab of a counterset without a preset.
 const COLUMNS: usize = 8;
 
+/// Part of a comparison that a column shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnPart {
+    /// Value of a table that compares nothing.
+    Whole,
+    /// Value with which is compared.
+    Before,
+    /// Value that is compared.
+    After,
+    /// Value minus the one with which it is compared.
+    Difference,
+}
+
 /// Column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableHeading {
@@ -24,6 +37,22 @@ pub struct TableHeading {
     pub counter: Counter,
     /// Title, which has no control characters.
     pub title: String,
+    /// Part of a comparison.
+    pub part: ColumnPart,
+}
+
+impl TableHeading {
+    /// Returns the three columns of a comparison.
+    fn compared(self) -> [Self; 3] {
+        let Self { counter, title, .. } = self;
+        let (before, difference) = (format!("{title} was"), format!("{title} diff"));
+        let column = |title, part| Self { counter: counter.clone(), title, part };
+        [
+            column(before, ColumnPart::Before),
+            column(title, ColumnPart::After),
+            column(difference, ColumnPart::Difference),
+        ]
+    }
 }
 
 /// Counterset that is shown, with its columns.
@@ -110,11 +139,17 @@ impl TableTab {
         let found = |(title, name): &(&str, &str)| {
             let counter =
                 shown_counters(set, true).into_iter().find(|counter| counter.shown_name() == *name)?;
-            Some(TableHeading { counter: counter.clone(), title: (*title).to_owned() })
+            Some(TableHeading { title: (*title).to_owned(), ..heading(counter) })
         };
-        let columns: Vec<_> = preset.columns.iter().filter_map(found).collect();
+        let mut columns: Vec<_> = preset.columns.iter().filter_map(found).collect();
         let mut tab = Self::of(set);
         preset.title.clone_into(&mut tab.title);
+        tab.is_descending = !preset.is_ascending;
+        if tab.is_single() {
+            let is_new = |other: &TableHeading| columns.iter().all(|own| own.counter.id != other.counter.id);
+            let others: Vec<_> = tab.columns.iter().filter(|other| is_new(other)).cloned().collect();
+            columns.extend(others);
+        }
         if !columns.is_empty() {
             tab.columns = columns;
         }
@@ -146,7 +181,12 @@ impl TableTab {
     /// Returns the ids of the columns' counters, and behind them those that only the tree is made of.
     #[must_use]
     pub fn counters(&self) -> Vec<CounterId> {
-        let mut ids: Vec<CounterId> = self.columns.iter().map(|column| column.counter.id).collect();
+        let mut ids: Vec<CounterId> = Vec::new();
+        for id in self.columns.iter().map(|column| column.counter.id) {
+            if !(self.is_compared() && ids.contains(&id)) {
+                ids.push(id);
+            }
+        }
         for id in self.tree.map(TreeKind::counters).unwrap_or_default() {
             if !ids.contains(&id) {
                 ids.push(id);
@@ -168,16 +208,47 @@ impl TableTab {
         !self.counterset.instance_type.is_multiple()
     }
 
-    /// Adds a column, or removes it if it is there. The last column stays.
+    /// Returns the columns of each counter, with their numbers: the lines of a table of one instance.
+    pub fn lines(&self) -> impl Iterator<Item = Vec<(usize, &TableHeading)>> {
+        let size = if self.is_compared() { 3 } else { 1 };
+        let columns: Vec<_> = self.columns.iter().enumerate().collect();
+        let lines: Vec<_> = columns.chunks(size).map(<[_]>::to_vec).collect();
+        lines.into_iter()
+    }
+
+    /// Shows the values before and the differences, too. The greatest difference comes first.
+    pub fn compare(&mut self) {
+        if !self.is_compared() {
+            let columns = std::mem::take(&mut self.columns);
+            self.columns = columns.into_iter().flat_map(TableHeading::compared).collect();
+            self.sorted_by = self.sorted_by.map(|by| by.saturating_mul(3).saturating_add(2));
+            self.is_descending = true;
+            self.filter =
+                self.filter.take().map(|filter| filter.moved(|at| at.saturating_mul(3).saturating_add(1)));
+            self.tree = None;
+        }
+    }
+
+    fn is_compared(&self) -> bool {
+        self.columns.iter().any(|column| column.part != ColumnPart::Whole)
+    }
+
+    /// Adds the columns of a counter, or removes them if they are there. Those of the last counter stay.
     pub fn toggle(&mut self, counter: &Counter) {
-        match self.columns.iter().position(|column| column.counter.id == counter.id) {
-            Some(at) if self.columns.len() > 1 => {
-                self.columns.remove(at);
-                self.sorted_by = self.sorted_by.map(|by| if by > at { by.saturating_sub(1) } else { by });
-                self.sorted_by = self.sorted_by.filter(|by| *by < self.columns.len()).or(Some(0));
+        let is_it = |column: &TableHeading| column.counter.id == counter.id;
+        match self.columns.iter().position(is_it) {
+            Some(_) if self.columns.iter().all(is_it) => {}
+            Some(at) => {
+                let before = self.columns.len();
+                self.columns.retain(|column| !is_it(column));
+                let removed = before.saturating_sub(self.columns.len());
+                self.sorted_by = self.sorted_by.map(|by| match by < at {
+                    true => by,
+                    false => by.checked_sub(removed).filter(|by| *by >= at).unwrap_or(0),
+                });
                 self.filter = None; // it may name the column
             }
-            Some(_) => {}
+            None if self.is_compared() => self.columns.extend(heading(counter).compared()),
             None => self.columns.push(heading(counter)),
         }
     }
@@ -215,5 +286,6 @@ impl TableTab {
 }
 
 fn heading(counter: &Counter) -> TableHeading {
-    TableHeading { counter: counter.clone(), title: escaped(&counter.shown_name()) }
+    let title = escaped(&counter.shown_name());
+    TableHeading { counter: counter.clone(), title, part: ColumnPart::Whole }
 }

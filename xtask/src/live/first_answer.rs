@@ -17,8 +17,18 @@ use super::owned::{Folder, Running};
 use super::tmux::Terminal;
 
 /// Tools, and the commands that start them.
-const TOOLS: [(&str, &str); 4] =
-    [("perfset", "perfset"), ("atop", "atop 1"), ("btop", "btop"), ("pidstat", "pidstat -urd 1")];
+const TOOLS: [(&str, &str); 6] = [
+    ("perfset", "perfset"),
+    ("atop", "atop 1"),
+    ("btop", "btop"),
+    ("pidstat", "pidstat -urd 1"),
+    ("htop", "htop -d 10"),
+    ("perfset top", "perfset top 1"),
+];
+
+/// Number of tools that are asked without `--full`, and of those before the tables, which need not be first.
+const ALWAYS: usize = 1;
+const TABLES: usize = 5;
 
 /// Time after which a tool has no answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -36,9 +46,9 @@ struct Question {
     text: &'static str,
     load: fn(&Folder) -> Result<Load>,
     /// Answering line of each tool.
-    answers: [IsAnswer; 4],
+    answers: [IsAnswer; 6],
     /// Keys that lead to the answer in each tool.
-    keys: [&'static str; 4],
+    keys: [&'static str; 6],
     /// `true` to start the tool before the load.
     is_change: bool,
 }
@@ -54,8 +64,10 @@ const QUESTIONS: [Question; 10] = [
             |line| line.contains("cpuhog"),
             |line| line.contains("cpuhog"),
             |line| line.contains("cpuhog"),
+            |line| line.contains("cpuhog"),
+            |line| line.trim_start().starts_with("cpuhog:"),
         ],
-        keys: [""; 4],
+        keys: [""; 6],
         is_change: false,
     },
     Question {
@@ -68,8 +80,10 @@ const QUESTIONS: [Question; 10] = [
             |line| line.contains("memhog"),
             |line| line.contains("memhog"),
             |line| line.contains("memhog"),
+            |line| line.contains("memhog"),
+            |line| line.trim_start().starts_with("memhog:"),
         ],
-        keys: ["", "m", "m", ""],
+        keys: ["", "m", "m", "", "M", "M"],
         is_change: false,
     },
     Question {
@@ -80,8 +94,10 @@ const QUESTIONS: [Question; 10] = [
             |line| line.contains("diskhog"),
             |line| line.contains("diskhog"),
             |line| line.contains("diskhog"),
+            |line| line.contains("diskhog"),
+            |line| line.trim_start().starts_with("diskhog:"),
         ],
-        keys: ["", "d", "", ""],
+        keys: ["", "d", "", "", "\t", "D"],
         is_change: false,
     },
     Question {
@@ -92,8 +108,10 @@ const QUESTIONS: [Question; 10] = [
             |line| line.starts_with("PAG") && number_after(line, "swout").is_some_and(|pages| pages > 0.0),
             NONE,
             NONE,
+            NONE,
+            |line| number_after(line, "Pages Output/sec").is_some_and(|pages| pages > 0.0),
         ],
-        keys: [""; 4],
+        keys: ["", "", "", "", "", "6"],
         is_change: false,
     },
     Question {
@@ -108,8 +126,10 @@ const QUESTIONS: [Question; 10] = [
             |line| line.starts_with("DSK") && line.contains("busy") && line.contains("avio"),
             NONE,
             NONE,
+            NONE,
+            |line| line.contains(" ms") || line.contains(" µs"),
         ],
-        keys: [""; 4],
+        keys: ["", "", "", "", "", "4"],
         is_change: false,
     },
     Question {
@@ -125,8 +145,10 @@ const QUESTIONS: [Question; 10] = [
             |line| line.contains("live-hog"),
             NONE,
             NONE,
+            NONE,
+            |line| line.contains("live-hog"),
         ],
-        keys: ["", "G", "", ""],
+        keys: ["", "G", "", "", "", "2"],
         is_change: false,
     },
     Question {
@@ -137,8 +159,15 @@ const QUESTIONS: [Question; 10] = [
             |line| line.starts_with("NET") && number_after(line, "drpi").is_some_and(|drops| drops > 0.0),
             NONE,
             NONE,
+            NONE,
+            // Bytes, received, sent, then discarded packets.
+            |line| {
+                let mut words = line.split_whitespace();
+                let drops = words.next().filter(|name| *name == ENDS[1]).and_then(|_| words.nth(3));
+                drops.and_then(|drops| drops.parse::<f64>().ok()).is_some_and(|drops| drops > 0.0)
+            },
         ],
-        keys: [""; 4],
+        keys: ["", "", "", "", "", "5"],
         is_change: false,
     },
     Question {
@@ -152,8 +181,14 @@ const QUESTIONS: [Question; 10] = [
             |line| line.starts_with("PSI") && number_after(line, "cpusome").is_some_and(|share| share > 20.0),
             NONE,
             NONE,
+            NONE,
+            |line| {
+                let some =
+                    line.trim_start().strip_prefix("cpu").and_then(|rest| rest.split_whitespace().next());
+                some.and_then(|share| share.parse::<f64>().ok()).is_some_and(|share| share > 20.0)
+            },
         ],
-        keys: [""; 4],
+        keys: ["", "", "", "", "", "8"],
         is_change: false,
     },
     Question {
@@ -164,8 +199,16 @@ const QUESTIONS: [Question; 10] = [
             NONE,
             |line| line.contains("mount") && line.contains("9"),
             NONE,
+            NONE,
+            |line| {
+                line.contains("/mount")
+                    && line
+                        .split_whitespace()
+                        .nth(1)
+                        .is_some_and(|free| free.starts_with("0.") || free.len() == 3)
+            },
         ],
-        keys: ["", "", "", ""],
+        keys: ["", "", "", "", "", "7"],
         is_change: false,
     },
     Question {
@@ -176,15 +219,17 @@ const QUESTIONS: [Question; 10] = [
             |line| line.contains("newhog") && line.contains(" N"),
             NONE,
             NONE,
+            NONE,
+            |line| line.starts_with("+newhog:"),
         ],
-        keys: [""; 4],
+        keys: ["", "", "", "", "", "b"],
         is_change: true,
     },
 ];
 
 /// Asks perfset all questions; with `full`, asks its peers too.
 pub fn check(full: bool) -> Result<String> {
-    let tools = if full { &TOOLS[..] } else { &TOOLS[..1] };
+    let tools = if full { &TOOLS[..] } else { &TOOLS[..ALWAYS] };
     let mut table = String::new();
     let mut failed = Vec::new();
     for question in &QUESTIONS {
@@ -200,7 +245,8 @@ pub fn check(full: bool) -> Result<String> {
         table.push_str(&format!("\n        {}: {}", question.text, cells.collect::<Vec<_>>().join(", ")));
         // Tools redraw once a second, so a second decides nothing.
         let is_first = |ours: &(usize, f64)| {
-            results.iter().flatten().all(|(keys, seconds)| (ours.0, ours.1 - 1.0) <= (*keys, *seconds))
+            let peers = results.iter().take(TABLES).flatten();
+            peers.into_iter().all(|(keys, seconds)| (ours.0, ours.1 - 1.0) <= (*keys, *seconds))
         };
         if !results[0].as_ref().is_some_and(is_first) {
             failed.push(question.text);

@@ -149,17 +149,11 @@ pub fn run(args: &Args) -> Result<()> {
         ("its examples print what the command prints", &c::examples),
         ("facts about processes are the kernel's, and command lines are not for everybody", &facts::check),
         ("a watch reports each busy process once, and starts a program for it", &watch::check),
-        ("a recording loses no sample when its recorder is killed", &|| recordings::killed(args.full)),
         ("a recording goes on after its disk was full", &|| recordings::full(args.full)),
         ("an instant of a recording names who was busy", &recordings::culprit),
         ("sar and pidstat agree with a recorder while the machine compiles", &|| {
             hour::beside_others(args.full)
         }),
-        ("readers of a growing recording find all samples", &|| recordings::beside(args.full)),
-        ("a recording replays every cell of a machine where processes come and go", &|| {
-            recordings::churn(args.full)
-        }),
-        ("a recording of a day is right at every instant", &|| recordings::day(args.full)),
         ("bash, zsh and fish complete paths, instances, quotes and logs", &completion::check),
         ("answers at once", &at_once),
         ("interactive tables of a recording name who wrote most, in six keys", &tables::past_writer),
@@ -177,6 +171,12 @@ pub fn run(args: &Args) -> Result<()> {
         ("C programs read a recording as the command does", &c::recording),
         ("the C library installs as packages want it", &c::installed),
         ("its headers are clean in every dialect", &c::headers),
+        ("a recording loses no sample when its recorder is killed", &|| recordings::killed(args.full)),
+        ("readers of a growing recording find all samples", &|| recordings::beside(args.full)),
+        ("a recording replays every cell of a machine where processes come and go", &|| {
+            recordings::churn(args.full)
+        }),
+        ("a recording of a day is right at every instant", &|| recordings::day(args.full)),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),

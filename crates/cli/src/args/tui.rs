@@ -63,6 +63,18 @@ pub struct ViewArgs {
     /// Instant to begin with: 14:03:07, '2026-11-22 10:30:00', -10m, 'mark deploy' [default: the last sample]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<InstantArg>,
+    /// Show only samples from this time on: '2026-11-22 10:30:00', 10:30, -10m, 'mark deploy'
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub begin: Option<InstantArg>,
+    /// Show only samples up to this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub end: Option<InstantArg>,
+    /// Compare with another log, or with another time of the same log, such as 13:00..13:10
+    ///
+    /// The table has the mean of each counter there ("was"), its mean in FILE, and the difference. Of processes, those
+    /// of one name are added, because their ids differ after each start.
+    #[arg(long, value_name = "FILE|BEGIN..END", allow_hyphen_values = true, conflicts_with = "at")]
+    pub compare: Option<PathBuf>,
     #[command(flatten)]
     pub screen: TableScreenArgs,
 }

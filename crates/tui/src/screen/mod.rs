@@ -1,8 +1,8 @@
 //! Screen: a pure function of the viewer's state and the size of the terminal.
 
+use perfset::output::human;
 use perfset::output::text::{escaped, grouped_digits};
-use perfset::output::{human, unit_name};
-use perfset::{Counter, Fact, NoValue};
+use perfset::{Counter, NoValue};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -14,10 +14,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::feed::shown_counters;
 use crate::sample::{RowChange, SampleRow, TableValue};
-use crate::tab::{TableHeading, TableTab};
+use crate::tab::{ColumnPart, TableHeading, TableTab};
 use crate::timeline::Timeline;
 use crate::viewer::{Overlay, Viewer};
 
+mod detail;
 mod help;
 mod strip;
 #[cfg(test)]
@@ -74,7 +75,9 @@ impl Look {
 
 /// Heights of a screen's parts.
 struct Layout {
+    /// Height of the strip, without the times below it.
     strip: u16,
+    counter_rows: u16,
     table: Rect,
     detail: Option<Rect>,
 }
@@ -83,7 +86,10 @@ impl Layout {
     fn of(viewer: &Viewer, area: Rect) -> Self {
         // Header, axis, tabs, reason and keys have a line each, and the table has a head and three rows.
         let free = area.height.saturating_sub(9);
-        let strip = u16::try_from(viewer.strip.len()).unwrap_or(0).min(free);
+        let counter_rows = strip::rows_of_a_counter(area);
+        let most = free.checked_div(counter_rows).unwrap_or(free);
+        let counters = u16::try_from(viewer.strip.len()).unwrap_or(0).min(most);
+        let strip = counters.saturating_mul(counter_rows);
         let above = strip.saturating_add(if strip > 0 { 3 } else { 2 });
         let height = area.height.saturating_sub(above).saturating_sub(2);
         let is_wide = area.width >= WIDE;
@@ -91,7 +97,7 @@ impl Layout {
         let y = area.y.saturating_add(above);
         let table = Rect { x: area.x, y, width, height };
         let x = area.x.saturating_add(width).saturating_add(1);
-        Self { strip, table, detail: is_wide.then_some(Rect { x, y, width: DETAIL, height }) }
+        Self { strip, counter_rows, table, detail: is_wide.then_some(Rect { x, y, width: DETAIL, height }) }
     }
 }
 
@@ -116,7 +122,8 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     };
     line(header(viewer, look, area.width), y);
     y = y.saturating_add(1);
-    let lines = strip::lines(viewer, look, usize::from(area.width), usize::from(layout.strip));
+    let heights = (usize::from(layout.strip), usize::from(layout.counter_rows));
+    let lines = strip::lines(viewer, look, usize::from(area.width), heights);
     for strip_line in lines {
         line(strip_line, y);
         y = y.saturating_add(1);
@@ -133,9 +140,9 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
             Clear.render(place, out);
             // Facts of another instance than the shown one would be wrong.
             let is_same = *of == viewer.selected_identity();
-            detail(viewer, look, if is_same { facts } else { &[] }, place, out);
+            detail::draw(viewer, look, if is_same { facts } else { &[] }, place, out);
         }
-        (Overlay::None, Some(beside)) => detail(viewer, look, &[], beside, out),
+        (Overlay::None, Some(beside)) => detail::draw(viewer, look, &[], beside, out),
         (Overlay::None, None) => {}
     }
 }
@@ -146,7 +153,9 @@ pub fn plain(viewer: &Viewer, width: u16) -> String {
     let look = Look { has_colours: false, is_utf8: true };
     let width = width.max(LEAST.0);
     let mut text = String::new();
-    if let (Some(now), Some(tab)) = (viewer.timeline.now(), viewer.shown_tab()) {
+    if let (Some(words), Some(tab)) = (viewer.comparison_words(), viewer.shown_tab()) {
+        text.push_str(&format!("{}: {words}\n", tab.title));
+    } else if let (Some(now), Some(tab)) = (viewer.timeline.now(), viewer.shown_tab()) {
         text.push_str(&format!("{}  {}\n", viewer.shown_time(now, "%Y-%m-%d %H:%M:%S"), tab.title));
     }
     // A buffer has at most as many cells as a u16 counts, so long tables are drawn in blocks, each with its head.
@@ -185,7 +194,9 @@ fn header<'v>(viewer: &'v Viewer, look: Look, width: u16) -> Line<'v> {
     let mut spans =
         vec![Span::styled(" perfset  ", look.head()), Span::raw(&*viewer.machine), Span::raw("  ")];
     let (now, end) = (viewer.timeline.now(), viewer.timeline.end());
-    if let (Some(now), Some(end)) = (now, end) {
+    if viewer.is_comparison() {
+        spans.push(Span::styled("COMPARISON of means", look.warning()));
+    } else if let (Some(now), Some(end)) = (now, end) {
         if viewer.timeline.is_live() {
             spans.push(Span::raw(viewer.shown_time(now, "live %H:%M:%S")));
         } else {
@@ -230,7 +241,7 @@ fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
 fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
     let mut used = 0_usize;
     let texts = viewer.tabs.iter().enumerate().filter_map(|(at, tab)| {
-        let text = format!(" {} {} ", at.saturating_add(1), tab.title);
+        let text = format!(" {} {}", at.saturating_add(1), tab.title);
         used = used.saturating_add(text.width());
         (used <= width || at == viewer.tab).then_some((at, text))
     });
@@ -239,6 +250,14 @@ fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
 
 fn reason(viewer: &Viewer, look: Look) -> Line<'static> {
     let mut text = viewer.span_words().map(|words| format!(" {words}")).unwrap_or_default();
+    if let Some(words) = viewer.comparison_words() {
+        // The reason comes first: the ranges are the same for all cells.
+        let reason = match viewer.value() {
+            Some(TableValue::Missing(reason)) => format!(" {};", escaped(&reason.to_string())),
+            _ => String::new(),
+        };
+        return Line::styled(format!("{reason} {words}"), look.dim());
+    }
     match viewer.value() {
         Some(TableValue::Missing(reason)) => text.push_str(&format!(" {}", escaped(&reason.to_string()))),
         Some(_) if viewer.is_raw && viewer.span_table().is_some() => {
@@ -283,6 +302,7 @@ fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     }
     let keys = match width {
         0..60 => "  / filter  Enter detail",
+        _ if viewer.is_comparison() => "  < > sort  S reverse  / filter  c columns  Enter detail",
         _ if matches!(viewer.timeline, Timeline::Log { .. }) => {
             "  ←→ step  [ ] minute  g go to  w peak  / filter  Enter detail"
         }
@@ -313,9 +333,19 @@ fn name_text(viewer: &Viewer, look: Look, number: usize, row: &SampleRow) -> Str
 
 fn cell_text(viewer: &Viewer, look: Look, row: &SampleRow, (at, column): (usize, &TableHeading)) -> String {
     match row.values.get(at) {
-        Some(value) => compact(&cell(viewer, look, &column.counter, value), viewer.is_raw),
+        Some(value) => {
+            let text = compact(&cell(viewer, look, &column.counter, value), viewer.is_raw);
+            format!("{}{text}", plus(column, value))
+        }
         None => "-".to_owned(),
     }
+}
+
+/// Returns the sign before a difference that is positive.
+fn plus(column: &TableHeading, value: &TableValue) -> &'static str {
+    let is_positive = value.number().is_some_and(|number| number > 0.0);
+    let is_exact = matches!(value, TableValue::Number { .. });
+    if column.part == ColumnPart::Difference && is_positive && is_exact { "+" } else { "" }
 }
 
 /// Columns of a table that have room, with their widths.
@@ -471,17 +501,34 @@ fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) 
 /// Draws a counterset without instances: a row for each counter.
 fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
     let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
+    /// Width of a value, and of each of a comparison's three.
+    const VALUE: (usize, usize) = (20, 14);
     let height = usize::from(area.height.saturating_sub(1));
-    let width = usize::from(area.width);
-    let name_width = width.saturating_sub(24).min(50);
-    let head = format!("{}{}", fitted(" counter", name_width), right("value", 20));
+    let (heads, value_width): (&[&str], _) = match viewer.is_comparison() {
+        true => (&["was", "value", "diff"], VALUE.1),
+        false => (&["value"], VALUE.0),
+    };
+    let values = heads.len().saturating_mul(value_width);
+    let name_width = usize::from(area.width).saturating_sub(values).saturating_sub(4).min(50);
+    let heads = heads.iter().map(|head| right(head, value_width)).collect::<String>();
+    let head = format!("{}{heads}", fitted(" counter", name_width));
     out.set_line(area.x, area.y, &Line::styled(head, look.head()), area.width);
-    for (line, (at, column)) in tab.columns.iter().enumerate().skip(top).take(height).enumerate() {
-        let value = sample.rows.first().and_then(|row| row.values.get(at));
-        let text = value.map_or_else(|| "-".to_owned(), |value| cell(viewer, look, &column.counter, value));
+    for (line, (at, columns)) in tab.lines().enumerate().skip(top).take(height).enumerate() {
+        let text_of = |(at, column): &(usize, &TableHeading)| {
+            let value = sample.rows.first().and_then(|row| row.values.get(*at));
+            let text = value.map_or_else(
+                || "-".to_owned(),
+                |value| format!("{}{}", plus(column, value), cell(viewer, look, &column.counter, value)),
+            );
+            right(&text, value_width)
+        };
         let style = if at == viewer.row { look.selected() } else { Style::new() };
-        let title = title_of(viewer, column);
-        let text = format!("{}{}", fitted(&format!(" {title}"), name_width), right(&text, 20));
+        let Some((_, named)) = columns.iter().find(|(_, column)| column.part != ColumnPart::Before) else {
+            continue;
+        };
+        let title = title_of(viewer, named);
+        let values = columns.iter().map(text_of).collect::<String>();
+        let text = format!("{}{values}", fitted(&format!(" {title}"), name_width));
         let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
         out.set_line(area.x, y, &Line::styled(text, style), area.width);
     }
@@ -517,7 +564,10 @@ fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> S
             let sign = if look.is_utf8 { "≥" } else { ">=" };
             format!("{sign}{}", number(*value, unit_of(viewer, counter), viewer.has_units))
         }
-        TableValue::AtLeast(_) => "-".to_owned(),
+        TableValue::About(value) if !viewer.is_raw => {
+            format!("~{}", number(*value, unit_of(viewer, counter), viewer.has_units))
+        }
+        TableValue::AtLeast(_) | TableValue::About(_) => "-".to_owned(),
         TableValue::Number { raw, .. } if viewer.is_raw => {
             raw.map_or_else(|| "-".to_owned(), |raw| grouped_digits(&raw.to_string()))
         }
@@ -593,57 +643,6 @@ fn right(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     let cut: String = if blanks == 0 { format!(" {text}") } else { text.to_owned() };
     format!("{}{cut}", " ".repeat(blanks))
-}
-
-/// Draws everything about the cell under the cursor.
-fn detail(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut Buffer) {
-    let (Some(tab), Some((row, column))) = (viewer.shown_tab(), viewer.cell()) else { return };
-    let Some(heading) = tab.columns.get(column) else { return };
-    let counter = &heading.counter;
-    let mut lines = Vec::new();
-    if let Some(path) = viewer.path() {
-        lines.push(Line::styled(escaped(&path.to_string()), look.head()));
-    }
-    match viewer.value() {
-        Some(TableValue::Number { value, raw }) => {
-            let raw =
-                raw.map(|raw| format!("   raw {}", grouped_digits(&raw.to_string()))).unwrap_or_default();
-            lines.push(Line::raw(format!("{}{raw}", escaped(&human(*value, unit_of(viewer, counter))))));
-        }
-        Some(TableValue::AtLeast(value)) => {
-            let value = escaped(&human(*value, unit_of(viewer, counter)));
-            lines.push(Line::raw(format!("at least {value}: parts of the range have no value")));
-        }
-        Some(TableValue::Missing(reason)) => {
-            lines.push(Line::styled(format!("no value: {}", escaped(&reason.to_string())), look.warning()));
-        }
-        None => lines.push(Line::raw("no value")),
-    }
-    lines.extend(viewer.span_words().map(|words| Line::styled(words, look.warning())));
-    lines.push(Line::default());
-    lines.push(Line::raw(escaped(&counter.help)));
-    lines.push(Line::default());
-    let unit = unit_of(viewer, counter);
-    let unit = if unit.is_empty() { "none" } else { unit_name(unit) };
-    lines.push(Line::styled(format!("type   {}", counter.counter_type), look.dim()));
-    lines.push(Line::styled(format!("unit   {}", escaped(unit)), look.dim()));
-    if !counter.source.is_empty() {
-        lines.push(Line::styled(format!("from   {}", escaped(&counter.source.to_string())), look.dim()));
-    }
-    let identity = viewer.sample().and_then(|sample| sample.rows.get(row)).map(|row| &row.identity);
-    if let Some(id) = identity.and_then(|identity| identity.id).filter(|_| !tab.is_single()) {
-        lines.push(Line::styled(format!("id     {id}"), look.dim()));
-    }
-    for fact in facts {
-        let text = fact.text.as_ref().map_or_else(|reason| format!("({reason})"), Clone::clone);
-        lines.push(Line::raw(format!("{:6} {}", fact.kind.keyword(), escaped(&text))));
-    }
-    if let Some(command) = viewer.command() {
-        lines.push(Line::default());
-        lines.push(Line::styled(format!("y copies: {}", escaped(&command)), look.dim()));
-    }
-    let inner = Rect { x: area.x.saturating_add(1), width: area.width.saturating_sub(2), ..area };
-    Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, out);
 }
 
 /// Draws the list of counters, of which the columns are chosen.

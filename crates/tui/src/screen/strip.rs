@@ -2,10 +2,11 @@
 
 use perfset::output::human;
 use perfset::output::text::escaped;
+use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Look, fitted, right};
+use super::{Look, WIDE, fitted, right};
 use crate::timeline::StripSample;
 use crate::viewer::{StripCounter, Viewer};
 
@@ -13,10 +14,15 @@ use crate::viewer::{StripCounter, Viewer};
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII_BARS: [char; 8] = ['_', '.', '-', '=', '+', '*', '%', '#'];
 
-/// Width of label, value and greatest value.
-const LABEL: usize = 8;
+/// Width of a label, on narrow screens and on wide ones.
+const LABEL: (usize, usize) = (8, 24);
+/// Width of a value, and of the greatest, mean and least one.
 const VALUE: usize = 12;
 const PEAK: usize = 17;
+
+/// Least size of a screen on which each counter has three rows.
+const TALL: (u16, u16) = (100, 40);
+const TALL_ROWS: u16 = 3;
 
 /// Times the usual distance of two samples, from which there is a gap between them.
 const GAP: i64 = 3;
@@ -27,8 +33,19 @@ enum BarSpan<'a> {
     Gap,
 }
 
-/// Returns the lines of the strip and the line with the times below it; nothing without counters.
-pub fn lines(viewer: &Viewer, look: Look, width: usize, height: usize) -> Vec<Line<'static>> {
+/// Returns the number of rows of a counter on a screen of this size.
+pub fn rows_of_a_counter(area: Rect) -> u16 {
+    if area.width >= TALL.0 && area.height >= TALL.1 { TALL_ROWS } else { 1 }
+}
+
+/// Returns the lines of the strip and the line with the times below it; nothing without counters. `height` is that of
+/// all counters, `rows` that of each.
+pub fn lines(
+    viewer: &Viewer,
+    look: Look,
+    width: usize,
+    (height, rows): (usize, usize),
+) -> Vec<Line<'static>> {
     if height == 0 {
         return Vec::new();
     }
@@ -36,23 +53,30 @@ pub fn lines(viewer: &Viewer, look: Look, width: usize, height: usize) -> Vec<Li
     let bars = bars(width);
     let places = places(&samples, bars);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    for (number, counter) in viewer.strip.iter().take(height).enumerate() {
-        lines.push(line(viewer, look, number, counter, &places, bars));
+    for (number, counter) in viewer.strip.iter().take(height.div_euclid(rows.max(1))).enumerate() {
+        let drawn = DrawnCounter::of(viewer, (number, counter), &places);
+        lines.extend((0..rows).map(|row| drawn.line(look, (row, rows), width)));
     }
-    lines.push(axis(viewer, look, &places, bars));
+    lines.push(axis(viewer, look, &places, width));
     lines
+}
+
+/// Returns the width of the labels on a screen of this width.
+fn label_width(width: usize) -> usize {
+    if width >= usize::from(WIDE) { LABEL.1 } else { LABEL.0 }
 }
 
 /// Returns the number of bars on a screen of this width.
 fn bars(width: usize) -> usize {
-    width.saturating_sub(LABEL).saturating_sub(VALUE).saturating_sub(PEAK).max(1)
+    width.saturating_sub(label_width(width)).saturating_sub(VALUE).saturating_sub(PEAK).max(1)
 }
 
 /// Returns the time of the bar at a column of the screen: that of its last sample.
 pub fn time_at(viewer: &Viewer, width: usize, column: usize) -> Option<i64> {
     let samples: Vec<&StripSample> = viewer.timeline.strip().collect();
     let places = places(&samples, bars(width));
-    let first = LABEL.saturating_add(VALUE).saturating_add(bars(width)).saturating_sub(places.len());
+    let first =
+        label_width(width).saturating_add(VALUE).saturating_add(bars(width)).saturating_sub(places.len());
     match places.get(column.checked_sub(first)?)? {
         BarSpan::Samples(samples) => samples.last().map(|(time, _)| *time),
         BarSpan::Gap => None,
@@ -86,50 +110,92 @@ fn greatest(place: &BarSpan<'_>, number: usize) -> Option<f64> {
     samples.iter().filter_map(|(_, values)| *values.get(number)?).reduce(f64::max)
 }
 
-fn line(
-    viewer: &Viewer,
-    look: Look,
-    number: usize,
-    counter: &StripCounter,
-    places: &[BarSpan<'_>],
-    bars: usize,
-) -> Line<'static> {
-    let text = |value: Option<f64>| {
-        value.map_or_else(|| "-".to_owned(), |value| escaped(&human(value, &counter.unit)))
-    };
-    let shown = viewer.timeline.now();
-    let now = viewer.timeline.strip().find(|(time, _)| Some(*time) == shown);
-    let now = now.and_then(|(_, values)| *values.get(number)?);
-    let values: Vec<Option<f64>> = places.iter().map(|place| greatest(place, number)).collect();
-    let peak = values.iter().flatten().copied().reduce(f64::max);
-    // Percentages have a fixed scale, others that of their greatest value.
-    let most = if counter.unit == "%" { 100.0 } else { peak.unwrap_or(0.0) };
-    let glyphs = if look.is_utf8 { BARS } else { ASCII_BARS };
-    let missing = if look.is_utf8 { '░' } else { ' ' };
-    let bar = |value: &Option<f64>| value.map_or(missing, |value| glyph(&glyphs, value, most));
-    let drawn: String = values.iter().map(bar).collect();
-    let blanks = bars.saturating_sub(values.len());
-    Line::from(vec![
-        Span::styled(fitted(&format!(" {}", counter.label), LABEL), look.head()),
-        Span::raw(right(&text(now), VALUE.saturating_sub(1))),
-        Span::raw(format!(" {}", " ".repeat(blanks))),
-        Span::styled(
-            drawn,
-            look.colour(ratatui_core::style::Style::new(), ratatui_core::style::Color::Green),
-        ),
-        Span::styled(right(&format!("peak {}", text(peak)), PEAK), look.dim()),
-    ])
+/// Counter of the strip with the texts and bars that are drawn.
+struct DrawnCounter {
+    label: String,
+    now: String,
+    /// Greatest, mean and least value.
+    ends: [String; 3],
+    /// Share of each bar's value in the height; `None` without a value.
+    shares: Vec<Option<f64>>,
 }
 
-fn glyph(glyphs: &[char; 8], value: f64, most: f64) -> char {
-    let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
-    // The first glyph whose height the share does not exceed.
-    let at = (1..8_u8).position(|height| share <= f64::from(height) / 8.0).unwrap_or(7);
-    glyphs.get(at).copied().unwrap_or(' ')
+impl DrawnCounter {
+    fn of(viewer: &Viewer, (number, counter): (usize, &StripCounter), places: &[BarSpan<'_>]) -> Self {
+        let text = |value: Option<f64>| {
+            value.map_or_else(|| "-".to_owned(), |value| escaped(&human(value, &counter.unit)))
+        };
+        let shown = viewer.timeline.now();
+        let now = viewer.timeline.strip().find(|(time, _)| Some(*time) == shown);
+        let now = now.and_then(|(_, values)| *values.get(number)?);
+        let values: Vec<Option<f64>> = places.iter().map(|place| greatest(place, number)).collect();
+        let peak = values.iter().flatten().copied().reduce(f64::max);
+        let (mut sum, mut count, mut least) = (0.0, 0_u32, None);
+        for place in places {
+            let BarSpan::Samples(samples) = place else { continue };
+            for value in samples.iter().filter_map(|(_, values)| *values.get(number)?) {
+                (sum, count) = (sum + value, count.saturating_add(1));
+                least = Some(least.map_or(value, |least: f64| least.min(value)));
+            }
+        }
+        let mean = (count > 0).then(|| sum / f64::from(count));
+        // Percentages have a fixed scale, others that of their greatest value.
+        let most = if counter.unit == "%" { 100.0 } else { peak.unwrap_or(0.0) };
+        let share = |value: f64| if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+        Self {
+            label: counter.label.clone(),
+            now: text(now),
+            ends: [peak, mean, least].map(text),
+            shares: values.into_iter().map(|value| value.map(share)).collect(),
+        }
+    }
+
+    /// Returns one of the counter's rows, from above.
+    fn line(&self, look: Look, (row, rows): (usize, usize), width: usize) -> Line<'static> {
+        let glyphs = if look.is_utf8 { BARS } else { ASCII_BARS };
+        let is_first = row == 0;
+        let below = rows.saturating_sub(row).saturating_sub(1);
+        let missing = if look.is_utf8 && below == 0 { '░' } else { ' ' };
+        let bar = |share: &Option<f64>| share.map_or(missing, |share| glyph(&glyphs, share, (below, rows)));
+        let drawn: String = self.shares.iter().map(bar).collect();
+        let label = if is_first { self.label.as_str() } else { "" };
+        let now = if is_first { self.now.as_str() } else { "" };
+        let [greatest, mean, least] = &self.ends;
+        let end = match (rows, row) {
+            (1, _) => format!("peak {greatest}"),
+            (_, 0) => format!("max {greatest}"),
+            (_, 1) => format!("mean {mean}"),
+            _ => format!("min {least}"),
+        };
+        let blanks = bars(width).saturating_sub(self.shares.len());
+        Line::from(vec![
+            Span::styled(fitted(&format!(" {label}"), label_width(width)), look.head()),
+            Span::raw(right(now, VALUE.saturating_sub(1))),
+            Span::raw(format!(" {}", " ".repeat(blanks))),
+            Span::styled(
+                drawn,
+                look.colour(ratatui_core::style::Style::new(), ratatui_core::style::Color::Green),
+            ),
+            Span::styled(right(&end, PEAK), look.dim()),
+        ])
+    }
+}
+
+/// Returns a bar's glyph in a row with a number of rows below it.
+fn glyph(glyphs: &[char; 8], share: f64, (below, rows): (usize, usize)) -> char {
+    let eighths = rows.saturating_mul(8);
+    let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    // The least height that the share does not exceed; 0 has one, too, because it is a value.
+    let height = (1..=eighths).find(|height| share <= number(*height) / number(eighths)).unwrap_or(eighths);
+    match height.checked_sub(below.saturating_mul(8)) {
+        None | Some(0) => ' ',
+        Some(own) => glyphs.get(own.min(8).saturating_sub(1)).copied().unwrap_or(' '),
+    }
 }
 
 /// Returns the line with the first and last time, the cursor and the marks.
-fn axis(viewer: &Viewer, look: Look, places: &[BarSpan<'_>], bars: usize) -> Line<'static> {
+fn axis(viewer: &Viewer, look: Look, places: &[BarSpan<'_>], width: usize) -> Line<'static> {
+    let bars = bars(width);
     let times = |place: &BarSpan<'_>| match place {
         BarSpan::Samples(samples) => Some((samples.first()?.0, samples.last()?.0)),
         BarSpan::Gap => None,
@@ -164,6 +230,6 @@ fn axis(viewer: &Viewer, look: Look, places: &[BarSpan<'_>], bars: usize) -> Lin
     if let Some(at) = viewer.timeline.now().filter(|_| !viewer.timeline.is_live()).and_then(position) {
         put(&mut text, at, cursor);
     }
-    let before = " ".repeat(LABEL.saturating_add(VALUE));
+    let before = " ".repeat(label_width(width).saturating_add(VALUE));
     Line::styled(format!("{before}{}", text.into_iter().collect::<String>()), look.dim())
 }

@@ -204,3 +204,22 @@ fn texts_fit_their_places() {
     assert_eq!(span(552), "9m 12s");
     assert_eq!(span(90_000), "1d 1h");
 }
+
+#[test]
+fn screens_of_a_comparison() {
+    let later = String::from_utf8(crate::viewer::tests::log())
+        .unwrap()
+        .replace(",\"5\",", ",\"9\",")
+        .replace("10:00:0", "11:00:0");
+    let later = later.replace("\"10\"", "\"30\"").replace("(db)", "(cache)");
+    for (keys, width, height) in [("1", 80, 24), ("3", 80, 24), ("1", 40, 10), ("1 <enter>", 200, 50)] {
+        let feed = crate::feed::Feed::of_logs(perfset::log::Logs::from_bytes(later.as_bytes()).unwrap());
+        let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "--log b.csv").unwrap();
+        let before =
+            crate::feed::Feed::of_logs(perfset::log::Logs::from_bytes(&crate::viewer::tests::log()).unwrap());
+        viewer.compare_with(crate::Baseline::new(before, "--log a.csv").unwrap());
+        press(&mut viewer, keys);
+        let name = keys.replace([' ', '<', '>'], "");
+        golden(&format!("comparison-{name}-{width}x{height}"), &screen(&mut viewer, width, height));
+    }
+}

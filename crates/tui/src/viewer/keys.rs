@@ -74,6 +74,7 @@ impl Viewer {
             return;
         }
         match place {
+            ScreenPlace::Time(_) if self.refuses(KeyCode::Char('g')) => {}
             ScreenPlace::Time(time) => self.go_to_time(time),
             ScreenPlace::Tab(tab) => self.show_tab(tab),
             ScreenPlace::Column(column) => {
@@ -97,16 +98,21 @@ impl Viewer {
     }
 
     fn table_key(&mut self, code: KeyCode) -> KeyOutcome {
+        if self.refuses(code) {
+            return KeyOutcome::Draw;
+        }
         match code {
             KeyCode::Char('q') | KeyCode::Esc if self.take_filter(code) || self.end_span(code) => {}
             KeyCode::Char('q') | KeyCode::Esc => return KeyOutcome::Quit,
             KeyCode::Char('y') => return self.copied(),
+            // Rows.
             KeyCode::Up | KeyCode::Char('k') => self.select(self.row.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => self.select(self.row.saturating_add(1)),
             KeyCode::PageUp => self.select(self.row.saturating_sub(self.page)),
             KeyCode::PageDown => self.select(self.row.saturating_add(self.page)),
             KeyCode::Home => self.select(0),
             KeyCode::End => self.select(usize::MAX),
+            // Times.
             KeyCode::Left | KeyCode::Char('h') => self.step(-1),
             KeyCode::Right | KeyCode::Char('l') => self.step(1),
             KeyCode::Char('[') => self.move_by(-MINUTE),
@@ -117,7 +123,8 @@ impl Viewer {
             KeyCode::Char('w') => self.peak(true),
             KeyCode::Char('W') => self.peak(false),
             KeyCode::Char('m') => self.mark(),
-            KeyCode::Char('M') => self.next_mark(),
+            KeyCode::Char('n') => self.next_mark(),
+            // Tables, and the order of their rows.
             KeyCode::Tab => {
                 self.show_tab(self.tab.saturating_add(1).checked_rem(self.tabs.len()).unwrap_or(0))
             }
@@ -135,6 +142,7 @@ impl Viewer {
             KeyCode::Char('S') => self.reverse(),
             KeyCode::Char('N') => self.sort_by(None),
             KeyCode::Char('P') => self.sort_by_title("%CPU"),
+            KeyCode::Char('M') => self.sort_by_title("MEM"),
             KeyCode::Char('D') => self.sort_by_title("WRITE/s"),
             KeyCode::Char('R') => self.next_total(),
             KeyCode::Char('d') => self.toggle_difference(),
@@ -323,7 +331,7 @@ impl Viewer {
     fn mark(&mut self) {
         let Some(now) = self.timeline.now() else { return };
         let text = format!("mark {}", self.marks.len().saturating_add(1));
-        self.message = Some(format!("{text} is set; M goes to the next mark"));
+        self.message = Some(format!("{text} is set; n goes to the next mark"));
         self.marks.push((now, text));
         self.marks.sort();
     }
@@ -491,6 +499,7 @@ impl Viewer {
         let counters = shown_counters(&tab.counterset, true);
         let last = counters.len().saturating_sub(1);
         match code {
+            // Rows.
             KeyCode::Up | KeyCode::Char('k') => self.overlay = Overlay::Columns(chosen.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => {
                 self.overlay = Overlay::Columns(chosen.saturating_add(1).min(last));
@@ -569,6 +578,7 @@ impl Viewer {
         } else if let Some(set) = self.countersets.iter().find(|set| named(set)) {
             self.tabs.push(TableTab::of(set));
             self.tab = self.tabs.len().saturating_sub(1);
+            self.compare_tabs();
         }
     }
 

@@ -8,14 +8,16 @@ use perfset::output::text::escaped;
 use perfset::path::CounterPath;
 use perfset::{Counterset, Fact, FactOptions, Window};
 
+use crate::comparison::{Baseline, Comparison};
 use crate::feed::{Feed, FeedError, TablePlan};
 use crate::presets::{STRIP, TABS};
 use crate::sample::{RowIdentity, TableSample, TableValue};
 use crate::spans::{SpanTable, TableSpan};
-use crate::tab::{TableChoice, TableTab};
+use crate::tab::{ColumnPart, TableChoice, TableHeading, TableTab};
 use crate::timeline::Timeline;
 use crate::tree::TreeRow;
 
+mod compare;
 mod keys;
 mod prompt;
 mod span;
@@ -26,8 +28,9 @@ pub use keys::KeyOutcome;
 pub use prompt::{Prompt, PromptKind};
 use span::SpanSource;
 
-/// Most counters of the strip.
+/// Most counters of the strip, and the number of a new one.
 pub const STRIP_MOST: usize = 6;
+const STRIP_USUAL: usize = 3;
 
 /// Samples of a log's strip before the shown instant, and after it.
 const AROUND: (usize, usize) = (400, 200);
@@ -99,6 +102,10 @@ pub struct Viewer {
     spanned: Option<(SpanSource, Option<SpanTable>)>,
     /// `true` while further keys wait.
     holds_spans: bool,
+    /// Log or range with which the shown one is compared.
+    baseline: Option<Baseline>,
+    /// Table that compares both, and the tab and columns that it was computed for.
+    compared: Option<((usize, Vec<TableHeading>), Comparison)>,
     /// `true` if the recorder that runs has no further samples for the table.
     has_all_past: bool,
     /// `true` if columns were chosen and the table was not read with them yet.
@@ -129,9 +136,7 @@ impl Viewer {
     pub fn of_logs(feed: Feed, zone: jiff::tz::TimeZone, options: &str) -> Result<Self, FeedError> {
         let (mut times, mut marks, mut machine) = (Vec::new(), Vec::new(), String::new());
         if let Some(logs) = feed.logs() {
-            times = logs.times()?;
-            times.sort_unstable(); // a clock that was set back has times twice
-            times.dedup();
+            times = feed.times()?;
             let all: Vec<&Annotation> = logs.recording().map(Recording::annotations).unwrap_or_default();
             marks = all.iter().map(|mark| (mark.time, escaped(&mark.text))).collect();
             machine = escaped(logs.machine_name());
@@ -177,6 +182,8 @@ impl Viewer {
             span: None,
             spanned: None,
             holds_spans: false,
+            baseline: None,
+            compared: None,
             has_all_past: false,
             has_new_columns: false,
             page: 1,
@@ -184,11 +191,32 @@ impl Viewer {
             machine: machine.to_owned(),
             log_options: String::new(),
         };
-        for (label, paths) in STRIP {
-            let path = paths.iter().find_map(|text| viewer.strip_counter(label, text.parse().ok()?));
-            viewer.strip.extend(path);
-        }
+        viewer.add_presets(STRIP_USUAL);
         Ok(viewer)
+    }
+
+    /// Adds the first presets of the strip that it does not have.
+    fn add_presets(&mut self, count: usize) {
+        for (label, paths) in STRIP.into_iter().take(count) {
+            if self.strip.iter().all(|counter| counter.label != label) {
+                let found = paths.iter().find_map(|text| self.strip_counter(label, text.parse().ok()?));
+                self.strip.extend(found);
+            }
+        }
+    }
+
+    /// Gives the strip six counters, for a terminal that has room for them.
+    pub fn fill_strip(&mut self) {
+        self.add_presets(STRIP_MOST);
+        self.show_new_strip();
+    }
+
+    /// Reads the strip of a log again.
+    fn show_new_strip(&mut self) {
+        if let Timeline::Log { at, .. } = self.timeline {
+            self.timeline.change_strip(|_| {});
+            self.go_to(at);
+        }
     }
 
     /// Returns a counter for the strip, if the source has it.
@@ -199,15 +227,24 @@ impl Viewer {
         Some(StripCounter { label: label.to_owned(), path, unit: counter.unit.to_string() })
     }
 
+    /// Returns `true` if there is no sample to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.timeline.end().is_none()
+    }
+
     /// Returns the tab that is shown, if the source has any counterset.
     #[must_use]
     pub fn shown_tab(&self) -> Option<&TableTab> {
         self.tabs.get(self.tab)
     }
 
-    /// Returns the sample that is shown: of the instant, or computed from a span of time.
+    /// Returns the sample that is shown: of the instant, or computed from a span of time or from two.
     #[must_use]
     pub fn sample(&self) -> Option<&TableSample> {
+        if self.baseline.is_some() {
+            return self.comparison().map(|comparison| &*comparison.sample);
+        }
         self.span_table()
             .map(|table| &table.sample)
             .or_else(|| self.timeline.sample())
@@ -218,7 +255,7 @@ impl Viewer {
     #[must_use]
     pub fn rows(&self) -> usize {
         match self.shown_tab() {
-            Some(tab) if tab.is_single() => tab.columns.len(),
+            Some(tab) if tab.is_single() => tab.lines().count(),
             _ => self.order.len(),
         }
     }
@@ -227,7 +264,7 @@ impl Viewer {
     #[must_use]
     pub(crate) fn cell(&self) -> Option<(usize, usize)> {
         match self.shown_tab()? {
-            tab if tab.is_single() => Some((0, self.row)),
+            tab if tab.is_single() => Some((0, tab.lines().nth(self.row)?.last()?.0)),
             _ => Some((*self.order.get(self.row)?, self.column)),
         }
     }
@@ -246,19 +283,35 @@ impl Viewer {
         let tab = self.shown_tab()?;
         let instance = match tab.is_single() {
             true => None,
-            false => Some(self.sample()?.rows.get(row)?.path_name()),
+            false => {
+                let name = self.sample()?.rows.get(row)?.path_name();
+                let is_program = self.comparison().is_some_and(|comparison| comparison.has_programs);
+                // Those of the older counterset have no id in their names, and sums and idle time have none either.
+                let has_id = is_program && tab.counterset.name != "Process" && !self.is_sum(row);
+                Some(if has_id { format!("{name}:*") } else { name })
+            }
         };
         let counter = tab.columns.get(column)?.counter.shown_name().into_owned();
         Some(CounterPath { machine: None, counterset: tab.counterset.name.to_string(), instance, counter })
+    }
+
+    /// Returns `true` if a row is a sum over others, or idle time.
+    fn is_sum(&self, row: usize) -> bool {
+        self.sample().and_then(|sample| sample.rows.get(row)).is_some_and(|row| row.sums_up)
     }
 
     /// Returns the command that prints the cell under the cursor.
     #[must_use]
     pub fn command(&self) -> Option<String> {
         let quoted = format!("'{}'", self.path()?.to_string().replace('\'', "'\\''"));
-        Some(match self.log_options.is_empty() {
+        let column = self.cell().and_then(|(_, column)| self.shown_tab()?.columns.get(column));
+        let options = match (&self.baseline, column.map(|column| column.part)) {
+            (Some(baseline), Some(ColumnPart::Before)) => &baseline.options,
+            _ => &self.log_options,
+        };
+        Some(match options.is_empty() {
             true => format!("perfset get {quoted}"),
-            false => format!("perfset get {} {quoted}", self.log_options),
+            false => format!("perfset get {options} {quoted}"),
         })
     }
 
@@ -403,6 +456,7 @@ impl Viewer {
     pub fn begin_with_table(&mut self, choice: &TableChoice) -> Result<(), String> {
         self.tabs.push(TableTab::of_choice(choice, &self.countersets)?);
         self.tab = self.tabs.len().saturating_sub(1);
+        self.compare_tabs();
         self.column = self.shown_tab().and_then(|tab| tab.sorted_by).unwrap_or(0);
         if self.waits_for_keys() {
             self.reload();
@@ -436,16 +490,16 @@ impl Viewer {
             let counter = self.strip_counter(&label, path.clone());
             self.strip.extend(counter);
         }
-        if let Timeline::Log { at, .. } = self.timeline {
-            self.timeline.change_strip(|_| {});
-            self.go_to(at);
-        }
+        self.show_new_strip();
         Ok(())
     }
 
     /// Orders the rows, and keeps the cursor at its instance.
     pub(crate) fn arrange(&mut self) {
-        self.compute_span();
+        match self.baseline {
+            Some(_) => self.compute_comparison(),
+            None => self.compute_span(),
+        }
         (self.order, self.tree) = match (self.shown_tab(), self.sample()) {
             (Some(tab), Some(sample)) => {
                 let order = tab.order(sample);
@@ -475,6 +529,10 @@ impl Viewer {
             return;
         }
         (self.tab, self.row, self.column, self.selected) = (tab, 0, 0, None);
+        if self.baseline.is_some() {
+            // The column that decides is the difference, and it must be seen.
+            self.column = self.shown_tab().and_then(|tab| tab.sorted_by).unwrap_or(0);
+        }
         self.reload();
     }
 

@@ -200,13 +200,13 @@ fn peaks_are_found() {
 #[test]
 fn marks_are_places_to_go_to() {
     let mut viewer = viewer();
-    press(&mut viewer, "M");
+    press(&mut viewer, "n");
     assert_eq!(viewer.message.as_deref(), Some("there is no mark; m sets one"));
-    press(&mut viewer, "g 10:00:02 <enter> m <right> <right> m g begin <enter> M");
+    press(&mut viewer, "g 10:00:02 <enter> m <right> <right> m g begin <enter> n");
     assert_eq!((second(&viewer).as_str(), viewer.message.as_deref()), ("02", Some("mark 1")));
-    press(&mut viewer, "M");
+    press(&mut viewer, "n");
     assert_eq!(second(&viewer), "04");
-    press(&mut viewer, "M");
+    press(&mut viewer, "n");
     assert_eq!(second(&viewer), "02", "from the first again");
     viewer.prompt = Some(Prompt { kind: PromptKind::Time, text: "mark 2".into() });
     press(&mut viewer, "<enter>");
@@ -624,9 +624,9 @@ fn names_with_control_characters_are_not_copied() {
 fn any_keys_are_harmless() {
     // A fixed sequence of keys that looks random.
     let keys = [
-        "<left>", "<right>", "<down>", "<up>", "<tab>", "w", "W", "m", "M", "+", "x", "u", "c", "<space>",
-        "<enter>", "<esc>", "/", "g", ":", "S", ">", "<", "?", "9", "1", "<end>", "<pgdn>", "[", "}", "a",
-        "<back>", "R", "d", "b", "f", "z",
+        "<left>", "<right>", "<down>", "<up>", "<tab>", "w", "W", "m", "n", "M", "+", "x", "u", "c",
+        "<space>", "<enter>", "<esc>", "/", "g", ":", "S", ">", "<", "?", "9", "1", "<end>", "<pgdn>", "[",
+        "}", "a", "<back>", "R", "d", "b", "f", "z",
     ];
     let (mut viewer, mut state) = (viewer(), 7_u64);
     for _ in 0..3_000 {
@@ -636,4 +636,134 @@ fn any_keys_are_harmless() {
         assert!(viewer.row == 0 || viewer.row < viewer.rows());
         assert!(viewer.strip.len() <= STRIP_MOST);
     }
+}
+
+/// Returns a log of Windows' names: seconds from a time on, each with processes and their processor times.
+fn processes(hour: u32, samples: &[&[(&str, &str)]], counter: &str) -> Logs {
+    let mut names: Vec<&str> = samples.iter().flat_map(|row| row.iter().map(|cell| cell.0)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    for name in &names {
+        text.push_str(&format!(",\"\\\\WEB1\\Process V2({name})\\{counter}\""));
+    }
+    for (second, row) in samples.iter().enumerate() {
+        text.push_str(&format!("\r\n\"11/22/2026 {hour:02}:00:0{second}.000\""));
+        for name in &names {
+            let value = row.iter().find(|cell| cell.0 == *name).map_or(" ", |cell| cell.1);
+            text.push_str(&format!(",\"{value}\""));
+        }
+    }
+    Logs::from_bytes(text.as_bytes()).unwrap()
+}
+
+/// Returns a comparison of two such logs.
+fn comparison(before: Logs, after: Logs) -> Viewer {
+    let utc = jiff::tz::TimeZone::UTC;
+    let mut viewer = Viewer::of_logs(Feed::of_logs(after), utc, "--log after.csv").unwrap();
+    viewer.compare_with(Baseline::new(Feed::of_logs(before), "--log before.csv").unwrap());
+    viewer
+}
+
+/// Returns the names of a comparison's rows, with the three numbers of their first counter.
+fn compared(viewer: &Viewer) -> Vec<(String, [Option<f64>; 3])> {
+    let sample = viewer.sample().unwrap();
+    let row = |at: &usize| {
+        let row = &sample.rows[*at];
+        let value = |part: usize| row.values.get(part).and_then(TableValue::number);
+        (row.identity.name.to_string(), [value(0), value(1), value(2)])
+    };
+    viewer.order.iter().map(row).collect()
+}
+
+#[test]
+fn logs_are_compared_by_the_names_of_programs() {
+    const TIME: &str = "% Processor Time";
+    let before = processes(9, &[&[("web:7", "1"), ("db:8", "50")], &[("web:7", "10"), ("db:8", "50")]], TIME);
+    // The web server has two processes with other ids, and an old one of the database server ends.
+    let after: [&[(&str, &str)]; 3] = [
+        &[("web:70", "1"), ("web:71", "2"), ("db:8", "10"), ("cron:5", "1")],
+        &[("web:70", "30"), ("web:71", "4"), ("db:8", "20"), ("cron:5", "1")],
+        &[("web:70", "20"), ("web:71", "6"), ("db:8", "20"), ("cron:5", "1")],
+    ];
+    let mut viewer = comparison(before, processes(10, &after, TIME));
+    let want = [
+        ("web".to_owned(), [Some(10.0), Some(30.0), Some(20.0)]),
+        ("cron".to_owned(), [None, Some(1.0), Some(1.0)]),
+        ("db".to_owned(), [Some(50.0), Some(20.0), Some(-30.0)]),
+    ];
+    assert_eq!(compared(&viewer), want);
+    press(&mut viewer, "S");
+    assert_eq!(compared(&viewer)[0].0, "db", "the greatest decrease first");
+    let words = viewer.comparison_words().unwrap();
+    assert_eq!(words, "mean 10:00:00.0 to 10:00:02.0, was 09:00:00.0 to 09:00:01.0  +1 -0");
+    assert_eq!(viewer.path().unwrap().to_string(), r"\Process V2(db:*)\% Processor Time");
+    assert!(viewer.command().unwrap().starts_with("perfset get --log after.csv "));
+    press(&mut viewer, "< <");
+    assert!(viewer.command().unwrap().starts_with("perfset get --log before.csv "));
+    for key in ["<left>", "g", "w", "R", "f", "z", "+", "x"] {
+        press(&mut viewer, key);
+        assert!(viewer.message.as_deref().unwrap().contains("two ranges are compared"), "{key}");
+        assert!(viewer.prompt.is_none(), "{key}");
+    }
+}
+
+#[test]
+fn missing_parts_of_a_comparison_have_reasons() {
+    const TIME: &str = "% Processor Time";
+    let before = || processes(9, &[&[("a:1", "1"), ("b:2", "1")], &[("a:1", "4"), ("b:2", "2")]], TIME);
+    let reason = |viewer: &Viewer, name: &str, column: usize| {
+        let row =
+            viewer.sample().unwrap().rows.iter().find(|row| &*row.identity.name == name).unwrap().clone();
+        match &row.values[column] {
+            TableValue::Missing(reason) => reason.to_string(),
+            other => format!("{other:?}"),
+        }
+    };
+    // One of two processes of a name has no value in one of two samples.
+    let after: [&[(&str, &str)]; 3] =
+        [&[("a:1", "1"), ("a:9", "1")], &[("a:1", "4"), ("a:9", "2")], &[("a:1", "4")]];
+    let viewer = comparison(before(), processes(10, &after, TIME));
+    assert_eq!(reason(&viewer, "a", 1), "AtLeast(5.0)");
+    assert_eq!(reason(&viewer, "a", 2), "About(1.0)");
+    assert_eq!(reason(&viewer, "b", 1), "it is in the other range only");
+    assert_eq!(
+        viewer.sample().unwrap().rows.iter().find(|row| &*row.identity.name == "b").unwrap().values[2],
+        TableValue::Number { value: -2.0, raw: None },
+        "a program that does not run uses nothing"
+    );
+    // Logs without the same counters.
+    let viewer = comparison(before(), processes(10, &after, "Priority Base"));
+    assert_eq!(reason(&viewer, "a", 0), "the other log does not have this counter");
+    assert_eq!(reason(&viewer, "a", 1), "the processes of this name have no common value");
+    let viewer = comparison(Logs::from_bytes(&log()).unwrap(), processes(10, &after, TIME));
+    assert_eq!(reason(&viewer, "a", 0), "the range has no sample of this table");
+    assert_eq!(viewer.comparison_words().unwrap(), "mean 10:00:00.0 to 10:00:02.0, was no sample  +0 -0");
+}
+
+#[test]
+fn columns_and_tabs_of_a_comparison() {
+    let log = || Logs::from_bytes(&log()).unwrap();
+    let mut viewer = comparison(log(), log());
+    // Both processes of a log are compared with themselves.
+    assert!(compared(&viewer).iter().all(|(_, [was, is, diff])| was == is && *diff == Some(0.0)));
+    let titles = |viewer: &Viewer| {
+        let tab = viewer.shown_tab().unwrap();
+        tab.columns.iter().map(|column| column.title.clone()).collect::<Vec<_>>()
+    };
+    let want = ["%CPU was", "%CPU", "%CPU diff", "WRITE/s was", "WRITE/s", "WRITE/s diff"];
+    assert_eq!(titles(&viewer), want);
+    press(&mut viewer, "c <space> <enter>");
+    assert_eq!(titles(&viewer), want[3..]);
+    press(&mut viewer, "c <down> <space> <enter>");
+    assert_eq!(titles(&viewer), want[3..], "the last counter stays");
+    press(&mut viewer, "c <space> <enter>");
+    assert_eq!(titles(&viewer).len(), 6);
+    press(&mut viewer, "/ writediff=0 <enter>");
+    assert_eq!((viewer.rows(), viewer.message.clone()), (2, None));
+    // A counterset of one instance has a row for each counter.
+    press(&mut viewer, "3");
+    assert_eq!((viewer.rows(), viewer.value().and_then(TableValue::number)), (1, Some(0.0)));
+    press(&mut viewer, ": Processor <enter>");
+    assert_eq!(titles(&viewer)[0], "%CPU was");
 }
