@@ -12,7 +12,6 @@ use perfset::{
     Name, NextOutcome, Source, SourceError, Window,
 };
 
-use crate::WARMUP;
 use crate::sample::{RowIdentity, TableSample};
 use crate::spans::SpanTotals;
 use crate::timeline::StripSample;
@@ -181,8 +180,8 @@ impl Feed {
         sets
     }
 
-    /// Collects the next sample of a live source; `None` before the source has one. For a new plan this takes two
-    /// collections.
+    /// Collects the next sample of a live source; `None` before the source has one. The first sample of a new plan has
+    /// no rates.
     ///
     /// # Errors
     /// If the source cannot be read, or does not have the counterset.
@@ -191,24 +190,18 @@ impl Feed {
         plan: &TablePlan,
         before: Option<&TableSample>,
     ) -> Result<Option<TableSample>, FeedError> {
-        let mut first = None;
-        let fits = self.live.as_ref().is_some_and(|(_, known, _)| known == plan);
-        if !fits {
+        let begins = !self.live.as_ref().is_some_and(|(_, known, _)| known == plan);
+        if begins {
             let mut source = self.machine.clone();
             let mut query = PathQuery::open(&mut source)?;
             let strip = plan.bind(&mut query, &mut source)?;
-            // Rates need two samples, and the next one may be seconds away.
-            query.collect()?;
-            first = Some(TableSample::read(&query, 0, &[], None));
-            std::thread::sleep(WARMUP);
             self.live = Some((query, plan.clone(), strip));
         }
         let Some((query, plan, strip)) = &mut self.live else { return Ok(None) };
         Ok(match query.collect()? {
             NextOutcome::Sample => {
                 let sample = TableSample::read(query, plan.columns.len(), strip, before);
-                let own_seconds = first.map(|first| sample.seconds_since(&first));
-                Some(TableSample { own_seconds, ..sample })
+                Some(TableSample { begins, ..sample })
             }
             NextOutcome::End => None,
         })

@@ -119,11 +119,15 @@ pub fn run(mut viewer: Viewer, options: &RunOptions) -> Result<(), RunError> {
 }
 
 fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -> Result<(), RunError> {
-    // Rates need a second sample, which is taken before the first interval has passed.
-    let mut next = Instant::now().checked_add(crate::WARMUP).unwrap_or_else(Instant::now);
-    let (mut is_changed, mut has_past) = (true, false);
+    let soon = || Instant::now().checked_add(crate::WARMUP).unwrap_or_else(Instant::now);
+    let mut next = soon();
+    let (mut is_changed, mut has_past, mut has_drawn) = (true, false, false);
     loop {
-        if std::mem::take(&mut is_changed) {
+        // Rates need a second sample, which is taken before the interval has passed. The first screen shows what is
+        // known, and later ones wait for it, so that a table never shows less for a moment.
+        let warms_up = viewer.warms_up();
+        if is_changed && !(warms_up && has_drawn) {
+            (is_changed, has_drawn) = (false, true);
             terminal.drawn.draw(|frame| {
                 let area = frame.area();
                 viewer.page = screen::page(viewer, area);
@@ -168,6 +172,9 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
             }
         }
         viewer.hold_spans(false);
+        if viewer.warms_up() && !warms_up {
+            next = soon();
+        }
         if !viewer.waits_for_keys() && Instant::now() >= next {
             next = Instant::now().checked_add(options.interval).unwrap_or_else(Instant::now);
             viewer.collect_or_say();

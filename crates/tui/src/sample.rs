@@ -115,8 +115,8 @@ pub struct TableSample {
     pub time: i64,
     /// Reading and ticks a second of the clock that is never set, if they are known.
     pub perf: Option<(i64, i64)>,
-    /// Seconds that the rates are of, if these are not the time since the sample before: the query is new.
-    pub own_seconds: Option<f64>,
+    /// `true` for the first sample of a query, which has no rates. The next one follows sooner than others.
+    pub begins: bool,
     /// `true` if the counterset could not be collected: the table has a row that says why.
     pub is_missing: bool,
     /// Time of the collection that the rows are of, if it was before: some countersets are recorded less often.
@@ -134,34 +134,21 @@ impl TableSample {
     /// `before` is the previous sample of the same columns.
     #[must_use]
     pub fn read(query: &PathQuery, columns: usize, strip: &[Option<usize>], before: Option<&Self>) -> Self {
-        let values = query.values();
         let clocks = query.snapshot().clocks();
         let mut sample = Self {
             time: clocks.utc_100ns(),
             perf: (clocks.perf_freq > 0).then_some((clocks.perf_time, clocks.perf_freq)),
             ..Self::default()
         };
-        let (cells, others) = values.split_at(values.partition_point(|value| value.path < columns));
-        let of_path = |path: usize| others.iter().find(|value| value.path == path);
-        let number = |path: &Option<usize>| NumberForm::Formatted.number(of_path((*path)?)?);
+        let number = |path: &Option<usize>| {
+            let mut first = None;
+            query.for_each_value((*path)?, |value| {
+                first = first.or_else(|| Some(NumberForm::Formatted.number(&value)));
+            });
+            first?
+        };
         sample.strip = strip.iter().map(number).collect();
-        let shared: HashMap<&RowIdentity, &Arc<SampleRow>> =
-            before.into_iter().flat_map(|before| &before.rows).map(|row| (&row.identity, row)).collect();
-        let mut reasons = HashMap::new();
-        for row in rows(query, cells, columns, &mut reasons) {
-            let same = shared.get(&row.identity).filter(|same| SampleRow::eq(same, &row));
-            sample.size = sample.size.saturating_add(size_of::<Arc<SampleRow>>());
-            match same {
-                Some(same) => sample.rows.push(Arc::clone(same)),
-                None => {
-                    let values = row.values.len().saturating_mul(size_of::<TableValue>());
-                    let own =
-                        size_of::<SampleRow>().saturating_add(values).saturating_add(row.identity.name.len());
-                    sample.size = sample.size.saturating_add(own);
-                    sample.rows.push(Arc::new(row));
-                }
-            }
-        }
+        (sample.rows, sample.size) = SampleReader::new(query, columns, before).rows();
         // A failed entry has one row with the name that was asked for, and the reason in each column.
         sample.is_missing = matches!(&*sample.rows, [row]
             if matches!(&*row.identity.name, "" | "*") && row.values.iter().all(|value| value.number().is_none()));
@@ -193,65 +180,159 @@ impl TableSample {
     }
 }
 
-/// Groups values by row. All columns are of one counterset, so each has the same rows in the same order, except if an
-/// entry failed.
-fn rows(
-    query: &PathQuery,
-    cells: &[PathValue<'_>],
+/// Reader of a table's rows. A live table has thousands of them every second, so names and rows that are as before are
+/// shared with the sample before.
+struct SampleReader<'q> {
+    query: &'q PathQuery,
     columns: usize,
-    reasons: &mut HashMap<NoValue, Arc<NoValue>>,
-) -> Vec<SampleRow> {
-    let missing = Arc::new(NoValue::NotGiven);
-    let mut rows: Vec<SampleRow> = Vec::new();
-    let mut places: HashMap<(Vec<u8>, Option<u32>, usize), usize> = HashMap::new();
-    let mut at = 0_usize;
-    let mut path = None;
-    for cell in cells {
-        if path != Some(cell.path) {
-            (path, at) = (Some(cell.path), 0);
+    before: &'q [Arc<SampleRow>],
+    /// Row of the sample before that comes next, if nothing changed.
+    next_before: usize,
+    rows: Vec<ReadRow>,
+    /// Values of all rows, one row after the other.
+    values: Vec<TableValue>,
+    /// Entry of the first column, and the place of each of its rows.
+    entry: Option<usize>,
+    places: Vec<usize>,
+    /// Places of rows by name, id and index, for columns of another entry.
+    named: HashMap<(String, Option<u32>, usize), usize>,
+    reasons: HashMap<NoValue, Arc<NoValue>>,
+    missing: Arc<NoValue>,
+}
+
+/// Row that is being read.
+struct ReadRow {
+    identity: RowIdentity,
+    number: usize,
+    sums_up: bool,
+    /// Place of the same instance in the sample before.
+    before: Option<usize>,
+}
+
+/// Rows of the sample before that are looked at for an instance: some may have ended since.
+const LOOKED_AT: usize = 16;
+
+impl<'q> SampleReader<'q> {
+    fn new(query: &'q PathQuery, columns: usize, before: Option<&'q TableSample>) -> Self {
+        let before = before.map(|before| &*before.rows).unwrap_or_default();
+        Self {
+            query,
+            columns,
+            before,
+            next_before: 0,
+            rows: Vec::with_capacity(before.len()),
+            values: Vec::new(),
+            entry: None,
+            places: Vec::new(),
+            named: HashMap::new(),
+            reasons: HashMap::new(),
+            missing: Arc::new(NoValue::NotGiven),
         }
-        let (id, name) = (cell.value.instance_id.map(|id| id.0), cell.value.instance);
-        let is_same = |row: &SampleRow| row.identity.id == id && row.number == cell.occurrence;
-        let place = match cell.path {
-            0 => None,
-            _ if rows.get(at).is_some_and(is_same) => Some(at),
-            _ => {
-                if places.is_empty() {
-                    let all = (0..).zip(&rows).map(|(place, row)| {
-                        let name = row.identity.name.as_bytes().to_vec();
-                        ((name, row.identity.id, row.number), place)
-                    });
-                    places.extend(all);
-                }
-                places.get(&(name.to_string().into_bytes(), id, cell.occurrence)).copied()
-            }
-        };
-        let place = place.unwrap_or(rows.len());
-        if place == rows.len() {
-            let birth = query.birth(cell);
-            let occurrence = if birth.is_some() { 0 } else { cell.occurrence };
-            let identity = RowIdentity { name: name.to_string().into(), id, birth, occurrence };
-            places.clear(); // made again if it is needed
-            rows.push(SampleRow {
-                identity,
-                number: cell.occurrence,
-                sums_up: cell.sums_up(),
-                change: None,
-                values: vec![TableValue::Missing(Arc::clone(&missing)); columns].into(),
-            });
+    }
+
+    /// Returns the rows, and the memory that they need alone.
+    fn rows(mut self) -> (Vec<Arc<SampleRow>>, usize) {
+        for path in 0..self.columns {
+            self.query.for_each_value(path, |cell| self.add(&cell));
         }
-        let value = match (NumberForm::Formatted.number(cell), &cell.value.value) {
-            (Some(value), _) => TableValue::Number { value, raw: cell.value.counted().map(|raw| raw.get()) },
-            (None, Err(reason)) => {
-                let shared = reasons.entry(reason.clone()).or_insert_with(|| Arc::new(reason.clone()));
-                TableValue::Missing(Arc::clone(shared))
+        let mut rows = Vec::with_capacity(self.rows.len());
+        let mut size = 0_usize;
+        for (row, values) in self.rows.into_iter().zip(self.values.chunks(self.columns.max(1))) {
+            let before = row.before.and_then(|at| self.before.get(at));
+            let is_same = |before: &&Arc<SampleRow>| {
+                (before.number, before.sums_up, before.change) == (row.number, row.sums_up, None)
+                    && *before.values == *values
+            };
+            size = size.saturating_add(size_of::<Arc<SampleRow>>());
+            if let Some(same) = before.filter(is_same) {
+                rows.push(Arc::clone(same));
+                continue;
             }
-            (None, Ok(_)) => TableValue::Missing(Arc::clone(&missing)),
-        };
-        if let Some(slot) = rows.get_mut(place).and_then(|row| row.values.get_mut(cell.path)) {
+            let own = size_of::<SampleRow>().saturating_add(size_of_val(values));
+            let name = if before.is_some() { 0 } else { row.identity.name.len() };
+            size = size.saturating_add(own).saturating_add(name);
+            let ReadRow { identity, number, sums_up, .. } = row;
+            rows.push(Arc::new(SampleRow { identity, number, sums_up, change: None, values: values.into() }));
+        }
+        (rows, size)
+    }
+
+    fn add(&mut self, cell: &PathValue<'q>) {
+        let place = self.place_of(cell);
+        let value = self.value_of(cell);
+        let at = place.saturating_mul(self.columns).saturating_add(cell.path);
+        if let Some(slot) = self.values.get_mut(at) {
             *slot = value;
         }
-        at = place.saturating_add(1);
     }
-    rows
+
+    /// Returns the place of a value's row, which is a new one if no column before had it.
+    fn place_of(&mut self, cell: &PathValue<'q>) -> usize {
+        let is_of_first = *self.entry.get_or_insert(cell.value.entry) == cell.value.entry;
+        let known = match (cell.path, is_of_first) {
+            (0, _) => None,
+            (_, true) => self.places.get(cell.row()).copied(),
+            // An entry of its own: all columns are of one counterset, so it has the same instances.
+            (_, false) => self.place_by_name(cell),
+        };
+        let place = known.filter(|place| *place < self.rows.len()).unwrap_or_else(|| self.new_row(cell));
+        if is_of_first {
+            if self.places.len() <= cell.row() {
+                self.places.resize(cell.row().saturating_add(1), usize::MAX);
+            }
+            if let Some(known) = self.places.get_mut(cell.row()) {
+                *known = place;
+            }
+        }
+        place
+    }
+
+    fn place_by_name(&mut self, cell: &PathValue<'q>) -> Option<usize> {
+        if self.named.len() != self.rows.len() {
+            let key = |row: &ReadRow| (row.identity.name.to_string(), row.identity.id, row.number);
+            self.named = self.rows.iter().map(key).zip(0..).collect();
+        }
+        let id = cell.value.instance_id.map(|id| id.0);
+        self.named.get(&(cell.value.instance.to_string(), id, cell.occurrence)).copied()
+    }
+
+    fn new_row(&mut self, cell: &PathValue<'q>) -> usize {
+        let id = cell.value.instance_id.map(|id| id.0);
+        let birth = self.query.birth(cell);
+        let occurrence = if birth.is_some() { 0 } else { cell.occurrence };
+        let candidates = self.before.iter().enumerate().skip(self.next_before).take(LOOKED_AT);
+        let is_it = |of: &RowIdentity| {
+            (of.id, of.birth, of.occurrence) == (id, birth, occurrence) && cell.value.instance == *of.name
+        };
+        let before = candidates.into_iter().find(|(_, row)| is_it(&row.identity));
+        let identity = match before {
+            Some((at, row)) => {
+                self.next_before = at.saturating_add(1);
+                row.identity.clone()
+            }
+            None => {
+                RowIdentity { name: cell.value.instance.to_string().into(), id, birth, occurrence }
+            }
+        };
+        let before = before.map(|(at, _)| at);
+        self.rows.push(ReadRow { identity, number: cell.occurrence, sums_up: cell.sums_up(), before });
+        let missing = TableValue::Missing(Arc::clone(&self.missing));
+        self.values.resize(self.rows.len().saturating_mul(self.columns), missing);
+        self.rows.len().saturating_sub(1)
+    }
+
+    fn value_of(&mut self, cell: &PathValue<'q>) -> TableValue {
+        match (NumberForm::Formatted.number(cell), &cell.value.value) {
+            (Some(value), _) => TableValue::Number { value, raw: cell.value.counted().map(|raw| raw.get()) },
+            (None, Err(reason)) => match self.reasons.get(reason) {
+                Some(shared) => TableValue::Missing(Arc::clone(shared)),
+                None => {
+                    let shared = Arc::new(reason.clone());
+                    self.reasons.insert(reason.clone(), Arc::clone(&shared));
+                    TableValue::Missing(shared)
+                }
+            },
+            (None, Ok(_)) => TableValue::Missing(Arc::clone(&self.missing)),
+        }
+    }
 }

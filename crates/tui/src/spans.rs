@@ -136,16 +136,15 @@ impl SpanTotals {
             return !self.is_full;
         };
         let seconds = sample.seconds_since(last);
-        *last = mark;
-        match (self.usual, self.pending.take(), sample.own_seconds) {
-            // The first sample of a new query has the rates of a shorter time: nothing is known of the rest.
-            (_, pending, Some(own)) => {
+        let is_soon = std::mem::replace(last, mark).begins;
+        match (self.usual, self.pending.take()) {
+            // That distance is no usual one, and longer ones are no gaps.
+            (_, pending) if is_soon => {
                 pending.into_iter().for_each(|(before, distance)| self.count_distant(&before, distance));
-                self.has_gap = true;
-                self.count(sample, own);
+                self.count(sample, seconds);
             }
-            (None, None, None) => self.pending = Some((sample.clone(), seconds)),
-            (usual, pending, None) => {
+            (None, None) => self.pending = Some((sample.clone(), seconds)),
+            (usual, pending) => {
                 let distances = [usual, pending.as_ref().map(|(_, distance)| *distance), Some(seconds)];
                 self.usual = distances.into_iter().flatten().reduce(f64::min);
                 pending.into_iter().for_each(|(before, distance)| self.count_distant(&before, distance));
@@ -544,11 +543,22 @@ mod tests {
             rows(&totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap())[0].2,
             Some(7_200.0)
         );
-        // The first sample of a new query has the rates of 0.1 s.
-        let mut samples = [0, 2, 4, 6].map(|second| sample(second, &[("web", 10.0)]));
-        samples[2].own_seconds = Some(0.1);
+    }
+
+    #[test]
+    fn the_second_sample_of_a_query_follows_soon() {
+        let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
+        let mut samples = [0, 1, 11, 21].map(|second| sample(second, &[("web", 10.0)]));
+        samples[0].begins = true;
         let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
-        assert_eq!(rows(&table), [("web", None, Some(41.0), true)]);
+        assert_eq!(rows(&table), [("web", None, Some(210.0), false)]);
+        // Before it are samples of a recorder: nothing is known of the rates until the query began.
+        let mut samples = [0, 10, 20, 21, 31].map(|second| sample(second, &[("web", 10.0)]));
+        samples[2].begins = true;
+        let values = [missing("two samples are needed")].into();
+        samples[2].rows[0] = Arc::new(SampleRow { values, ..SampleRow::clone(&samples[2].rows[0]) });
+        let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
+        assert_eq!(rows(&table), [("web", None, Some(210.0), true)]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ const ASCII_BARS: [char; 8] = ['_', '.', '-', '=', '+', '*', '%', '#'];
 /// Width of a label, on narrow screens and on wide ones.
 const LABEL: (usize, usize) = (8, 24);
 /// Width of a value, and of the greatest, mean and least one.
-const VALUE: usize = 12;
+const VALUE: usize = 13;
 const PEAK: usize = 17;
 
 /// Least size of a screen on which each counter has three rows.

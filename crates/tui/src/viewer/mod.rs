@@ -382,6 +382,12 @@ impl Viewer {
         }
     }
 
+    /// Returns `true` while the newest sample of a live source is the first one of its table: it has no rates.
+    #[must_use]
+    pub fn warms_up(&self) -> bool {
+        self.timeline.newest().is_some_and(|sample| sample.begins)
+    }
+
     /// Returns `true` if nothing changes without a key: the source is a log.
     #[must_use]
     pub fn waits_for_keys(&self) -> bool {
