@@ -310,9 +310,7 @@ impl<'q> SampleReader<'q> {
                 self.next_before = at.saturating_add(1);
                 row.identity.clone()
             }
-            None => {
-                RowIdentity { name: cell.value.instance.to_string().into(), id, birth, occurrence }
-            }
+            None => RowIdentity { name: cell.value.instance.to_string().into(), id, birth, occurrence },
         };
         let before = before.map(|(at, _)| at);
         self.rows.push(ReadRow { identity, number: cell.occurrence, sums_up: cell.sums_up(), before });

@@ -2,7 +2,8 @@
 
 use std::any::Any;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -163,7 +164,7 @@ const QUESTIONS: [Question; 10] = [
             // Bytes, received, sent, then discarded packets.
             |line| {
                 let mut words = line.split_whitespace();
-                let drops = words.next().filter(|name| *name == ENDS[1]).and_then(|_| words.nth(3));
+                let drops = words.next().filter(|name| *name == ENDS[0]).and_then(|_| words.nth(3));
                 drops.and_then(|drops| drops.parse::<f64>().ok()).is_some_and(|drops| drops > 0.0)
             },
         ],
@@ -295,13 +296,15 @@ fn number_after(line: &str, word: &str) -> Option<f64> {
     behind[..digits].parse().ok()
 }
 
-/// Copies a program under another name, which its processes then have.
-fn copy(place: &Folder, program: &str, name: &str) -> Result<PathBuf> {
+/// Copies a program under another name, which its processes and their command lines then have.
+fn copy(place: &Folder, program: &str, name: &str) -> Result<Command> {
     let copy = place.0.join(name);
     if !copy.exists() {
         fs::copy(program, &copy).with_context(|| format!("cannot copy {program}"))?;
     }
-    Ok(copy)
+    let mut command = Command::new(copy);
+    command.arg0(name);
+    Ok(command)
 }
 
 fn running(command: &mut Command) -> Result<Box<dyn Any>> {
@@ -311,12 +314,12 @@ fn running(command: &mut Command) -> Result<Box<dyn Any>> {
 
 /// Starts a process that uses one processor.
 fn spinner(place: &Folder, name: &str) -> Result<Box<dyn Any>> {
-    running(Command::new(copy(place, "/bin/sh", name)?).args(["-c", "while :; do :; done"]))
+    running(copy(place, "/bin/sh", name)?.args(["-c", "while :; do :; done"]))
 }
 
 fn python(place: &Folder, name: &str, script: &str) -> Result<Box<dyn Any>> {
     let program = finished(Command::new("readlink").args(["-f", "/usr/bin/python3"]).output()?)?;
-    running(Command::new(copy(place, program.trim(), name)?).args(["-c", script]))
+    running(copy(place, program.trim(), name)?.args(["-c", script]))
 }
 
 /// Writes to a file, past the page cache.

@@ -610,16 +610,16 @@ fn number(value: f64, unit: &str, has_units: bool) -> String {
     }
 }
 
-/// Returns a text that is as wide as its place: filled with blanks, or cut at `~`. What follows the last colon stays:
-/// it is the id of a process.
+/// Returns a text that is as wide as its place: filled with blanks, or cut at `~`. What follows the last colon or slash
+/// stays: the id of a process, or the name of a directory or control group.
 fn fitted(text: &str, width: usize) -> String {
     let own = text.width();
     if own <= width {
         return format!("{text}{}", " ".repeat(width.saturating_sub(own)));
     }
-    let end =
-        text.rfind(':').and_then(|at| text.get(at..)).filter(|end| end.width().saturating_mul(2) <= width);
-    let end = end.unwrap_or_default();
+    let from = |sign: char| text.rfind(sign).and_then(|at| text.get(at..));
+    let fits = |end: &&str| end.width().saturating_mul(2) <= width;
+    let end = from(':').filter(fits).or_else(|| from('/').filter(fits)).unwrap_or_default();
     let most = width.saturating_sub(end.width()).saturating_sub(1);
     let (mut fitted, mut used) = (String::new(), 0_usize);
     for c in text.chars() {

@@ -190,6 +190,8 @@ fn texts_fit_their_places() {
         ("a long name:7", 8, "a lon~:7"),
         ("世界世界:12", 8, "世界~:12"),
         ("a:long end", 6, "a:lon~"),
+        ("/srv/backup/mount", 14, "/srv/ba~/mount"),
+        ("a.slice/session-12.scope", 10, "a.slice/s~"),
     ] {
         assert_eq!(fitted(text, width), want);
         assert_eq!(fitted(text, width).width(), width);
