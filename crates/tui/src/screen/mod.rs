@@ -239,11 +239,18 @@ fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
 
 /// Returns the tabs that have room, each with its number and text. The shown one is there, whatever else has room.
 fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
+    let text = |at: usize, title: &str| format!(" {} {title}", at.saturating_add(1));
+    let mut reserved = viewer.shown_tab().map_or(0, |tab| text(viewer.tab, &tab.title).width());
     let mut used = 0_usize;
     let texts = viewer.tabs.iter().enumerate().filter_map(|(at, tab)| {
-        let text = format!(" {} {}", at.saturating_add(1), tab.title);
-        used = used.saturating_add(text.width());
-        (used <= width || at == viewer.tab).then_some((at, text))
+        let text = text(at, &tab.title);
+        if at == viewer.tab {
+            reserved = 0;
+        }
+        let end = used.saturating_add(text.width());
+        let fits = at == viewer.tab || end.saturating_add(reserved) <= width;
+        used = if fits { end } else { width }; // those behind it have no room either
+        fits.then_some((at, text))
     });
     texts.collect()
 }

@@ -225,3 +225,19 @@ fn screens_of_a_comparison() {
         golden(&format!("comparison-{name}-{width}x{height}"), &screen(&mut viewer, width, height));
     }
 }
+
+/// Each tab live, and a sample before, at each size.
+#[test]
+fn screens_of_all_live_tabs() {
+    for (width, height) in [(80, 24), (200, 50), (40, 10)] {
+        for key in 1..=8 {
+            let mut viewer = crate::viewer::tests::live(&key.to_string());
+            if height >= 40 {
+                viewer.fill_strip();
+            }
+            golden(&format!("live-{key}-{width}x{height}"), &screen(&mut viewer, width, height));
+            press(&mut viewer, "<left>");
+            golden(&format!("live-past-{key}-{width}x{height}"), &screen(&mut viewer, width, height));
+        }
+    }
+}

@@ -767,3 +767,42 @@ fn columns_and_tabs_of_a_comparison() {
     press(&mut viewer, ": Processor <enter>");
     assert_eq!(titles(&viewer)[0], "%CPU was");
 }
+
+/// Returns a live screen of the tab with a key, after four samples, over a machine in which every value differs and
+/// grows.
+pub fn live(key: &str) -> Viewer {
+    use perfset::catalogue;
+    use perfset::testing::{FixedClock, Scripted};
+
+    const TABS: [(&perfset::Counterset, &[&str]); 8] = [
+        (&catalogue::process_v2::COUNTERSET, &["_Total", "Idle:0", "web:71", "db:8", "世界:9"]),
+        (&catalogue::cgroup::COUNTERSET, &["/", "system.slice", "system.slice/web.service"]),
+        (&catalogue::processor_information::COUNTERSET, &["0,0", "0,1", "0,_Total", "_Total"]),
+        (&catalogue::physical_disk::COUNTERSET, &["vda", "vdb", "_Total"]),
+        (&catalogue::network_interface::COUNTERSET, &["eth0", "wlan0"]),
+        (&catalogue::memory::COUNTERSET, &[""]),
+        (&catalogue::logical_disk::COUNTERSET, &["/", "/srv/backup", "_Total"]),
+        (&catalogue::pressure_stall::COUNTERSET, &["cpu", "io", "memory"]),
+    ];
+    let machine = perfset::Machine::new(Box::new(FixedClock::default()));
+    let providers = TABS.map(|(set, _)| {
+        let provider = Scripted::new(vec![set.clone()]);
+        machine.register(Box::new(provider.clone()));
+        provider
+    });
+    let mut viewer = Viewer::live(Feed::live(machine), "vm").unwrap();
+    viewer.zone = jiff::tz::TimeZone::UTC;
+    for second in 1..=4_u64 {
+        for (provider, (_, names)) in providers.iter().zip(TABS) {
+            let values =
+                |row: u64| (1..40).map(|column| Ok((row * 7 + column) * 190_000 * second * second)).collect();
+            let rows = names.iter().zip(0_u32..).map(|(name, id)| (*name, id, values(id.into())));
+            provider.with(|script| script.rows = rows.collect());
+        }
+        match second {
+            1 => _ = press(&mut viewer, key),
+            _ => viewer.collect().unwrap(),
+        }
+    }
+    viewer
+}
