@@ -40,6 +40,7 @@ pub fn top(args: &TopArgs) -> Result<Exit, Failure> {
     bpf_capabilities::settle(true);
     let feed = Feed::live(perfset::local()).with_recorded(running_folder());
     let viewer = Viewer::live(feed, &escaped(&perfset::computer_name())).map_err(unread)?;
+    let viewer = arranged(viewer, &args.screen)?;
     show(viewer, &args.screen, args.interval, args.count)
 }
 
@@ -67,7 +68,7 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
         None => None,
         Some(with) => Some(baseline(args, with, &logs)?),
     };
-    let feed = Feed::of_logs(logs).within(window);
+    let feed = feed_of(logs, window, &args.screen);
     let mut viewer = Viewer::of_logs(feed, zone, &options).map_err(unread)?;
     if viewer.is_empty() {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("the log has no sample in this time")));
@@ -75,10 +76,17 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     if let Some(at) = at {
         viewer.go_to_time(at);
     }
+    let mut viewer = arranged(viewer, &args.screen)?;
     if let Some(baseline) = baseline {
         viewer.compare_with(baseline);
     }
     show(viewer, &args.screen, Duration::from_secs(1), None)
+}
+
+/// Returns the feed of the samples of logs in a window. Nobody presses keys while tables are printed.
+fn feed_of(logs: Logs, window: Window, args: &TableScreenArgs) -> Feed {
+    let feed = Feed::of_logs(logs).within(window);
+    if args.plain { feed.patient() } else { feed }
 }
 
 /// Returns the options with which `perfset get` reads the samples of logs in a window.
@@ -95,15 +103,15 @@ fn log_options(args: &ViewArgs, files: &[PathBuf], window: Window) -> String {
 
 /// Opens what the shown log is compared with: another log, or another time of the same one.
 fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failure> {
-    let wrong = |text: &str| Failure::escaped(Exit::Usage, anyhow!("{}: {text}", with.display()));
-    let range = with.to_str().and_then(|text| text.split_once("..")).filter(|_| !with.exists());
-    let (files, logs, window) = match range {
+    let shown = escaped(&with.to_string_lossy());
+    let wrong = |text: String| Failure::escaped(Exit::Usage, anyhow!("--compare {shown}: {text}"));
+    let (files, logs, window) = match range_of(with).map_err(|text| wrong(text.to_owned()))? {
         Some((begin, end)) => {
-            let instant = |text: &str| match text.trim() {
-                "" => Ok(None),
-                text => text.parse::<InstantArg>().map(Some).map_err(wrong),
-            };
-            let window = window_of(logs, instant(begin)?.as_ref(), instant(end)?.as_ref())?;
+            let window =
+                window_of(logs, begin.as_ref(), end.as_ref()).map_err(|Failure { exit, error }| Failure {
+                    exit,
+                    error: error.context(format!("--compare {shown}")),
+                })?;
             (args.files.clone(), logs.clone(), window)
         }
         None => {
@@ -113,13 +121,40 @@ fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failu
         }
     };
     let options = log_options(args, &files, window);
-    let baseline = Baseline::new(Feed::of_logs(logs).within(window), &options).map_err(unread)?;
+    let feed = feed_of(logs, window, &args.screen);
+    let baseline = Baseline::new(feed, &options, &shown).map_err(unread)?;
     match baseline.is_empty() {
         true => Err(Failure::escaped(
             Exit::NothingMatched,
-            anyhow!("{}: there is no sample to compare with", with.display()),
+            anyhow!("--compare {shown}: there is no sample to compare with"),
         )),
         false => Ok(baseline),
+    }
+}
+
+/// Begin and end of a range of time.
+type InstantRange = (Option<InstantArg>, Option<InstantArg>);
+
+/// Returns the range of time that a text is; `None` if it is the path of a file.
+fn range_of(text: &Path) -> Result<Option<InstantRange>, &'static str> {
+    let is_path = text.exists() || text.components().count() > 1;
+    let Some(text) = text.to_str().filter(|_| !is_path) else { return Ok(None) };
+    let instant = |text: &str| match text.trim() {
+        "" => Ok(None),
+        text => text.parse::<InstantArg>().map(Some),
+    };
+    match text.split_once("..") {
+        Some((begin, end)) => match (instant(begin), instant(end)) {
+            (Ok(None), Ok(None)) => Err("a range has a begin or an end, such as 13:00..13:10 or ..13:10"),
+            (Ok(begin), Ok(end)) => Ok(Some((begin, end))),
+            // A name of a file can have two dots.
+            (Err(_), Err(_)) => Ok(None),
+            (Err(why), _) | (_, Err(why)) => Err(why),
+        },
+        None if text.parse::<InstantArg>().is_ok() => {
+            Err("a range is a begin and an end, such as 13:00..13:10; a file of this name does not exist")
+        }
+        None => Ok(None),
     }
 }
 
@@ -131,15 +166,10 @@ fn on_terminal(args: &TableScreenArgs) -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, anyhow!("this screen needs a terminal; --plain prints it as text")))
 }
 
-/// Shows a viewer. Without a number of tables, a live one is shown until the user ends it, and a log once as text.
-fn show(
-    mut viewer: Viewer,
-    args: &TableScreenArgs,
-    interval: Duration,
-    count: Option<u64>,
-) -> Result<Exit, Failure> {
+/// Returns a viewer with the table and the strip that the options and the settings file choose.
+fn arranged(mut viewer: Viewer, args: &TableScreenArgs) -> Result<Viewer, Failure> {
     let nothing = |text: String| Failure::escaped(Exit::NothingMatched, anyhow!(text));
-    let ScreenSettings { strip, has_mouse, table } = settings::screens(args.counterset.as_deref())?;
+    let ScreenSettings { strip, table, .. } = settings::screens(args.counterset.as_deref())?;
     if !strip.is_empty() {
         let wrong = |text| Failure::escaped(Exit::Usage, anyhow!("strip of the settings file: {text}"));
         viewer.set_strip(&strip).map_err(wrong)?;
@@ -157,6 +187,17 @@ fn show(
         (None, Some(name)) => viewer.begin_with(name).map_err(nothing)?,
         (_, None) => {}
     }
+    Ok(viewer)
+}
+
+/// Shows a viewer. Without a number of tables, a live one is shown until the user ends it, and a log once as text.
+fn show(
+    viewer: Viewer,
+    args: &TableScreenArgs,
+    interval: Duration,
+    count: Option<u64>,
+) -> Result<Exit, Failure> {
+    let has_mouse = settings::screens(None)?.has_mouse;
     let has_mouse = args.mouse || has_mouse;
     if args.plain {
         return print(viewer, interval, count);
@@ -189,7 +230,8 @@ fn print(mut viewer: Viewer, interval: Duration, count: Option<u64>) -> Result<E
             }
             viewer.collect().map_err(unread)?;
         }
-        let width = terminal_size::terminal_size().map_or(80, |(width, _)| width.0);
+        // What is no terminal gets all columns.
+        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
         out.write_all(screen::plain(&viewer, width).as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
         left = left.map(|left| left.saturating_sub(1));
         if left == Some(0) {

@@ -101,7 +101,7 @@ impl InstantArg {
 /// begin, so its time of day can be that of the next day.
 ///
 /// # Errors
-/// If there is no such mark, or the begin is later than the log.
+/// If there is no such mark, the begin is later than the log, or the end is before the begin.
 pub fn window(
     (begin, end): (Option<&InstantArg>, Option<&InstantArg>),
     zone: &TimeZone,
@@ -119,7 +119,14 @@ pub fn window(
         return Err("the log ends before that time of day".to_owned());
     }
     if is_of_day(end) {
-        until = until.map(|until| if until < from.unwrap_or(first) { next_day(until) } else { until });
+        let is_earlier = |until: i64| until < from.unwrap_or(first);
+        // A night ends on the next day. If the log ends before that day, the times were given in the wrong order.
+        let day = |time: i64| zoned(time, zone).map(|time| time.date());
+        let is_reversed = |(from, until): (i64, i64)| until < from && day(until) == day(from);
+        if day(from.unwrap_or(first)) == day(last) && from.zip(until).is_some_and(is_reversed) {
+            return Err("the end is before the begin, and the log ends on that day".to_owned());
+        }
+        until = until.map(|until| if is_earlier(until) { next_day(until) } else { until });
     }
     Ok((from, until))
 }
@@ -261,7 +268,8 @@ mod tests {
         let minute = 60 * SECOND;
         assert_eq!(window("10:59", "11:05"), Ok((Some(ten - minute), Some(ten + 5 * minute))));
         assert_eq!(window("10:51", "10:52"), Ok((Some(ten - 9 * minute), Some(ten - 8 * minute))));
-        assert_eq!(window("10:52", "10:51").unwrap().1, Some(ten - 9 * minute + 24 * HOUR));
+        let reversed = window("10:52", "10:51").unwrap_err();
+        assert_eq!(reversed, "the end is before the begin, and the log ends on that day");
         assert!(window("11:01", "11:05").is_err());
         let unknown = "mark x\u{1b}".parse::<InstantArg>().unwrap();
         let error = unknown.to_utc(&east, ten, &marks).unwrap_err();

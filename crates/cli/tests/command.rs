@@ -213,6 +213,40 @@ fn files_that_cannot_be_read() {
 }
 
 /// Whatever is written, a file that cannot be is named in one way.
+/// Tables of `perfset view` that compare two times of a log, and all that can be wrong with a time.
+#[test]
+fn logs_are_compared() {
+    let log = testdata("logs/BasicPerfCounters.blg");
+    let view = |args: &[&str]| {
+        let mut command = perfset("small-vm", &["view", "--plain"]);
+        outcome(command.arg(&log).args(args).output().unwrap())
+    };
+    let (code, out, err) = view(&["-c", "processor", "--begin", "18:59", "--compare", "..18:52"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "Processor: mean 18:59:00 to 19:00:17, was 18:50:17 to 18:51:59  +0 -0");
+    assert!(lines[1].starts_with(" instance") && lines[1].contains("%CPU was"), "{out}");
+    assert_eq!(lines.len(), 7, "{out}");
+    // All columns are there, and the same file has no differences.
+    let (code, out, _) = view(&["-c", "disk", "--compare", log.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    assert!(out.contains("Avg. Disk Write Qu~ diff"), "{out}");
+    for (args, want_code, want) in [
+        (&["--compare", "nosuch.perfset"][..], 4, "nosuch.perfset: cannot read the log"),
+        (&["--compare", "../no..such"], 4, "../no..such: cannot read the log"),
+        (&["--compare", "..x"], 2, "--compare ..x: an instant is like"),
+        (&["--compare", "18:51"], 2, "a range is a begin and an end, such as 13:00..13:10"),
+        (&["--compare", "1990-01-01..1990-01-02"], 3, "there is no sample to compare with"),
+        (&["--compare", "18:52..18:51"], 3, "the end is before the begin"),
+        (&["--begin", "2040-01-01"], 3, "the log has no sample in this time"),
+        (&["--compare", "..18:52", "--at", "-3s"], 2, "cannot be used with"),
+    ] {
+        let (code, out, err) = view(args);
+        assert_eq!((code, out.as_str()), (want_code, ""), "{args:?}: {err}");
+        assert!(err.contains(want), "{args:?}: {err}");
+    }
+}
+
 #[test]
 fn files_that_cannot_be_written() {
     let orders = testdata("manifests/orders.man").display().to_string();

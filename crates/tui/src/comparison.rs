@@ -10,7 +10,6 @@ use crate::feed::{Feed, FeedError, TablePlan};
 use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 use crate::spans::{MeanRow, SpanMeans};
 use crate::tab::{ColumnPart, TableHeading};
-use crate::tree::TreeKind;
 
 /// Log or range with which the shown one is compared.
 #[derive(Debug)]
@@ -19,19 +18,22 @@ pub struct Baseline {
     times: Vec<i64>,
     /// Options that make `perfset get` read it.
     pub(crate) options: String,
+    /// Words for it on the screen, without control characters.
+    pub(crate) label: String,
     /// Name of the machine, without control characters.
     pub(crate) machine: String,
 }
 
 impl Baseline {
     /// Creates a baseline of a feed of logs. `options` are those with which a command reads them, such as
-    /// `--log before.csv`.
+    /// `--log before.csv`, and `label` is their name on the screen.
     ///
     /// # Errors
     /// If the logs cannot be read.
-    pub fn new(feed: Feed, options: &str) -> Result<Self, FeedError> {
+    pub fn new(feed: Feed, options: &str, label: &str) -> Result<Self, FeedError> {
         let machine = feed.logs().map(|logs| escaped(logs.machine_name())).unwrap_or_default();
-        Ok(Self { times: feed.times()?, feed, options: options.to_owned(), machine })
+        let (options, label) = (options.to_owned(), escaped(label));
+        Ok(Self { times: feed.times()?, feed, options, label, machine })
     }
 
     /// Returns `true` if there is no sample to compare with.
@@ -52,8 +54,8 @@ impl Baseline {
         columns: &[TableHeading],
     ) -> Result<Comparison, FeedError> {
         let rows = RowNames::of(&plan.counterset);
-        let after = means(feed, times, plan, &rows)?;
-        let (before, places) = self.means_like(plan, &rows)?;
+        let after = means(feed, times, plan, rows)?.ok_or(NoMeans::Sample);
+        let (before, places) = self.means_like(plan, rows)?;
         let sides = Sides { before, after };
         let paired = PairedColumns { plan, places, sums: rows.sums(plan) };
         let rows_of = sides.names().into_iter().map(|name| Arc::new(sides.row(&name, columns, &paired)));
@@ -62,18 +64,14 @@ impl Baseline {
             rows: rows_of.collect(),
             ..TableSample::default()
         };
-        Ok(Comparison { sample: Arc::new(sample), sides, has_programs: rows.are_programs })
+        Ok(Comparison { sample: Arc::new(sample), sides, names: rows })
     }
 
     /// Returns the means of the same table in this log, and the places of the plan's counters among its columns.
-    fn means_like(
-        &self,
-        plan: &TablePlan,
-        rows: &RowNames,
-    ) -> Result<(Option<SpanMeans>, Vec<Option<usize>>), FeedError> {
+    fn means_like(&self, plan: &TablePlan, rows: RowNames) -> Result<MeansAndPlaces, FeedError> {
         let mut places = vec![None; plan.columns.len()];
         let Some(own) = counterset_like(&plan.counterset, &self.feed.countersets()) else {
-            return Ok((None, places));
+            return Ok((Err(NoMeans::Counterset), places));
         };
         let mut own_plan = TablePlan { counterset: Arc::clone(&own), columns: Vec::new(), strip: Vec::new() };
         for (id, place) in plan.columns.iter().zip(&mut places) {
@@ -81,9 +79,15 @@ impl Baseline {
             *place = Some(own_plan.columns.len());
             own_plan.columns.push(found);
         }
-        Ok((means(&self.feed, &self.times, &own_plan, rows)?, places))
+        if own_plan.columns.is_empty() {
+            return Ok((Err(NoMeans::Counter), places));
+        }
+        Ok((means(&self.feed, &self.times, &own_plan, rows)?.ok_or(NoMeans::Sample), places))
     }
 }
+
+/// Means of the other log, and for each counter of the table its place among their columns.
+type MeansAndPlaces = (Result<SpanMeans, NoMeans>, Vec<Option<usize>>);
 
 /// Counters of both logs that are compared with each other.
 struct PairedColumns<'p> {
@@ -114,22 +118,52 @@ pub struct Comparison {
     pub sample: Arc<TableSample>,
     /// Means of both ranges.
     pub sides: Sides,
-    /// `true` if each row is of the processes of one program.
-    pub has_programs: bool,
+    /// Names of the rows.
+    pub names: RowNames,
 }
 
-/// Means of both ranges; a range that has no sample of the table has none.
+/// Reason that a range has no means of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoMeans {
+    /// The log does not have the counterset.
+    Counterset,
+    /// The log has none of the counters.
+    Counter,
+    /// The range has no sample of them.
+    Sample,
+}
+
+impl NoMeans {
+    /// Returns the words behind "was" or "mean".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Counterset => "not in that log",
+            Self::Counter => "without these counters",
+            Self::Sample => "without a sample",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Counterset => "the other log does not have this counterset",
+            Self::Counter => "the other log does not have this counter",
+            Self::Sample => "the range has no sample of this table",
+        }
+    }
+}
+
+/// Means of both ranges, or the reasons for none.
 #[derive(Debug)]
 pub struct Sides {
     /// Means of the range with which the shown one is compared.
-    pub before: Option<SpanMeans>,
+    pub before: Result<SpanMeans, NoMeans>,
     /// Means of the shown range.
-    pub after: Option<SpanMeans>,
+    pub after: Result<SpanMeans, NoMeans>,
 }
 
 impl Sides {
     fn names(&self) -> BTreeSet<String> {
-        let of = |means: &Option<SpanMeans>| {
+        let of = |means: &Result<SpanMeans, NoMeans>| {
             means.iter().flat_map(|means| means.rows.keys().cloned()).collect::<Vec<_>>()
         };
         of(&self.before).into_iter().chain(of(&self.after)).collect()
@@ -138,10 +172,13 @@ impl Sides {
     /// Returns the row of a name, with a value for each column.
     fn row(&self, name: &str, columns: &[TableHeading], paired: &PairedColumns<'_>) -> SampleRow {
         let (before, after) = (side(&self.before, name), side(&self.after, name));
-        let has_both = self.before.is_some() && self.after.is_some();
-        // The processes of a program that did not run used nothing.
+        let has_both = self.before.is_ok() && self.after.is_ok();
+        let sums_up = before.or(after).is_some_and(|row| row.sums_up);
+        // The processes of a program that did not run used nothing: if all processes were recorded.
+        let has_all =
+            [&self.before, &self.after].into_iter().all(|side| side.as_ref().is_ok_and(has_all_rows));
         let nothing = |absence| match absence {
-            Absence::Row if has_both => Ok(&NOTHING),
+            Absence::Row if has_all && !sums_up => Ok(&NOTHING),
             absence => Err(absence),
         };
         let value = |column: &TableHeading| {
@@ -162,30 +199,34 @@ impl Sides {
         SampleRow {
             identity: RowIdentity { name: name.into(), id: None, birth: None, occurrence: 0 },
             number: 0,
-            sums_up: before.or(after).is_some_and(|row| row.sums_up),
+            sums_up,
             change,
             values: columns.iter().map(value).collect(),
         }
     }
 
     /// Returns a value, or the reason that a range does not have it.
-    fn shown(&self, value: Result<&TableValue, Absence>, side: &Option<SpanMeans>) -> TableValue {
+    fn shown(&self, value: Result<&TableValue, Absence>, side: &Result<SpanMeans, NoMeans>) -> TableValue {
         match (value, side) {
             (Ok(value), _) => value.clone(),
-            (Err(_), None) => missing("the range has no sample of this table"),
-            (Err(Absence::Row), Some(_)) => missing("it is in the other range only"),
-            (Err(Absence::Column), Some(_)) => missing("the other log does not have this counter"),
+            (Err(_), Err(reason)) => missing(reason.reason()),
+            (Err(Absence::Row), Ok(_)) => missing("it is in the other range only"),
+            (Err(Absence::Column), Ok(_)) => missing(NoMeans::Counter.reason()),
         }
     }
 
-    /// Returns the number of rows that are in the shown range only, and of those in the other one only.
+    /// Returns the number of rows that are in the shown range only, and of those in the other one only; `None` if not
+    /// all rows are known.
     #[must_use]
-    pub fn changes(&self) -> (usize, usize) {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else { return (0, 0) };
+    pub fn changes(&self) -> Option<(usize, usize)> {
+        let (Ok(before), Ok(after)) = (&self.before, &self.after) else { return None };
+        if before.is_full || after.is_full {
+            return None;
+        }
         let lacking = |of: &SpanMeans, other: &SpanMeans| {
             of.rows.keys().filter(|name| !other.rows.contains_key(*name)).count()
         };
-        (lacking(after, before), lacking(before, after))
+        Some((lacking(after, before), lacking(before, after)))
     }
 }
 
@@ -198,8 +239,13 @@ enum Absence {
     Column,
 }
 
-fn side<'s>(means: &'s Option<SpanMeans>, name: &str) -> Option<&'s MeanRow> {
-    means.as_ref()?.rows.get(name)
+/// Returns `true` if a range has all instances: their sum is there, and none was left out.
+fn has_all_rows(means: &SpanMeans) -> bool {
+    !means.is_full && means.rows.values().any(|row| row.sums_up)
+}
+
+fn side<'s>(means: &'s Result<SpanMeans, NoMeans>, name: &str) -> Option<&'s MeanRow> {
+    means.as_ref().ok()?.rows.get(name)
 }
 
 fn value_of(row: Option<&MeanRow>, column: Option<usize>) -> Result<&TableValue, Absence> {
@@ -212,7 +258,7 @@ fn difference(was: Result<&TableValue, Absence>, is: Result<&TableValue, Absence
     use TableValue::{Missing, Number};
     match (was, is) {
         (Ok(Number { value: was, .. }), Ok(Number { value: is, .. })) => {
-            Number { value: is - was, raw: None }
+            Number { value: exact_difference(*was, *is), raw: None }
         }
         (Ok(Missing(reason)), _) | (_, Ok(Missing(reason))) => Missing(Arc::clone(reason)),
         (Ok(was), Ok(is)) => match (was.number(), is.number()) {
@@ -226,6 +272,12 @@ fn difference(was: Result<&TableValue, Absence>, is: Result<&TableValue, Absence
     }
 }
 
+/// Returns a difference, which is 0 if it is no larger than the rounding of the two sums.
+fn exact_difference(was: f64, is: f64) -> f64 {
+    let difference = is - was;
+    if difference.abs() <= was.abs().max(is.abs()) * 1e-9 { 0.0 } else { difference }
+}
+
 fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
 }
@@ -235,42 +287,55 @@ fn means(
     feed: &Feed,
     times: &[i64],
     plan: &TablePlan,
-    rows: &RowNames,
+    rows: RowNames,
 ) -> Result<Option<SpanMeans>, FeedError> {
     let last = times.len().saturating_sub(1);
     let totals = feed.range(times, (0, last), plan)?;
     let sums = rows.sums(plan);
-    let means = totals.means(|row| rows.name(row), rows.are_programs.then_some(&*sums));
+    let means = totals.means(|row| rows.name(row), rows.are_programs().then_some(&*sums));
     Ok(means.map(|means| SpanMeans { of: times.len(), ..means }))
 }
 
-/// Names of the rows of a comparison.
-struct RowNames {
-    /// `true` to put the processes of a program together: their ids differ after each start.
-    are_programs: bool,
+/// Names of the rows of a comparison. The processes of a program are one row: their ids differ after each start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowNames {
+    /// Names as they are.
+    Whole,
+    /// Processes whose names end with a colon and their id.
+    WithIds,
+    /// Processes of one name, of which the second one can be called `name#1`.
+    Numbered,
 }
 
 impl RowNames {
     fn of(set: &Counterset) -> Self {
-        /// Countersets of processes. Logs of text can lack the counters that a tree is made of.
-        const PROCESSES: [&str; 3] = ["Process V2", "Process", "Linux Process"];
-        let has_parents = matches!(TreeKind::of(set), Some(TreeKind::Parents { .. }));
-        Self { are_programs: has_parents || PROCESSES.iter().any(|name| set.name == **name) }
+        match set.name.to_lowercase().as_str() {
+            "process v2" | "linux process" => Self::WithIds,
+            "process" => Self::Numbered,
+            _ => Self::Whole,
+        }
+    }
+
+    fn are_programs(self) -> bool {
+        self != Self::Whole
     }
 
     /// Returns `true` for each column whose values of several rows are added.
-    fn sums(&self, plan: &TablePlan) -> Vec<bool> {
+    fn sums(self, plan: &TablePlan) -> Vec<bool> {
         let can_be_added = |id: &CounterId| plan.counterset.counter(*id).is_some_and(can_be_added);
-        plan.columns.iter().map(|id| self.are_programs && can_be_added(id)).collect()
+        plan.columns.iter().map(|id| self.are_programs() && can_be_added(id)).collect()
     }
 
-    fn name(&self, row: &SampleRow) -> String {
-        if !self.are_programs {
-            return row.path_name();
-        }
+    fn name(self, row: &SampleRow) -> String {
         let name = &row.identity.name;
-        let is_id = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-        let program = name.rsplit_once(':').filter(|(_, id)| is_id(id)).map(|(program, _)| program);
+        let sign = match self {
+            Self::Whole => return row.path_name(),
+            Self::WithIds => ':',
+            Self::Numbered => '#',
+        };
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let program =
+            name.rsplit_once(sign).filter(|(_, number)| is_number(number)).map(|(program, _)| program);
         program.unwrap_or(name).to_owned()
     }
 }
@@ -278,7 +343,7 @@ impl RowNames {
 /// Returns `true` if the values of several processes can be added: shares of time, events per second, bytes and numbers
 /// of things, except for peaks, which they do not reach at the same time.
 fn can_be_added(counter: &Counter) -> bool {
-    let name = counter.shown_name();
+    let name = counter.shown_name().to_lowercase();
     let is_rate = [
         CounterType::PERF_100NSEC_TIMER,
         CounterType::PERF_COUNTER_TIMER,
@@ -287,20 +352,22 @@ fn can_be_added(counter: &Counter) -> bool {
     ]
     .contains(&counter.counter_type);
     // Logs of text do not say the type.
-    let is_amount = counter.unit == "By" || name.ends_with(" Count") || name.contains("/sec");
-    let is_share = name.starts_with("% ") && name.ends_with(" Time");
-    (is_rate || is_amount || is_share) && !name.ends_with(" Peak")
+    let is_amount = counter.unit == "By" || name.ends_with(" count") || name.contains("/sec");
+    let is_share = name.starts_with("% ") && name.ends_with(" time");
+    (is_rate || is_amount || is_share) && !name.ends_with(" peak")
 }
 
 /// Returns the counterset of another log that has the same meaning: that with the same GUID, else that of the name.
 fn counterset_like(set: &Counterset, others: &[Arc<Counterset>]) -> Option<Arc<Counterset>> {
+    let name = set.name.to_lowercase();
     let by_guid = others.iter().find(|other| other.guid == set.guid);
-    by_guid.or_else(|| others.iter().find(|other| other.name == set.name)).cloned()
+    by_guid.or_else(|| others.iter().find(|other| other.name.to_lowercase() == name)).cloned()
 }
 
 /// Returns the counter with the name of a counter of a counterset.
 fn counter_like(set: &Counterset, id: CounterId, other: &Counterset) -> Option<CounterId> {
-    let name = set.counter(id)?.shown_name();
+    let name = set.counter(id)?.shown_name().to_lowercase();
     // Ids are those of one catalogue or log; names say what is meant.
-    other.counters.iter().find(|counter| counter.shown_name() == name).map(|counter| counter.id)
+    let found = other.counters.iter().find(|counter| counter.shown_name().to_lowercase() == name);
+    found.map(|counter| counter.id)
 }

@@ -105,6 +105,8 @@ pub struct Feed {
     logs: Option<Logs>,
     /// Part of the logs that is shown.
     window: Window,
+    /// `true` to end the reading of long ranges early, because the user waits for it.
+    is_hasty: bool,
     /// Directory of a recorder that runs on the live machine.
     recorded: Option<PathBuf>,
     /// Query of a live source, with the plan that it was made for.
@@ -115,7 +117,7 @@ impl Feed {
     /// Creates a feed of a live machine.
     #[must_use]
     pub fn live(machine: Machine) -> Self {
-        Self { machine, logs: None, window: Window::default(), recorded: None, live: None }
+        Self { machine, logs: None, window: Window::default(), is_hasty: true, recorded: None, live: None }
     }
 
     /// Returns the same feed with the directory of a recorder that runs: samples before the first live one are read
@@ -141,14 +143,19 @@ impl Feed {
     /// Creates a feed of logs.
     #[must_use]
     pub fn of_logs(logs: Logs) -> Self {
-        let machine = logs.machine().clone();
-        Self { machine, logs: Some(logs), window: Window::default(), recorded: None, live: None }
+        Self { logs: Some(logs.clone()), ..Self::live(logs.machine().clone()) }
     }
 
     /// Returns the same feed of logs, restricted to the samples in a window.
     #[must_use]
     pub fn within(self, window: Window) -> Self {
         Self { window, ..self }
+    }
+
+    /// Returns the same feed, which reads long ranges to their end: no key waits meanwhile.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { is_hasty: false, ..self }
     }
 
     /// Returns the times of all samples of the logs, ascending.
@@ -279,8 +286,8 @@ impl Feed {
         let mut query = PathQuery::open(&mut logs)?;
         plan.bind_columns(&mut query, &mut logs)?;
         while query.collect()? == NextOutcome::Sample {
-            let has_room = totals.add(&TableSample::read(&query, plan.columns.len(), &[], None));
-            if !has_room || begun.elapsed() > RANGE_PATIENCE {
+            totals.add(&TableSample::read(&query, plan.columns.len(), &[], None));
+            if self.is_hasty && begun.elapsed() > RANGE_PATIENCE {
                 return Ok((totals, false));
             }
         }
@@ -314,7 +321,7 @@ impl Feed {
             }
         }
         let mut totals = SpanTotals::default();
-        found.iter().for_each(|sample| _ = totals.add(sample));
+        found.iter().for_each(|sample| totals.add(sample));
         Ok(totals)
     }
 

@@ -143,7 +143,8 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
         }
         // The first screen does not wait for the past.
         if !std::mem::replace(&mut has_past, true) {
-            is_changed = viewer.load_past();
+            viewer.load_past();
+            is_changed = true;
         }
         let mut wait = wait;
         viewer.hold_spans(true);

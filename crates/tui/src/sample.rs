@@ -191,11 +191,12 @@ struct SampleReader<'q> {
     rows: Vec<ReadRow>,
     /// Values of all rows, one row after the other.
     values: Vec<TableValue>,
-    /// Entry of the first column, and the place of each of its rows.
+    /// Entry of the first column, and the place of each of its rows. All columns are of one counterset and all its
+    /// instances, and such paths of a query have one entry.
     entry: Option<usize>,
     places: Vec<usize>,
-    /// Places of rows by name, id and index, for columns of another entry.
-    named: HashMap<(String, Option<u32>, usize), usize>,
+    /// Places in the sample before by id and birth, once a row was not the next one.
+    places_before: HashMap<(Option<u32>, Birth, usize), usize>,
     reasons: HashMap<NoValue, Arc<NoValue>>,
     missing: Arc<NoValue>,
 }
@@ -209,9 +210,6 @@ struct ReadRow {
     before: Option<usize>,
 }
 
-/// Rows of the sample before that are looked at for an instance: some may have ended since.
-const LOOKED_AT: usize = 16;
-
 impl<'q> SampleReader<'q> {
     fn new(query: &'q PathQuery, columns: usize, before: Option<&'q TableSample>) -> Self {
         let before = before.map(|before| &*before.rows).unwrap_or_default();
@@ -224,7 +222,7 @@ impl<'q> SampleReader<'q> {
             values: Vec::new(),
             entry: None,
             places: Vec::new(),
-            named: HashMap::new(),
+            places_before: HashMap::new(),
             reasons: HashMap::new(),
             missing: Arc::new(NoValue::NotGiven),
         }
@@ -258,7 +256,7 @@ impl<'q> SampleReader<'q> {
     }
 
     fn add(&mut self, cell: &PathValue<'q>) {
-        let place = self.place_of(cell);
+        let Some(place) = self.place_of(cell) else { return };
         let value = self.value_of(cell);
         let at = place.saturating_mul(self.columns).saturating_add(cell.path);
         if let Some(slot) = self.values.get_mut(at) {
@@ -267,44 +265,38 @@ impl<'q> SampleReader<'q> {
     }
 
     /// Returns the place of a value's row, which is a new one if no column before had it.
-    fn place_of(&mut self, cell: &PathValue<'q>) -> usize {
-        let is_of_first = *self.entry.get_or_insert(cell.value.entry) == cell.value.entry;
-        let known = match (cell.path, is_of_first) {
-            (0, _) => None,
-            (_, true) => self.places.get(cell.row()).copied(),
-            // An entry of its own: all columns are of one counterset, so it has the same instances.
-            (_, false) => self.place_by_name(cell),
-        };
-        let place = known.filter(|place| *place < self.rows.len()).unwrap_or_else(|| self.new_row(cell));
-        if is_of_first {
+    fn place_of(&mut self, cell: &PathValue<'q>) -> Option<usize> {
+        // Rows of another entry could be those of other instances: their values stay missing.
+        if *self.entry.get_or_insert(cell.value.entry) != cell.value.entry {
+            return None;
+        }
+        let known = self.places.get(cell.row()).copied().filter(|place| *place < self.rows.len());
+        Some(known.unwrap_or_else(|| {
+            let place = self.new_row(cell);
             if self.places.len() <= cell.row() {
                 self.places.resize(cell.row().saturating_add(1), usize::MAX);
             }
             if let Some(known) = self.places.get_mut(cell.row()) {
                 *known = place;
             }
-        }
-        place
-    }
-
-    fn place_by_name(&mut self, cell: &PathValue<'q>) -> Option<usize> {
-        if self.named.len() != self.rows.len() {
-            let key = |row: &ReadRow| (row.identity.name.to_string(), row.identity.id, row.number);
-            self.named = self.rows.iter().map(key).zip(0..).collect();
-        }
-        let id = cell.value.instance_id.map(|id| id.0);
-        self.named.get(&(cell.value.instance.to_string(), id, cell.occurrence)).copied()
+            place
+        }))
     }
 
     fn new_row(&mut self, cell: &PathValue<'q>) -> usize {
         let id = cell.value.instance_id.map(|id| id.0);
         let birth = self.query.birth(cell);
         let occurrence = if birth.is_some() { 0 } else { cell.occurrence };
-        let candidates = self.before.iter().enumerate().skip(self.next_before).take(LOOKED_AT);
         let is_it = |of: &RowIdentity| {
             (of.id, of.birth, of.occurrence) == (id, birth, occurrence) && cell.value.instance == *of.name
         };
-        let before = candidates.into_iter().find(|(_, row)| is_it(&row.identity));
+        let next = self.before.get(self.next_before).filter(|row| is_it(&row.identity));
+        let at = match next {
+            Some(_) => Some(self.next_before),
+            None => self.place_before((id, birth, occurrence)),
+        };
+        let before =
+            at.and_then(|at| Some((at, self.before.get(at)?))).filter(|(_, row)| is_it(&row.identity));
         let identity = match before {
             Some((at, row)) => {
                 self.next_before = at.saturating_add(1);
@@ -317,6 +309,15 @@ impl<'q> SampleReader<'q> {
         let missing = TableValue::Missing(Arc::clone(&self.missing));
         self.values.resize(self.rows.len().saturating_mul(self.columns), missing);
         self.rows.len().saturating_sub(1)
+    }
+
+    /// Returns the place of an instance in the sample before, wherever it was.
+    fn place_before(&mut self, key: (Option<u32>, Birth, usize)) -> Option<usize> {
+        if self.places_before.is_empty() {
+            let key = |row: &Arc<SampleRow>| (row.identity.id, row.identity.birth, row.identity.occurrence);
+            self.places_before = self.before.iter().map(key).zip(0..).collect();
+        }
+        self.places_before.get(&key).copied()
     }
 
     fn value_of(&mut self, cell: &PathValue<'q>) -> TableValue {

@@ -1,6 +1,6 @@
 //! Tables over a span of time: totals of a range, the difference of two instants, and what began or ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use perfset::{Counter, CounterType, NoValue};
@@ -10,8 +10,13 @@ use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 /// Most instances of a range. A log can have any number of them.
 const MOST_ROWS: usize = 100_000;
 
-/// Times the usual distance of two samples, from which there is a gap between them.
+/// Times the distances of the samples around, from which there is a gap between two samples.
 const GAP: f64 = 3.0;
+
+/// Distances before one, and as many after it, that decide whether it is a gap. If two of them are about as long, the
+/// interval of the recording has changed.
+const NEIGHBOURS: usize = 3;
+const ENOUGH: usize = 2;
 
 /// Computation of the numbers of a table over a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +102,39 @@ struct ColumnTotals {
     /// Sum of the values, each times the seconds that it is of.
     sum: f64,
     seconds: f64,
-    greatest: Option<f64>,
+    /// Least and greatest value.
+    ends: Option<(f64, f64)>,
+}
+
+impl ColumnTotals {
+    fn greatest(self) -> Option<f64> {
+        self.ends.map(|(_, greatest)| greatest)
+    }
+
+    /// Returns the mean while there are values. That of equal values is exact.
+    fn mean(self) -> Option<f64> {
+        match self.ends {
+            Some((least, greatest)) if least.total_cmp(&greatest).is_eq() => Some(least),
+            _ => (self.seconds > 0.0).then(|| self.sum / self.seconds),
+        }
+    }
+
+    /// Returns the numbers of both.
+    fn and(self, other: Self) -> Self {
+        let ends = [self.ends, other.ends].into_iter().flatten();
+        let ends = ends.reduce(|(least, greatest), (l, g)| (least.min(l), greatest.max(g)));
+        Self { sum: self.sum + other.sum, seconds: self.seconds + other.seconds, ends }
+    }
+}
+
+/// Sample that is counted once the distances after it are known.
+#[derive(Debug)]
+struct WaitingSample {
+    sample: TableSample,
+    /// Seconds since the sample before.
+    distance: f64,
+    /// `true` after the first sample of a query: that distance is no usual one.
+    is_soon: bool,
 }
 
 /// Numbers of all rows over a span, sample by sample.
@@ -108,14 +145,12 @@ pub struct SpanTotals {
     ends: Option<(TableSample, TableSample)>,
     /// Number of samples so far, except for those that have no table.
     samples: usize,
-    /// Least distance of two samples, once two are known.
-    usual: Option<f64>,
-    /// Second sample with its distance: whether a gap is before it is known with the third one.
-    pending: Option<(TableSample, f64)>,
+    /// Newest samples, the oldest first.
+    waiting: VecDeque<WaitingSample>,
+    /// Last distances before them.
+    passed: VecDeque<f64>,
     /// Seconds that the values are of.
     seconds: f64,
-    /// Longest distance whose values were counted for all of it.
-    longest: f64,
     has_gap: bool,
     /// `true` if there are more instances than fit.
     is_full: bool,
@@ -123,46 +158,43 @@ pub struct SpanTotals {
 
 impl SpanTotals {
     /// Adds the next sample. The values of the first one belong to the time before the span, so only those of the
-    /// others count. A sample in which the counterset could not be collected is left out. Returns `false` if no further
-    /// sample has room.
-    pub fn add(&mut self, sample: &TableSample) -> bool {
+    /// others count. A sample in which the counterset could not be collected is left out.
+    pub fn add(&mut self, sample: &TableSample) {
         if sample.is_missing {
-            return true;
+            return;
         }
         let mark = sample.without_rows();
         let Some((_, last)) = &mut self.ends else {
             self.ends = Some((mark.clone(), mark));
-            self.count(sample, 0.0);
-            return !self.is_full;
+            return self.count(sample, 0.0);
         };
-        let seconds = sample.seconds_since(last);
+        let distance = sample.seconds_since(last);
         let is_soon = std::mem::replace(last, mark).begins;
-        match (self.usual, self.pending.take()) {
-            // That distance is no usual one, and longer ones are no gaps.
-            (_, pending) if is_soon => {
-                pending.into_iter().for_each(|(before, distance)| self.count_distant(&before, distance));
-                self.count(sample, seconds);
-            }
-            (None, None) => self.pending = Some((sample.clone(), seconds)),
-            (usual, pending) => {
-                let distances = [usual, pending.as_ref().map(|(_, distance)| *distance), Some(seconds)];
-                self.usual = distances.into_iter().flatten().reduce(f64::min);
-                pending.into_iter().for_each(|(before, distance)| self.count_distant(&before, distance));
-                self.count_distant(sample, seconds);
-            }
+        self.waiting.push_back(WaitingSample { sample: sample.clone(), distance, is_soon });
+        while self.waiting.len() > NEIGHBOURS {
+            self.count_oldest();
         }
-        !self.is_full
     }
 
-    /// Counts a sample so many seconds after the one before it. Nothing says that its values hold for all of a gap.
-    fn count_distant(&mut self, sample: &TableSample, distance: f64) {
-        let usual = self.usual.unwrap_or(distance);
-        let is_gap = distance > usual * GAP;
-        self.has_gap |= is_gap;
-        if !is_gap {
-            self.longest = self.longest.max(distance);
+    /// Counts the oldest sample that waits. Nothing says that its values hold for all of a gap.
+    fn count_oldest(&mut self) {
+        let Some(WaitingSample { sample, distance, is_soon }) = self.waiting.pop_front() else { return };
+        if is_soon {
+            return self.count(&sample, distance);
         }
-        self.count(sample, if is_gap { usual } else { distance });
+        let after = self.waiting.iter().filter(|later| !later.is_soon).map(|later| later.distance);
+        let mut around: Vec<f64> = self.passed.iter().copied().chain(after.take(NEIGHBOURS)).collect();
+        around.sort_by(f64::total_cmp);
+        let as_long = around.iter().filter(|other| **other >= distance / GAP).count();
+        // At an end there are fewer.
+        let is_gap = as_long < around.len().div_ceil(2).min(ENOUGH);
+        let usual = around.get(around.len().saturating_sub(1) / 2).copied().unwrap_or(distance);
+        self.has_gap |= is_gap;
+        self.passed.push_back(distance);
+        if self.passed.len() > NEIGHBOURS {
+            self.passed.pop_front();
+        }
+        self.count(&sample, if is_gap { usual } else { distance });
     }
 
     /// Counts a sample, whose values are of so many seconds.
@@ -189,9 +221,8 @@ impl SpanTotals {
             totals.seconds += seconds;
             for (column, value) in totals.columns.iter_mut().zip(&row.values) {
                 let Some(value) = value.number() else { continue };
-                column.sum += value * seconds;
-                column.seconds += seconds;
-                column.greatest = Some(column.greatest.map_or(value, |greatest| greatest.max(value)));
+                *column =
+                    column.and(ColumnTotals { sum: value * seconds, seconds, ends: Some((value, value)) });
             }
         }
     }
@@ -199,14 +230,14 @@ impl SpanTotals {
     /// Returns the number of samples, except for those that have no table.
     #[must_use]
     pub fn samples(&self) -> usize {
-        self.samples.saturating_add(usize::from(self.pending.is_some()))
+        self.samples.saturating_add(self.waiting.len())
     }
 
     /// Returns the table of a kind; `None` without samples. `counters` are those of the columns. Columns of `numbers`
     /// have numbers of processes, which are shown as they are.
     #[must_use]
     pub fn table(mut self, kind: SpanKind, counters: &[&Counter], numbers: &[usize]) -> Option<SpanTable> {
-        self.count_pending();
+        self.count_waiting();
         let (begin, end) = self.ends.as_ref().map(|(first, last)| (first.time, last.time))?;
         let mut sample = TableSample { time: end, ..TableSample::default() };
         let (mut began, mut ended) = (0_usize, 0_usize);
@@ -260,7 +291,7 @@ impl SpanTotals {
         name_of: impl Fn(&SampleRow) -> String,
         sums: Option<&[bool]>,
     ) -> Option<SpanMeans> {
-        self.count_pending();
+        self.count_waiting();
         let (begin, end) = self.ends.as_ref().map(|(first, last)| (first.time, last.time))?;
         let mut groups: HashMap<String, Vec<&RowTotals>> = HashMap::new();
         for totals in self.rows.values() {
@@ -279,23 +310,24 @@ impl SpanTotals {
 
     /// Returns the mean of a column over rows: of their sum over the whole span, or while there are values.
     fn mean(&self, group: &[&RowTotals], at: usize, is_sum: Option<bool>) -> TableValue {
-        if self.is_unsure() {
-            return missing("the range begins with gaps: begin it after them");
-        }
         if is_sum == Some(false) && group.len() > 1 {
             return missing("the processes of this name have no common value");
         }
-        let columns = || group.iter().filter_map(|row| row.columns.get(at));
-        let (sum, seconds) =
-            columns().fold((0.0, 0.0), |(sum, seconds), column| (sum + column.sum, seconds + column.seconds));
+        let columns = group.iter().filter_map(|row| row.columns.get(at).copied());
+        let totals = columns.reduce(ColumnTotals::and).unwrap_or_default();
         let there: f64 = group.iter().map(|row| row.seconds).sum();
-        if seconds > 0.0 {
-            let is_whole = seconds >= there * (1.0 - 1e-9);
-            return match is_sum {
-                Some(true) if is_whole => TableValue::Number { value: sum / self.seconds, raw: None },
-                Some(true) => TableValue::AtLeast(sum / self.seconds),
-                _ => TableValue::Number { value: sum / seconds, raw: None },
-            };
+        let is_whole = totals.seconds >= there * (1.0 - 1e-9);
+        // One process that was there all the time has the mean of its values.
+        let is_added = is_sum == Some(true) && (group.len() > 1 || !is_whole || there < self.seconds);
+        let number = match is_added {
+            true => (totals.seconds > 0.0).then(|| totals.sum / self.seconds),
+            false => totals.mean(),
+        };
+        match number {
+            Some(number) if !number.is_finite() => return missing(TOO_LARGE),
+            Some(number) if is_added && !is_whole => return TableValue::AtLeast(number),
+            Some(value) => return TableValue::Number { value, raw: None },
+            None => {}
         }
         let reason = group.iter().find_map(|row| match row.last.values.get(at) {
             Some(TableValue::Missing(reason)) => Some(TableValue::Missing(Arc::clone(reason))),
@@ -304,16 +336,11 @@ impl SpanTotals {
         reason.unwrap_or_else(|| missing("there is no value in the range"))
     }
 
-    /// Counts the second sample, if there is no third one.
-    fn count_pending(&mut self) {
-        if let Some((sample, distance)) = self.pending.take() {
-            self.count_distant(&sample, distance);
+    /// Counts the samples that wait: there are no further ones.
+    fn count_waiting(&mut self) {
+        while !self.waiting.is_empty() {
+            self.count_oldest();
         }
-    }
-
-    /// Returns `true` if several gaps at the begin were taken for the usual distance.
-    fn is_unsure(&self) -> bool {
-        self.usual.is_some_and(|usual| self.longest > usual * GAP)
     }
 
     fn value(
@@ -327,12 +354,9 @@ impl SpanTotals {
         // A sum of 600 parts is not exact to the last digit.
         let is_whole = !self.has_gap && totals.seconds >= self.seconds * (1.0 - 1e-9);
         let number = match kind {
-            SpanKind::Mean | SpanKind::Total if self.is_unsure() => {
-                return missing("the range begins with gaps: begin it after them");
-            }
             SpanKind::Changes => return last.clone(),
-            SpanKind::Mean => (totals.seconds > 0.0).then(|| totals.sum / totals.seconds),
-            SpanKind::Greatest => totals.greatest,
+            SpanKind::Mean => totals.mean(),
+            SpanKind::Greatest => totals.greatest(),
             SpanKind::Total if !is_rate => return missing("totals are those of counters per second"),
             SpanKind::Total if totals.seconds > 0.0 && !is_whole => return TableValue::AtLeast(totals.sum),
             SpanKind::Total => (totals.seconds > 0.0).then_some(totals.sum),
@@ -351,12 +375,16 @@ impl SpanTotals {
             }
         };
         match (number, last) {
-            (Some(value), _) => TableValue::Number { value, raw: None },
+            (Some(value), _) if value.is_finite() => TableValue::Number { value, raw: None },
+            (Some(_), _) => missing(TOO_LARGE),
             (None, TableValue::Missing(reason)) => TableValue::Missing(Arc::clone(reason)),
             (None, _) => missing("there is no value in the range"),
         }
     }
 }
+
+/// Reason for no number where a sum is infinite.
+const TOO_LARGE: &str = "the values are too large to be added";
 
 fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
@@ -384,7 +412,7 @@ pub struct SpanMeans {
     pub of: usize,
     /// `true` if samples are missing in the span.
     pub has_gap: bool,
-    /// `true` if there were too many instances: the means are those of the time before.
+    /// `true` if there were too many instances: further ones are left out.
     pub is_full: bool,
     /// Means of each name.
     pub rows: HashMap<String, MeanRow>,
@@ -409,7 +437,7 @@ pub struct SpanTable {
     pub ended: usize,
     /// `true` if samples are missing in the span.
     pub has_gap: bool,
-    /// `true` if there were too many instances: the table ends before the cursor.
+    /// `true` if there were too many instances: further ones are left out.
     pub is_full: bool,
     /// Rows of the table.
     pub sample: Arc<TableSample>,
@@ -451,7 +479,7 @@ mod tests {
 
     fn totals(samples: &[TableSample]) -> SpanTotals {
         let mut totals = SpanTotals::default();
-        assert!(samples.iter().all(|sample| totals.add(sample)));
+        samples.iter().for_each(|sample| totals.add(sample));
         totals
     }
 
@@ -534,9 +562,10 @@ mod tests {
             assert_eq!(rows(&table), [("web", None, Some(3_000.0), true)], "{seconds:?}");
             assert!(table.has_gap);
         }
-        // Of two gaps at the begin, the first can be the usual distance.
+        // Two gaps are no interval.
         let samples = [0, 3_600, 7_200, 7_201, 7_202].map(|second| sample(second, &[("web", 1_000.0)]));
-        assert_eq!(rows(&totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap())[0].2, None);
+        let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
+        assert_eq!(rows(&table), [("web", None, Some(4_000.0), true)]);
         // Two samples have no usual distance.
         let samples = [0, 7_200].map(|second| sample(second, &[("web", 1.0)]));
         assert_eq!(
@@ -559,6 +588,36 @@ mod tests {
         samples[2].rows[0] = Arc::new(SampleRow { values, ..SampleRow::clone(&samples[2].rows[0]) });
         let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
         assert_eq!(rows(&table), [("web", None, Some(210.0), true)]);
+    }
+
+    #[test]
+    fn distances_may_differ() {
+        let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
+        for (times, want, has_gap) in [
+            // The interval becomes ten times as long, or a tenth.
+            (vec![0, 10, 20, 30, 130, 230, 330], 330.0, false),
+            (vec![0, 100, 200, 300, 310, 320, 330], 330.0, false),
+            // Two samples that are close, or of the same time, and a clock that is set back.
+            (vec![0, 20, 40, 41, 60, 80], 80.0, false),
+            (vec![0, 20, 40, 40, 60, 80], 80.0, false),
+            (vec![0, 20, 40, 30, 50, 70], 80.0, false),
+            (vec![0, 10, 20, 500, 510, 520], 50.0, true),
+        ] {
+            let samples: Vec<_> = times.iter().map(|second| sample(*second, &[("web", 1.0)])).collect();
+            let table = totals(&samples).table(SpanKind::Total, &[&rate], &[]).unwrap();
+            assert_eq!((rows(&table)[0].2, table.has_gap), (Some(want), has_gap), "{times:?}");
+        }
+    }
+
+    #[test]
+    fn infinite_sums_are_no_numbers() {
+        let rate = counter(CounterType::PERF_COUNTER_BULK_COUNT, "By/s");
+        let samples = [0, 100, 200].map(|second| sample(second, &[("web", 1e308 + second as f64 * 1e305)]));
+        for kind in [SpanKind::Mean, SpanKind::Total] {
+            assert_eq!(rows(&totals(&samples).table(kind, &[&rate], &[]).unwrap())[0].2, None);
+        }
+        let means = totals(&samples).means(|row| row.path_name(), Some(&[true])).unwrap();
+        assert_eq!(means.rows["web"].values[0].number(), None);
     }
 
     #[test]
@@ -587,10 +646,12 @@ mod tests {
         let mut totals = SpanTotals::default();
         let names: Vec<String> = (0..MOST_ROWS + 1).map(|at| at.to_string()).collect();
         let rows: Vec<(&str, f64)> = names.iter().map(|name| (&**name, 1.0)).collect();
-        assert!(totals.add(&sample(0, &rows[..MOST_ROWS])));
-        assert!(totals.add(&sample(1, &rows)), "it waits for the third one");
-        assert!(!totals.add(&sample(2, &rows)));
-        assert_eq!(totals.table(SpanKind::Mean, &[], &[]).unwrap().sample.rows.len(), MOST_ROWS);
+        totals.add(&sample(0, &rows[..MOST_ROWS]));
+        totals.add(&sample(1, &rows));
+        totals.add(&sample(2, &rows));
+        let table = totals.table(SpanKind::Mean, &[], &[]).unwrap();
+        assert_eq!((table.sample.rows.len(), table.samples, table.is_full), (MOST_ROWS, 3, true));
+        assert!(table.sample.rows.iter().all(|row| row.values[0].number() == Some(1.0)));
     }
 
     #[test]

@@ -44,7 +44,13 @@ pub struct TableHeading {
 impl TableHeading {
     /// Returns the three columns of a comparison.
     fn compared(self) -> [Self; 3] {
+        /// Greatest width of a counter's title: what follows it must be seen.
+        const LONGEST: usize = 18;
         let Self { counter, title, .. } = self;
+        let title = match title.chars().count() > LONGEST {
+            true => title.chars().take(LONGEST).chain(['~']).collect(),
+            false => title,
+        };
         let (before, difference) = (format!("{title} was"), format!("{title} diff"));
         let column = |title, part| Self { counter: counter.clone(), title, part };
         [
@@ -242,9 +248,11 @@ impl TableTab {
                 let before = self.columns.len();
                 self.columns.retain(|column| !is_it(column));
                 let removed = before.saturating_sub(self.columns.len());
+                // Without the column, the first difference or the first column decides.
+                let first = if self.is_compared() { 2 } else { 0 };
                 self.sorted_by = self.sorted_by.map(|by| match by < at {
                     true => by,
-                    false => by.checked_sub(removed).filter(|by| *by >= at).unwrap_or(0),
+                    false => by.checked_sub(removed).filter(|by| *by >= at).unwrap_or(first),
                 });
                 self.filter = None; // it may name the column
             }

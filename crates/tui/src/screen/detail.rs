@@ -20,6 +20,7 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
     let Some(heading) = tab.columns.get(column) else { return };
     let counter = &heading.counter;
     let mut lines = Vec::new();
+    // The value, or the reason for none.
     if let Some(path) = viewer.path() {
         lines.push(Line::styled(escaped(&path.to_string()), look.head()));
     }
@@ -27,7 +28,14 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
         Some(TableValue::Number { value, raw }) => {
             let raw =
                 raw.map(|raw| format!("   raw {}", grouped_digits(&raw.to_string()))).unwrap_or_default();
-            lines.push(Line::raw(format!("{}{raw}", escaped(&human(*value, unit_of(viewer, counter))))));
+            let is_difference = heading.part == ColumnPart::Difference;
+            let sign = match (is_difference, *value > 0.0) {
+                (true, true) => "difference +",
+                (true, false) => "difference ",
+                (false, _) => "",
+            };
+            lines
+                .push(Line::raw(format!("{sign}{}{raw}", escaped(&human(*value, unit_of(viewer, counter))))));
         }
         Some(TableValue::AtLeast(value)) => {
             let value = escaped(&human(*value, unit_of(viewer, counter)));
@@ -45,6 +53,7 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
     lines.extend(compared_lines(viewer, tab, row, counter));
     let words = viewer.span_words().or_else(|| viewer.comparison_words());
     lines.extend(words.map(|words| Line::styled(words, look.warning())));
+    // What the counter means.
     lines.push(Line::default());
     lines.push(Line::raw(escaped(&counter.help)));
     lines.push(Line::default());
@@ -55,6 +64,7 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
     if !counter.source.is_empty() {
         lines.push(Line::styled(format!("from   {}", escaped(&counter.source.to_string())), look.dim()));
     }
+    // What is known about the instance.
     let identity = viewer.sample().and_then(|sample| sample.rows.get(row)).map(|row| &row.identity);
     if let Some(id) = identity.and_then(|identity| identity.id).filter(|_| !tab.is_single()) {
         lines.push(Line::styled(format!("id     {id}"), look.dim()));
@@ -71,16 +81,27 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, out);
 }
 
-/// Returns the three values of a comparison, with the difference in percent.
+/// Returns both values of a comparison. Numbers that are exact have their difference in percent, too.
 fn compared_lines(viewer: &Viewer, tab: &TableTab, row: usize, counter: &Counter) -> Option<Line<'static>> {
     viewer.comparison()?;
     let values = &viewer.sample()?.rows.get(row)?.values;
     let value = |part: ColumnPart| {
         let is_it = |column: &TableHeading| column.part == part && column.counter.id == counter.id;
-        values.get(tab.columns.iter().position(is_it)?)?.number()
+        values.get(tab.columns.iter().position(is_it)?)
     };
     let (was, is) = (value(ColumnPart::Before)?, value(ColumnPart::After)?);
-    let text = |number: f64| escaped(&human(number, &counter.unit));
-    let share = (was > 0.0).then(|| format!(" ({:+.1} %)", (is - was) / was * 100.0));
-    Some(Line::raw(format!("was {}, is {}{}", text(was), text(is), share.unwrap_or_default())))
+    let text = |value: &TableValue| match value {
+        TableValue::Number { value, .. } => escaped(&human(*value, &counter.unit)),
+        TableValue::AtLeast(value) | TableValue::About(value) => {
+            format!("at least {}", escaped(&human(*value, &counter.unit)))
+        }
+        TableValue::Missing(_) => "not known".to_owned(),
+    };
+    let share = match (was, is) {
+        (TableValue::Number { value: was, .. }, TableValue::Number { value: is, .. }) if *was > 0.0 => {
+            format!(", which is {:+.1} %", (is - was) / was * 100.0)
+        }
+        _ => String::new(),
+    };
+    Some(Line::raw(format!("was {}, is {}{share}", text(was), text(is))))
 }

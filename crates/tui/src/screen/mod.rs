@@ -1,6 +1,5 @@
 //! Screen: a pure function of the viewer's state and the size of the terminal.
 
-use perfset::output::human;
 use perfset::output::text::{escaped, grouped_digits};
 use perfset::{Counter, NoValue};
 use ratatui_core::buffer::Buffer;
@@ -10,7 +9,7 @@ use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget;
 use ratatui_widgets::clear::Clear;
 use ratatui_widgets::paragraph::{Paragraph, Wrap};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use crate::feed::shown_counters;
 use crate::sample::{RowChange, SampleRow, TableValue};
@@ -23,6 +22,9 @@ mod help;
 mod strip;
 #[cfg(test)]
 mod tests;
+mod text;
+
+use text::{compact, fitted, number, right};
 
 /// Least size of a screen.
 pub const LEAST: (u16, u16) = (40, 10);
@@ -88,7 +90,9 @@ impl Layout {
         let free = area.height.saturating_sub(9);
         let counter_rows = strip::rows_of_a_counter(area);
         let most = free.checked_div(counter_rows).unwrap_or(free);
-        let counters = u16::try_from(viewer.strip.len()).unwrap_or(0).min(most);
+        // A comparison has no time that a strip could show.
+        let counters = if viewer.is_comparison() { 0 } else { viewer.strip.len() };
+        let counters = u16::try_from(counters).unwrap_or(0).min(most);
         let strip = counters.saturating_mul(counter_rows);
         let above = strip.saturating_add(if strip > 0 { 3 } else { 2 });
         let height = area.height.saturating_sub(above).saturating_sub(2);
@@ -147,11 +151,19 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     }
 }
 
-/// Returns the table as text, with all rows and without the strip: for screen readers, and for pipes.
+/// Returns the table as text, with all rows and without the strip: for screen readers, and for pipes. Without a width,
+/// all columns are there.
 #[must_use]
-pub fn plain(viewer: &Viewer, width: u16) -> String {
+pub fn plain(viewer: &Viewer, width: Option<u16>) -> String {
+    /// Greatest width: whatever the log says, a few rows at a time are drawn.
+    const WIDEST: usize = 2_000;
     let look = Look { has_colours: false, is_utf8: true };
-    let width = width.max(LEAST.0);
+    let natural = || {
+        let is_single = viewer.shown_tab().is_none_or(TableTab::is_single);
+        let width = if is_single { 0 } else { TableColumns::natural_width(viewer, look) };
+        u16::try_from(width.min(WIDEST)).unwrap_or(u16::MAX).max(80)
+    };
+    let width = width.unwrap_or_else(natural).max(LEAST.0);
     let mut text = String::new();
     if let (Some(words), Some(tab)) = (viewer.comparison_words(), viewer.shown_tab()) {
         text.push_str(&format!("{}: {words}\n", tab.title));
@@ -195,7 +207,8 @@ fn header<'v>(viewer: &'v Viewer, look: Look, width: u16) -> Line<'v> {
         vec![Span::styled(" perfset  ", look.head()), Span::raw(&*viewer.machine), Span::raw("  ")];
     let (now, end) = (viewer.timeline.now(), viewer.timeline.end());
     if viewer.is_comparison() {
-        spans.push(Span::styled("COMPARISON of means", look.warning()));
+        let label = viewer.baseline_label().unwrap_or_default();
+        spans.push(Span::styled(format!("COMPARISON with {label}"), look.warning()));
     } else if let (Some(now), Some(end)) = (now, end) {
         if viewer.timeline.is_live() {
             spans.push(Span::raw(viewer.shown_time(now, "live %H:%M:%S")));
@@ -309,6 +322,9 @@ fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     }
     let keys = match width {
         0..60 => "  / filter  Enter detail",
+        _ if viewer.is_comparison() && viewer.shown_tab().is_some_and(TableTab::is_single) => {
+            "  c columns  Enter detail"
+        }
         _ if viewer.is_comparison() => "  < > sort  S reverse  / filter  c columns  Enter detail",
         _ if matches!(viewer.timeline, Timeline::Log { .. }) => {
             "  ←→ step  [ ] minute  g go to  w peak  / filter  Enter detail"
@@ -363,8 +379,8 @@ struct TableColumns {
 }
 
 impl TableColumns {
-    fn of(viewer: &Viewer, look: Look, area: Rect, top: usize) -> Self {
-        let (width, height) = (usize::from(area.width), usize::from(area.height.saturating_sub(1)));
+    /// Returns the widths of the names and of all columns in these rows.
+    fn widths(viewer: &Viewer, look: Look, top: usize, height: usize) -> (usize, Vec<usize>) {
         // A number is never cut, so columns are as wide as what they show now.
         let width_of = |column: (usize, &TableHeading)| {
             let title = title_of(viewer, column.1).width().min(LONGEST).saturating_add(1);
@@ -374,11 +390,23 @@ impl TableColumns {
         };
         let all = viewer.shown_tab().map(|tab| &*tab.columns).unwrap_or_default();
         let widths: Vec<usize> = all.iter().enumerate().map(width_of).collect();
-        // Columns are left out at the left until the selected one has room; the names always have some.
         let names = shown_rows(viewer, top, height).enumerate();
         let names = names.map(|(line, row)| name_text(viewer, look, top.saturating_add(line), row).width());
-        let longest = names.max().unwrap_or(0).saturating_add(1).clamp(NAME.0, NAME.1);
-        let room = width.saturating_sub(longest).saturating_sub(1);
+        (names.max().unwrap_or(0).saturating_add(1), widths)
+    }
+
+    /// Returns the width that all columns and rows need.
+    fn natural_width(viewer: &Viewer, look: Look) -> usize {
+        let (longest, widths) = Self::widths(viewer, look, 0, usize::MAX);
+        longest.max(NAME.0).saturating_add(widths.iter().sum()).saturating_add(2)
+    }
+
+    fn of(viewer: &Viewer, look: Look, area: Rect, top: usize) -> Self {
+        let (width, height) = (usize::from(area.width), usize::from(area.height.saturating_sub(1)));
+        let (longest, widths) = Self::widths(viewer, look, top, height);
+        // Columns are left out at the left until the selected one has room; the names always have some.
+        let names = longest.clamp(NAME.0, NAME.1);
+        let room = width.saturating_sub(names).saturating_sub(1);
         let first = first_column(&widths, viewer.column, room);
         let columns: Vec<(usize, usize)> = columns_that_fit(&widths, first, room)
             .into_iter()
@@ -510,13 +538,18 @@ fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer)
     let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
     /// Width of a value, and of each of a comparison's three.
     const VALUE: (usize, usize) = (20, 14);
+    /// Least width of the names beside all three.
+    const NAMES: usize = 16;
     let height = usize::from(area.height.saturating_sub(1));
-    let (heads, value_width): (&[&str], _) = match viewer.is_comparison() {
-        true => (&["was", "value", "diff"], VALUE.1),
-        false => (&["value"], VALUE.0),
+    let has_room = usize::from(area.width) > NAMES.saturating_add(VALUE.1.saturating_mul(3));
+    let (heads, value_width): (&[&str], _) = match (viewer.is_comparison(), has_room) {
+        (true, true) => (&["was", "value", "diff"], VALUE.1),
+        (true, false) => (&["value", "diff"], VALUE.1.saturating_sub(2)),
+        (false, _) => (&["value"], VALUE.0),
     };
     let values = heads.len().saturating_mul(value_width);
     let name_width = usize::from(area.width).saturating_sub(values).saturating_sub(4).min(50);
+    let count = heads.len();
     let heads = heads.iter().map(|head| right(head, value_width)).collect::<String>();
     let head = format!("{}{heads}", fitted(" counter", name_width));
     out.set_line(area.x, area.y, &Line::styled(head, look.head()), area.width);
@@ -534,7 +567,9 @@ fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer)
             continue;
         };
         let title = title_of(viewer, named);
-        let values = columns.iter().map(text_of).collect::<String>();
+        // On a narrow screen the first of them has no room.
+        let shown = columns.iter().skip(columns.len().saturating_sub(count));
+        let values = shown.map(text_of).collect::<String>();
         let text = format!("{}{values}", fitted(&format!(" {title}"), name_width));
         let y = area.y.saturating_add(1).saturating_add(u16::try_from(line).unwrap_or(u16::MAX));
         out.set_line(area.x, y, &Line::styled(text, style), area.width);
@@ -590,66 +625,6 @@ fn unit_of<'a>(viewer: &Viewer, counter: &'a Counter) -> &'a str {
 /// Returns the title of a column in the table.
 fn title_of<'a>(viewer: &Viewer, column: &'a TableHeading) -> &'a str {
     viewer.span_table().map_or(&column.title, |table| table.kind.title(&column.counter, &column.title))
-}
-
-/// Shortens a number with its unit for a column: `1.2 MiB/s` to `1.2M`, because the title says what it is.
-fn compact(text: &str, is_raw: bool) -> String {
-    if is_raw {
-        return text.to_owned();
-    }
-    let text = text.strip_suffix("/s").unwrap_or(text);
-    match text.split_once(' ') {
-        Some((number, unit @ ("KiB" | "MiB" | "GiB" | "TiB" | "PiB"))) => {
-            format!("{number}{}", unit.trim_end_matches("iB"))
-        }
-        Some((number, "B")) => number.to_owned(),
-        _ => text.to_owned(),
-    }
-}
-
-/// Returns a number, in short form with its unit or exact to a digit. Percentages have no unit: the title says it.
-fn number(value: f64, unit: &str, has_units: bool) -> String {
-    match (has_units, unit) {
-        (_, "%") => format!("{value:.1}"),
-        (true, unit) => escaped(&human(value, unit)),
-        (false, _) if value.fract() == 0.0 => grouped_digits(&format!("{value:.0}")),
-        (false, _) => format!("{value:.1}"),
-    }
-}
-
-/// Returns a text that is as wide as its place: filled with blanks, or cut at `~`. What follows the last colon or slash
-/// stays: the id of a process, or the name of a directory or control group.
-fn fitted(text: &str, width: usize) -> String {
-    let own = text.width();
-    if own <= width {
-        return format!("{text}{}", " ".repeat(width.saturating_sub(own)));
-    }
-    let from = |sign: char| text.rfind(sign).and_then(|at| text.get(at..));
-    let fits = |end: &&str| end.width().saturating_mul(2) <= width;
-    let end = from(':').filter(fits).or_else(|| from('/').filter(fits)).unwrap_or_default();
-    let most = width.saturating_sub(end.width()).saturating_sub(1);
-    let (mut fitted, mut used) = (String::new(), 0_usize);
-    for c in text.chars() {
-        let next = used.saturating_add(c.width().unwrap_or(0));
-        if next > most {
-            break;
-        }
-        fitted.push(c);
-        used = next;
-    }
-    if width > 0 {
-        fitted.push('~');
-        fitted.push_str(end);
-        fitted.push_str(&" ".repeat(most.saturating_sub(used)));
-    }
-    fitted
-}
-
-/// Returns a text at the right edge of its place, with a blank before it.
-fn right(text: &str, width: usize) -> String {
-    let blanks = width.saturating_sub(text.width());
-    let cut: String = if blanks == 0 { format!(" {text}") } else { text.to_owned() };
-    format!("{}{cut}", " ".repeat(blanks))
 }
 
 /// Draws the list of counters, of which the columns are chosen.

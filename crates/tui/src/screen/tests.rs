@@ -103,7 +103,7 @@ fn clicks_hit_what_is_drawn() {
 fn plain_text_has_all_rows() {
     let mut viewer = viewer();
     press(&mut viewer, "g 10:00:02 <enter>");
-    let text = plain(&viewer, 60);
+    let text = plain(&viewer, Some(60));
     let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     let want: [&[&str]; 4] = [
         &["2026-11-22", "10:00:02", "Process"],
@@ -119,9 +119,9 @@ fn plain_text_of_no_rows_says_so() {
     let mut viewer = viewer();
     press(&mut viewer, "/ none <enter>");
     assert!(
-        plain(&viewer, 60).ends_with("\n no row fulfils the filter; Esc removes it\n"),
+        plain(&viewer, Some(60)).ends_with("\n no row fulfils the filter; Esc removes it\n"),
         "{}",
-        plain(&viewer, 60)
+        plain(&viewer, Some(60))
     );
 }
 
@@ -134,7 +134,7 @@ fn plain_text_of_many_rows_is_whole() {
     text.push_str("\r\n");
     let feed = crate::feed::Feed::of_logs(perfset::log::Logs::from_bytes(text.as_bytes()).unwrap());
     let viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "").unwrap();
-    let text = plain(&viewer, 80);
+    let text = plain(&viewer, Some(80));
     let names: std::collections::HashSet<&str> = text
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -219,7 +219,7 @@ fn screens_of_a_comparison() {
         let mut viewer = Viewer::of_logs(feed, jiff::tz::TimeZone::UTC, "--log b.csv").unwrap();
         let before =
             crate::feed::Feed::of_logs(perfset::log::Logs::from_bytes(&crate::viewer::tests::log()).unwrap());
-        viewer.compare_with(crate::Baseline::new(before, "--log a.csv").unwrap());
+        viewer.compare_with(crate::Baseline::new(before, "--log a.csv", "a.csv").unwrap());
         press(&mut viewer, keys);
         let name = keys.replace([' ', '<', '>'], "");
         golden(&format!("comparison-{name}-{width}x{height}"), &screen(&mut viewer, width, height));

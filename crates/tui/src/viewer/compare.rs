@@ -4,8 +4,13 @@ use crossterm::event::KeyCode;
 use perfset::output::text::escaped;
 
 use super::Viewer;
-use crate::comparison::{Baseline, Comparison};
+use crate::comparison::{Baseline, Comparison, NoMeans, Sides};
+use crate::sample::RowChange;
 use crate::spans::SpanMeans;
+use crate::tab::{ColumnPart, TableHeading, TableTab};
+
+/// Tab and columns that a comparison was computed for.
+pub(super) type ComparedTable = (usize, Vec<TableHeading>);
 
 /// Day, in 100 ns.
 const DAY: i64 = 864_000_000_000;
@@ -21,7 +26,7 @@ impl Viewer {
     /// Gives new tabs the columns of a comparison, if there is one.
     pub(super) fn compare_tabs(&mut self) {
         if self.baseline.is_some() {
-            self.tabs.iter_mut().for_each(crate::tab::TableTab::compare);
+            self.tabs.iter_mut().for_each(TableTab::compare);
         }
     }
 
@@ -34,24 +39,49 @@ impl Viewer {
     /// Returns the comparison that is shown, unless a log could not be read.
     #[must_use]
     pub(crate) fn comparison(&self) -> Option<&Comparison> {
-        self.compared.as_ref().map(|(_, comparison)| comparison)
+        let columns = &self.shown_tab()?.columns;
+        let is_it =
+            |((tab, of), _): &&(ComparedTable, Result<Comparison, String>)| *tab == self.tab && of == columns;
+        self.compared.iter().find(is_it)?.1.as_ref().ok()
     }
 
-    /// Computes the table of the comparison. An error becomes the message.
+    /// Computes the table of the comparison, once no further keys wait. An error becomes the message.
     pub(super) fn compute_comparison(&mut self) {
         let (Some(baseline), Some(plan), Some(tab)) = (&self.baseline, self.plan(), self.shown_tab()) else {
-            self.compared = None;
             return;
         };
         let key = (self.tab, tab.columns.clone());
-        if self.compared.as_ref().is_some_and(|(known, _)| *known == key) {
+        if self.holds_spans || self.compared.iter().any(|(known, _)| *known == key) {
             return;
         }
         let result = baseline.compare(&self.feed, &self.timeline.times(), &plan, &tab.columns);
-        self.compared = None;
+        // Of each tab the last one stays.
+        self.compared.retain(|((tab, _), _)| *tab != key.0);
         match result {
-            Ok(comparison) => self.compared = Some((key, comparison)),
-            Err(error) => self.message = Some(escaped(&error.to_string())),
+            Ok(comparison) => self.compared.push((key, Ok(comparison))),
+            Err(error) => {
+                let text = escaped(&error.to_string());
+                self.message = Some(text.clone());
+                self.compared.push((key, Err(text)));
+            }
+        }
+    }
+
+    /// Returns the name of the other log or time on the screen.
+    #[must_use]
+    pub(crate) fn baseline_label(&self) -> Option<&str> {
+        self.baseline.as_ref().map(|baseline| &*baseline.label)
+    }
+
+    /// Returns the options of the log that has the cell under the cursor.
+    pub(super) fn options_of_cell(&self) -> &str {
+        let Some(baseline) = &self.baseline else { return &self.log_options };
+        let (row, column) = self.cell().unzip();
+        let change = row.and_then(|row| self.sample()?.rows.get(row)?.change);
+        let part = column.and_then(|column| Some(self.shown_tab()?.columns.get(column)?.part));
+        match (change, part) {
+            (Some(RowChange::Ended), _) | (None, Some(ColumnPart::Before)) => &baseline.options,
+            _ => &self.log_options,
         }
     }
 
@@ -62,12 +92,14 @@ impl Viewer {
         }
         let text = match code {
             KeyCode::Left | KeyCode::Right | KeyCode::Char('h' | 'l' | '[' | ']' | '{' | '}' | ' ' | 'g') => {
-                "two ranges are compared: the table has no other time"
+                "a comparison has no other time"
             }
             KeyCode::Char('w' | 'W' | 'm' | 'n' | 'R' | 'd' | 'b') => {
-                "two ranges are compared: this key needs an instant"
+                "a comparison shows means, and this key needs single samples"
             }
-            KeyCode::Char('f' | 'z' | 'x' | '+') => "two ranges are compared: this key needs instances",
+            KeyCode::Char('f' | 'z') => "a comparison has no trees",
+            KeyCode::Char('x') => "a comparison shows means, which have no raw values",
+            KeyCode::Char('+') => "a comparison has no strip",
             _ => return false,
         };
         self.message = Some(text.to_owned());
@@ -78,24 +110,30 @@ impl Viewer {
     #[must_use]
     pub(crate) fn comparison_words(&self) -> Option<String> {
         let (baseline, comparison) = (self.baseline.as_ref()?, self.comparison()?);
-        let side = |means: &Option<SpanMeans>| match means {
-            None => "no sample".to_owned(),
-            Some(means) => self.range_words(means),
+        let Sides { before, after } = &comparison.sides;
+        let begin = |means: &Result<SpanMeans, NoMeans>| Some(means.as_ref().ok()?.begin);
+        // A date is needed if they are of different days.
+        let day = |time: i64| self.shown_time(time, "%Y-%m-%d");
+        let has_dates = begin(before).zip(begin(after)).is_some_and(|(a, b)| day(a) != day(b));
+        let side = |means: &Result<SpanMeans, NoMeans>| match means {
+            Err(reason) => reason.words().to_owned(),
+            Ok(means) => self.range_words(means, has_dates),
         };
-        let machine = match baseline.machine == self.machine {
+        let machine = match baseline.machine.to_lowercase() == self.machine.to_lowercase() {
             true => String::new(),
             false => format!("{} ", baseline.machine),
         };
-        let sides = &comparison.sides;
-        let mut text = format!("mean {}, was {machine}{}", side(&sides.after), side(&sides.before));
-        let (appeared, disappeared) = sides.changes();
-        text.push_str(&format!("  +{appeared} -{disappeared}"));
+        let mut text = format!("mean {}, was {machine}{}", side(after), side(before));
+        if let Some((appeared, disappeared)) = comparison.sides.changes() {
+            text.push_str(&format!("  +{appeared} -{disappeared}"));
+        }
         Some(text)
     }
 
-    fn range_words(&self, means: &SpanMeans) -> String {
+    fn range_words(&self, means: &SpanMeans, has_dates: bool) -> String {
         let format = match means.end.saturating_sub(means.begin) {
             DAY.. => "%m-%d %H:%M:%S",
+            _ if has_dates => "%m-%d %H:%M:%S",
             0..100_000_000 => "%H:%M:%S%.1f",
             _ => "%H:%M:%S",
         };

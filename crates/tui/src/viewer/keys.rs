@@ -271,8 +271,9 @@ impl Viewer {
     /// Returns `true` if the selected instance has ended, and says so: its path can be that of a later one.
     fn has_ended(&mut self) -> bool {
         let row = self.cell().and_then(|(row, _)| self.sample()?.rows.get(row));
-        let ended =
-            matches!(row.and_then(|row| row.change), Some(RowChange::Ended | RowChange::BeganAndEnded));
+        // The command of a comparison reads the log that has the instance.
+        let change = row.and_then(|row| row.change).filter(|_| !self.is_comparison());
+        let ended = matches!(change, Some(RowChange::Ended | RowChange::BeganAndEnded));
         if ended {
             self.message = Some("the instance has ended: its path can be that of a later one".to_owned());
         }
@@ -514,7 +515,8 @@ impl Viewer {
             _ => {
                 self.overlay = Overlay::None;
                 if std::mem::take(&mut self.has_new_columns) {
-                    self.column = 0;
+                    let sorted_by = self.shown_tab().and_then(|tab| tab.sorted_by).unwrap_or(0);
+                    self.column = if self.is_comparison() { sorted_by } else { 0 };
                     self.reload();
                 }
             }

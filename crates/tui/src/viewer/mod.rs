@@ -8,12 +8,12 @@ use perfset::output::text::escaped;
 use perfset::path::CounterPath;
 use perfset::{Counterset, Fact, FactOptions, Window};
 
-use crate::comparison::{Baseline, Comparison};
+use crate::comparison::{Baseline, Comparison, RowNames};
 use crate::feed::{Feed, FeedError, TablePlan};
 use crate::presets::{STRIP, TABS};
 use crate::sample::{RowIdentity, TableSample, TableValue};
 use crate::spans::{SpanTable, TableSpan};
-use crate::tab::{ColumnPart, TableChoice, TableHeading, TableTab};
+use crate::tab::{TableChoice, TableTab};
 use crate::timeline::Timeline;
 use crate::tree::TreeRow;
 
@@ -104,8 +104,8 @@ pub struct Viewer {
     holds_spans: bool,
     /// Log or range with which the shown one is compared.
     baseline: Option<Baseline>,
-    /// Table that compares both, and the tab and columns that it was computed for.
-    compared: Option<((usize, Vec<TableHeading>), Comparison)>,
+    /// Tables that compare both, or the reasons for none.
+    compared: Vec<(compare::ComparedTable, Result<Comparison, String>)>,
     /// `true` if the recorder that runs has no further samples for the table.
     has_all_past: bool,
     /// `true` if columns were chosen and the table was not read with them yet.
@@ -183,7 +183,7 @@ impl Viewer {
             spanned: None,
             holds_spans: false,
             baseline: None,
-            compared: None,
+            compared: Vec::new(),
             has_all_past: false,
             has_new_columns: false,
             page: 1,
@@ -285,9 +285,9 @@ impl Viewer {
             true => None,
             false => {
                 let name = self.sample()?.rows.get(row)?.path_name();
-                let is_program = self.comparison().is_some_and(|comparison| comparison.has_programs);
-                // Those of the older counterset have no id in their names, and sums and idle time have none either.
-                let has_id = is_program && tab.counterset.name != "Process" && !self.is_sum(row);
+                let names = self.comparison().map(|comparison| comparison.names);
+                // Sums and idle time have no id in their names.
+                let has_id = names == Some(RowNames::WithIds) && !self.is_sum(row);
                 Some(if has_id { format!("{name}:*") } else { name })
             }
         };
@@ -304,11 +304,7 @@ impl Viewer {
     #[must_use]
     pub fn command(&self) -> Option<String> {
         let quoted = format!("'{}'", self.path()?.to_string().replace('\'', "'\\''"));
-        let column = self.cell().and_then(|(_, column)| self.shown_tab()?.columns.get(column));
-        let options = match (&self.baseline, column.map(|column| column.part)) {
-            (Some(baseline), Some(ColumnPart::Before)) => &baseline.options,
-            _ => &self.log_options,
-        };
+        let options = self.options_of_cell();
         Some(match options.is_empty() {
             true => format!("perfset get {quoted}"),
             false => format!("perfset get {options} {quoted}"),
@@ -396,7 +392,8 @@ impl Viewer {
 
     /// Shows the sample with a number. An error becomes the message.
     pub(crate) fn go_to(&mut self, number: usize) {
-        let plan = self.plan();
+        // A comparison shows no instant.
+        let plan = self.plan().filter(|_| !self.is_comparison());
         let result = match (&mut self.timeline, plan) {
             (Timeline::Live { .. }, _) => {
                 self.timeline.show(number);

@@ -72,7 +72,7 @@ impl Viewer {
     /// Keeps the table of the span while further keys wait, because a long one takes a while; then computes it.
     pub(crate) fn hold_spans(&mut self, holds: bool) {
         self.holds_spans = holds;
-        if !holds && self.span.is_some() {
+        if !holds && (self.span.is_some() || self.is_comparison()) {
             self.arrange();
         }
     }
@@ -115,7 +115,7 @@ impl Viewer {
         match (&self.timeline, span) {
             (Timeline::Live { history, .. }, TableSpan { kind: SpanKind::Difference, .. }) => {
                 let ends = [from, at].into_iter().filter_map(|number| history.get(number));
-                ends.for_each(|sample| _ = totals.add(sample));
+                ends.for_each(|sample| totals.add(sample));
             }
             (Timeline::Live { history, .. }, TableSpan { from: None, .. }) => {
                 // The last two that have a table.
@@ -127,11 +127,11 @@ impl Viewer {
                     .take(2)
                     .collect();
                 ends.reverse();
-                ends.into_iter().for_each(|sample| _ = totals.add(sample));
+                ends.into_iter().for_each(|sample| totals.add(sample));
             }
             (Timeline::Live { history, .. }, _) => {
-                let mut range = history.iter().skip(first).take(last.saturating_sub(first).saturating_add(1));
-                range.all(|sample| totals.add(sample));
+                let range = history.iter().skip(first).take(last.saturating_sub(first).saturating_add(1));
+                range.for_each(|sample| totals.add(sample));
             }
             (Timeline::Log { times, sample, .. }, TableSpan { kind: SpanKind::Difference, .. }) => {
                 // Both can be of one collection, if the table is recorded less often.
@@ -141,7 +141,7 @@ impl Viewer {
                 };
                 let ends = [collected(&self.feed.at(times, from, plan)?), collected(sample)];
                 let is_one = matches!(&ends, [begin, end] if begin.time == end.time);
-                ends.iter().skip(usize::from(is_one)).for_each(|sample| _ = totals.add(sample));
+                ends.iter().skip(usize::from(is_one)).for_each(|sample| totals.add(sample));
             }
             (Timeline::Log { times, .. }, TableSpan { from: None, .. }) => {
                 totals = self.feed.last_two(times, at, plan)?;
