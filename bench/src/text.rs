@@ -24,7 +24,7 @@ const INSTANCES: usize = 100;
 /// Samples of the log.
 const LINES: usize = 200;
 
-/// Three tables.
+/// Measures the reading, formatting and writing of text logs, and passes on three tables.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let log = TextLog::make()?;
     out(&reading(&log, rounds)?)?;

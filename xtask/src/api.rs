@@ -13,7 +13,7 @@ use syn::{Attribute, ImplItem, Item, TraitItem, Visibility};
 
 use crate::repository::{Package, root};
 
-/// Directory of the texts.
+/// Directory of the files that list the public items of each library.
 const DIRECTORY: &str = "docs/api";
 /// Line of the changelog before the checksum.
 const LINE: &str = "<!-- Checksum of docs/api: ";

@@ -87,7 +87,7 @@ impl Perfset {
     }
 }
 
-/// The procfs crate.
+/// Collector that reads `/proc` with the procfs crate.
 #[derive(Debug)]
 pub struct Procfs {
     /// The latest first.

@@ -147,7 +147,7 @@ fn shown(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
-/// Fields of a file of the store, in the order in which CSV and JSON contain them.
+/// Fields of a registered provider's file, in the order of CSV and JSON.
 #[derive(Serialize)]
 struct RegistrationJson {
     file: String,

@@ -26,7 +26,7 @@ pub(crate) struct CountersetTable {
     labels: Labels,
     has_totals: bool,
     asks: Vec<Ask>,
-    /// Ids of the counters that members need.
+    /// Ids of the counters that must be collected for the metrics of this counterset.
     pub wanted: Vec<CounterId>,
     /// Entry that the query has for this counterset.
     pub entry: Option<Entry>,

@@ -71,7 +71,7 @@ impl ValueFilter {
 pub struct ValueSelection {
     /// Form of the numbers that are compared.
     pub form: NumberForm,
-    /// `true` to keep counters that no machine of this system has, even if only a pattern selects them.
+    /// `true` to keep counters that never have a value on this operating system, if a pattern selects them.
     pub all: bool,
     /// Conditions that values must fulfil. A condition about a counter removes all values of the instances for which
     /// it does not hold.

@@ -234,7 +234,7 @@ pub(super) enum Numbers<'a> {
         definitions: &'a [raw::CounterDefinition],
         /// Offset of the end of the last number.
         end: usize,
-        /// Offset of the end of the last 8 bytes that start with a number.
+        /// Number of bytes that must be readable, because each number is read as 8 bytes, also one of 4.
         reach: usize,
     },
     /// There are other values.

@@ -197,7 +197,7 @@ fn are_long(cells: &[Cell]) -> bool {
     eights.by_ref().all(|eight| eight.iter().all(is_long)) && eights.remainder().iter().all(is_long)
 }
 
-/// Returns `true` if all cells have 16 bytes with 8, 4 or no bytes of data.
+/// Returns `true` if each cell is 16 bytes long and holds 8, 4 or 0 bytes of data.
 #[inline]
 fn are_uniform(cells: &[Cell]) -> bool {
     /// Bits that differ between their headers.

@@ -339,7 +339,7 @@ impl CounterPosition<'_> {
     }
 }
 
-/// Returns the birth of an instance. An id of 0 gives none: totals have it, and things that begin or end.
+/// Returns the start time of an instance; `None` if its id is 0. Totals have that id, and processes that begin or end.
 fn birth_of(start: &CounterPosition<'_>, id: &CounterPosition<'_>, values: Values<'_>) -> Birth {
     let id = id.value(values).ok()?.get();
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)

@@ -155,7 +155,7 @@ fn text(file: &str) -> Vec<u8> {
     fs::read(root.join(file)).unwrap()
 }
 
-/// Files of which what is left makes sense wherever they are cut.
+/// Kernel files whose lines can be parsed one by one: a cut file keeps the values of its whole lines.
 const BY_LINE: &[&str] = &[
     "cpu.stat",
     "memory",

@@ -16,7 +16,7 @@ pub enum BlockKind {
     Set,
     /// Whole tick, which needs no other.
     Key,
-    /// Differences of a tick from the tick before.
+    /// Differences of one sample (tick) from the one before.
     Tick,
     /// Ticks of all tables, by column.
     Segment,

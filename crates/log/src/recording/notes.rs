@@ -117,7 +117,7 @@ impl RecorderNotes {
     }
 }
 
-/// Appends blocks of the notes of a counterset, at a tick and with the number of `about` blocks before.
+/// Appends blocks with the notes of a counterset, which have the number of their tick and of the run of the recorder.
 pub(super) fn put_notes(
     out: &mut Vec<u8>,
     (sequence, about): (u64, u8),

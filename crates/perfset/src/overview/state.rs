@@ -335,7 +335,7 @@ pub struct Changes {
 /// Value that changed remarkably.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedValue {
-    /// Name for users, such as "processors busy".
+    /// Displayed name, such as "processors busy".
     pub name: String,
     /// Earlier value, in percent.
     pub before: f64,

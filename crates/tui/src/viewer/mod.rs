@@ -92,7 +92,7 @@ pub struct Viewer {
     pub(crate) has_units: bool,
     pub(crate) overlay: Overlay,
     pub(crate) prompt: Option<Prompt>,
-    /// Answer to the last key.
+    /// Message on the last line after a key press, until the next one.
     pub(crate) message: Option<String>,
     /// Marks of the user, and those of the recording, by time.
     pub(crate) marks: Vec<(i64, String)>,

@@ -27,7 +27,7 @@ enum LineIndex {
     At(usize),
 }
 
-/// Parsed file, and the number of times that its names have changed.
+/// Parsed `/proc/net/netstat`, and the number of times that the names in it have changed.
 #[derive(Debug, Default)]
 struct NetstatNames {
     netstat: Netstat,

@@ -14,7 +14,7 @@ use crate::sources::softirqs::Softirqs;
 /// CPUs of a row. A row for one CPU is a sum over one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuRange {
-    /// Indexes of [`CpuSources::cpus`]; never empty.
+    /// Indexes into [`CpuSources::cpus`] of the CPUs that a row is the sum of; never empty.
     pub(super) cpus: Range<usize>,
 }
 

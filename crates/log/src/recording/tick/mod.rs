@@ -240,7 +240,7 @@ pub(super) fn put_owner(out: &mut Vec<u8>, owner: Option<(u32, u32)>) {
 
 /// Longest name of an instance, in UTF-16 units.
 const LONGEST_NAME: usize = 1_024;
-/// Fewest bytes of a row's identity.
+/// Least size of an encoded row identity, in bytes.
 pub(super) const ROW_KEY: usize = 4;
 
 pub(super) fn row_key(from: &mut PayloadCursor<'_>) -> Result<RowIdentity, Malformed> {

@@ -73,7 +73,7 @@ pub(crate) struct ProgramFile {
     bad: Vec<FileError>,
     /// Problem with the whole file, as found last.
     problem: Option<FileError>,
-    /// Change word at the time the table was read.
+    /// Change counter of the file when the table was read; another one means that the table is outdated.
     change: u64,
     /// Read limit, in a file of another user.
     limit: Option<Limit>,

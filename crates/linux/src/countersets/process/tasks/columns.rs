@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnSet, Kernel};
 
 use super::super::table::FileSet;
 
-/// Columns for the identity of a process and its time.
+/// Columns that identify a process, and its processor time.
 const BASE: [Column; 6] =
     [Column::Pid, Column::Flags, Column::Start, Column::Name, Column::NameEnd, Column::Runtime];
 const STAT: [Column; 12] = [
